@@ -105,6 +105,27 @@ static void sizes_of(struct sizes *list, const struct numalab_run_options *optio
     if (!driver->check_n) add_large(list, random, list->n[list->usual - 1]);
 }
 
+/* What each rank of a ping-pong, or of another pattern, has sent in so many repetitions of it. */
+struct sent {
+    size_t round_trips, ranks;
+    uint64_t of_rank[NUMALAB_MAX_RANKS];
+};
+
+static void note_sent(struct sent *sent, const struct numalab_messages *before,
+                      const struct numalab_messages *now)
+{
+    for (size_t i = 0; i < sent->ranks; i++)
+        sent->of_rank[i] += now->of_rank[i].sent - before->of_rank[i].sent;
+}
+
+static json_t *describe_sent(const struct sent *sent)
+{
+    json_t *messages = json_array();
+    for (size_t i = 0; i < sent->ranks; i++)
+        json_array_append_new(messages, json_integer((json_int_t)sent->of_rank[i]));
+    return json_pack("{sI so}", "round_trips", (json_int_t)sent->round_trips, "messages", messages);
+}
+
 /* After a call of the kernel nothing of it is under way. */
 static int check_requests(struct numalab_job *job, const char *phase,
                           struct numalab_results *results)
@@ -125,7 +146,7 @@ static int check_requests(struct numalab_job *job, const char *phase,
 static int check_size(struct numalab_job *job, const struct numalab_driver *driver,
                       struct numalab_oracle *oracle, struct numalab_random *random, size_t n,
                       size_t repetitions, struct numalab_job_changes *changes,
-                      struct numalab_results *results)
+                      struct numalab_results *results, struct sent *sent)
 {
     struct numalab_expected expected = {driver, oracle, driver->initialize_phase, 0};
     struct numalab_messages messages;
@@ -146,9 +167,13 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
         driver->advance(oracle, driver->compute_phase);
         if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
             return -1;
-        if (driver->repetitions &&
-            numalab_messages_check(job, driver->repetitions(n, true), n, &messages, results) < 0)
-            return -1;
+        if (driver->repetitions) {
+            const struct numalab_messages before = messages;
+            const size_t round_trips = driver->repetitions(n, true);
+            if (numalab_messages_check(job, round_trips, n, &messages, results) < 0) return -1;
+            sent->round_trips += round_trips;
+            note_sent(sent, &before, &messages);
+        }
         if (driver->rank_counts && check_requests(job, driver->compute_phase, results) < 0)
             return -1;
     }
@@ -193,15 +218,17 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
     for (size_t i = 0; !failed && i < list->count; i++) {
         const size_t n = list->n[i];
         struct numalab_results results = {0};
+        struct sent sent = {.ranks = rank_count};
         struct numalab_oracle *oracle = numalab_job_oracle(driver, n, rank_count, true);
         failed = oracle ? check_size(job, driver, oracle, random, n,
-                                     i < list->usual ? REPETITIONS : 1, &changes, &results)
+                                     i < list->usual ? REPETITIONS : 1, &changes, &results, &sent)
                         : numalab_job_kit_error(job, "make the oracle", -ENOMEM);
         if (oracle) driver->destroy(oracle);
         json_t *check = json_pack("{sI so}", "n", (json_int_t)n, "results",
                                   numalab_record_results(&results, driver));
         if (driver->rank_counts)
             json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
+        if (driver->repetitions) json_object_set_new(check, "sent", describe_sent(&sent));
         json_array_append_new(checks, check);
         has_wrong = has_wrong || is_wrong(&results);
         if (has_wrong && driver->rank_counts) break;

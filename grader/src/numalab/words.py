@@ -76,5 +76,5 @@ def amount(size_bytes: float) -> str:
 
 
 def bytes_allowed(count: int) -> str:
-    """A limit, which is a whole number of KiB."""
+    """A limit or a size, which is a whole number of KiB."""
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"

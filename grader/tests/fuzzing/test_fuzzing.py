@@ -167,17 +167,20 @@ def test_predictions(kit: Kit, labs: dict[str, Lab]) -> None:
         ),
         max_size=12,
     ).map("".join)  # fmt: skip
-    quoted = formulas.map(lambda text: f"{prediction.KEY} = {json.dumps(text)}")
+    keys = list(prediction.PREDICTED)
+    quoted = formulas.map(lambda text: f"{keys[0]} = {json.dumps(text)}")
+    values = {name: 0.7 * (number + 1) for number, name in enumerate(prediction.NAMES)}
 
     def check(text: str) -> None:
         try:
-            formula = prediction.read_prediction(text)
-            value = prediction.predict(formula, 0.7, 1e4)
+            found = prediction.read_predictions(text)
+            assert found.formulas and found.formulas.keys() | found.complaints.keys() == set(keys)
+            for formula in found.formulas.values():
+                assert prediction.predict(formula, values) > 0
         except prediction.BadPrediction:
             return  # cleaned by whoever tells it
-        assert value > 0
 
-    fuzz(st.one_of(changed(texts), tables([prediction.KEY]), quoted).filter(is_text), check)
+    fuzz(st.one_of(changed(texts), tables(keys), quoted).filter(is_text), check)
 
 
 def test_courses(labs: dict[str, Lab]) -> None:

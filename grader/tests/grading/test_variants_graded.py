@@ -14,6 +14,9 @@ from numalab.labs.seeds import Seed
 from numalab.labs.variants import labs_with_variants
 
 NAME = "01_first_touch_variant"
+# Of the variant of seed 1234: three pieces per thread from the end on, and of a 72 % to 86 %; a
+# word where a number is asked for; and of c nothing.
+PREDICTED = 'lower_half_of_a = 0.19\nlower_half_of_b = "half"\n'
 
 
 def write(kit: Kit, out: Path, *whose: str) -> Done:
@@ -44,10 +47,13 @@ def test_files_that_are_there_stay(kit, tmp_path):
     seed = Seed(1234, "ada")
     assert write(kit, tmp_path, "--for", "ada", "--code", seed.code).code == 0
     folder = tmp_path / NAME
-    (folder / "kernel.c").write_text("mine")
+    assert 'lower_half_of_a = ""' in (folder / "predictions.toml").read_text()
+    for name in ("kernel.c", "predictions.toml"):
+        (folder / name).write_text("mine")
     (folder / "README.md").unlink()
     assert write(kit, tmp_path, "--for", "ada", "--code", seed.code).code == 0
     assert (folder / "kernel.c").read_text() == "mine"
+    assert (folder / "predictions.toml").read_text() == "mine"
     assert seed.code in (folder / "README.md").read_text()
     other = write(kit, tmp_path, "--seed", "9")
     assert other.code == 2
@@ -66,11 +72,20 @@ def test_a_student_solves_hers(kit, tmp_path):
     assert result["lab"] == NAME
     failed = [c["name"] for c in result["criteria"] if c["status"] == "fail"]
     assert failed == ["touched_where_used"]
+    assert "Nothing is predicted: predictions.toml" in first.out
+    assert "prediction" not in result
 
     variant, _, own = make_variant(kit, "01_first_touch", seed)
     solution = own.solution_folder(variant.name) / "kernel.c"
     (folder / "kernel.c").write_text(solution.read_text())
-    assert grade(kit, tmp_path).code == 0
+    (folder / "predictions.toml").write_text(PREDICTED)
+    second = grade(kit, tmp_path, "--json", str(results))
+    assert second.code == 0
+    (result,) = json.loads(results.read_text())["results"]
+    scores = {one["name"]: one["score"] for one in result["prediction"]["quantities"]}
+    assert scores["lower_half_of_a"] > 0.9
+    assert scores["lower_half_of_b"] == scores["lower_half_of_c"] == 0
+    assert "lower_half_of_b" in second.out
 
 
 def test_a_ticket_that_was_changed_is_told(kit, tmp_path):

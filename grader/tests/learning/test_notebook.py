@@ -29,6 +29,7 @@ from numalab.grading import explanation
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_labs
 from numalab.learning.api import open_lab
+from numalab.learning.first_said import read_first_said
 from numalab.learning.notebook import description, open_notebook
 from numalab.learning.notebook_files import (
     complaints,
@@ -162,7 +163,7 @@ def test_a_file_that_cant_be_used_yet_is_kept_and_said_to_be_so(
     for file, text, says in (
         ("02_affinity/omp_full.env", "OMP_NUM_THREADS=4", "the kit sets the number of threads"),
         ("07_hybrid/launch.toml", "ranks =", "launch.toml"),
-        ("06_message_latency/predict.toml", "time_64_kib_us = 0", "a message takes a time above 0"),
+        ("06_message_latency/predict.toml", "time_4_kib_us = 0", "a message takes a time above 0"),
     ):
         lab, name = file.split("/")
         assert shell.run_cell(f"%%labfile {lab} {name}\n{text}").success
@@ -211,6 +212,8 @@ def test_what_was_said_first_is_met_again(folder: Path, capsys: pytest.CaptureFi
         ["speedup", "2", "(then", "1.5)", "1.93"],
         ["other", "-", "-"],
     ]
+    first = {one.name: (one.kind, one.said) for one in read_first_said(lab.folder)}
+    assert first == {"speedup": ("prediction", 2), "share": ("prediction", 0.25)}
     assert compared({}, {"x": 1.0}, {}).split() == ["predicted", "measured", "x", "-", "1"]
 
 
@@ -347,9 +350,11 @@ def test_what_was_answered_first_is_kept(folder: Path, capsys: pytest.CaptureFix
     assert said.endswith(f"(Your first answer was {wrong}.)\n")
     kept = folder / "01_first_touch" / ANSWERS_FILE
     assert json.loads(kept.read_text()) == {"reading_first": wrong}
+    (one,) = read_first_said(kept.parent)
+    assert (one.kind, one.name, one.said, one.record) == ("question", "reading_first", wrong, None)
     for text in ("{", "[]", '{"reading_first": 3}'):  # is begun anew
         kept.write_text(text)
-        assert first_answer(kept.parent, "reading_first", "c") == "c"
+        assert first_answer(kept.parent, "reading_first", "c") == ("c", True)
     with pytest.raises(KitError, match="the answers can't be kept"):
         first_answer(kept, "reading_first", "a")
 

@@ -13,7 +13,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
-from numalab.labs.prediction import BadPrediction, read_prediction
+from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.machines.machine_file import parse_machine
 from numalab.strangers import apart, toml
 from numalab.strangers import xml as strangers_xml
@@ -44,7 +44,7 @@ def test_toml(name: str, labs: dict[str, Lab]) -> None:
     assert len(str(launch.value)) < 2_000
     assert str(launch.value) == visible(str(launch.value))
     with pytest.raises(BadPrediction):
-        read_prediction(f"# mine\n{text}")
+        read_predictions(f"# mine\n{text}")
     for lab in labs.values():
         for file in lab.files:
             complaint = complaint_of(file, f"# mine\n{text}")

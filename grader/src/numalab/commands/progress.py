@@ -14,6 +14,7 @@ from numalab.kit import Kit
 from numalab.labs.hints import seen_hints
 from numalab.labs.variants import labs_and_variants
 from numalab.learning import progress_report
+from numalab.learning.first_said import read_first_said
 from numalab.learning.progress import aside_path, is_damaged, load_progress
 from numalab.terminal import make_console, stripped
 
@@ -35,6 +36,8 @@ def progress(kit: Kit, json_path: Path | None) -> None:
     A lab is done when nothing fails or is open in one of the languages. What this node
     can't show does not count, and neither does a handout as it was given to you. A lab
     is begun with the first grading of your own files, interrupted or not, or a hint.
+    What you predicted and answered first, in its notebook or in a variant's
+    predictions.toml, is told, too, and in the JSON with its time.
 
     \b
     Examples:
@@ -48,6 +51,12 @@ def progress(kit: Kit, json_path: Path | None) -> None:
         if not lab.is_variant or (kit.variants_root / lab.name).is_dir()
     ]
     reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
+    said = {
+        lab.name: read_first_said(
+            (kit.variants_root if lab.is_variant else kit.notebooks) / lab.name
+        )
+        for lab in labs
+    }
     if is_damaged(kit.progress_file):
         told = (
             f"{kit.progress_file} can't be read, so what it held is not shown. The next grading "
@@ -56,7 +65,7 @@ def progress(kit: Kit, json_path: Path | None) -> None:
         click.echo(wrapped(f"numalab: {told}"), err=True)
     console = make_console()
     with stripped(console):
-        progress_report.show_progress(console, labs, reached, hints)
+        progress_report.show_progress(console, labs, reached, hints, said)
     if json_path is not None:
-        data = progress_report.progress_json(labs, reached, hints)
+        data = progress_report.progress_json(labs, reached, hints, said)
         write_json(json_path, {"kit_version": numalab.__version__, **data})

@@ -17,13 +17,15 @@ from numalab.commands.shared import progress_line, shown_path
 from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
 from numalab.errors import KitError, wrapped
 from numalab.evidence.record import Json
-from numalab.files import write_json, write_whole
+from numalab.files import read_json, write_json, write_whole
+from numalab.grading.continuing import RECORD
 from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
 from numalab.grading.request import Graded, Listener, Request, grade_all
 from numalab.harness.sandbox import level_of
 from numalab.kit import Kit
 from numalab.learning import progress
+from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report, verdict_words
 from numalab.reports.occasion import Occasion, Submission
@@ -95,7 +97,22 @@ class Reporter:
         self.kernels.append(kernel)
         show_kernel(kernel, self.explain)
         if self.request.is_own:
+            self._keep_said(kernel)
             self._keep_progress(kernel)
+
+    def _keep_said(self, kernel: GradedKernel) -> None:
+        """What was predicted first, beside it, with the record that came next. Raises KitError."""
+        found = kernel.predictions
+        if found is None:
+            return
+        said = {one.name: one.predicted for one in found.quantities if one.predicted is not None}
+        folder = self.request.folder(self.kit, kernel.lab)
+        verdict = kernel.verdict
+        results = self.kit.results_folder(verdict.lab, verdict.language, verdict.variant)
+        keep_first_said(folder, "prediction", said, progress.now())
+        record = read_json(results / RECORD)
+        if isinstance(record, dict):
+            keep_record(folder, [record])
 
     def _keep_progress(self, kernel: GradedKernel) -> None:
         """Raises KitError."""

@@ -98,8 +98,8 @@ class Change:
     criterion: str
     old: Status | None
     new: Status | None
-    old_points: int
-    new_points: int
+    old_points: float
+    new_points: float
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,11 @@ class Rejudged:
     is_same: bool
 
 
-def _shown(result: Json) -> Mapping[str, tuple[Status, int]]:
+def _shown(result: Json) -> Mapping[str, tuple[Status, float]]:
     """Each criterion's status over all places, and the points that it earns."""
     verdict = read_verdict(result)
-    points: dict[str, int] = {}
-    for criterion in verdict.criteria:
-        points[criterion.name] = max(points.get(criterion.name, 0), criterion.points)
-    return {
-        name: (status, points[name] if status == "pass" else 0)
-        for name, status in verdict.statuses.items()
-    }
+    earned = verdict.earned
+    return {name: (status, earned.get(name, 0)) for name, status in verdict.statuses.items()}
 
 
 def changes(old: Json, new: Json) -> Iterator[Change]:

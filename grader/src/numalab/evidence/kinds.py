@@ -140,10 +140,18 @@ def _check(data: Json) -> Check:
     return Check(
         part=data["part"],
         outcome=read_outcome(data["outcome"]),
-        checked=tuple(
-            Checked(entry["n"], entry.get("ranks"), read_results(entry["results"]))
-            for entry in data["checks"]
-        ),
+        checked=tuple(map(_checked, data["checks"])),
+    )
+
+
+def _checked(entry: Json) -> Checked:
+    sent = entry.get("sent", {"messages": (), "round_trips": 0})
+    return Checked(
+        n=entry["n"],
+        ranks=entry.get("ranks"),
+        results=read_results(entry["results"]),
+        messages=tuple(sent["messages"]),
+        round_trips=sent["round_trips"],
     )
 
 
@@ -350,6 +358,11 @@ TRACE = Kind(
 ANOTHER_TEAM = Kind(
     "another_team", _trace, frozenset({"shared_out"}), "kernel", run="trace", mark="another_team"
 )
+# Of the kit's kernels, for predictions: nearly all pages, not some hundreds of each array.
+WHOLE_TRACE = Kind(
+    "whole_trace", _trace, frozenset(), "kernel", run="trace", mark="whole",
+    looks=(("--order", "natural", "--traced-pages", "16384"),),
+)  # fmt: skip
 PLACEMENT = Kind(
     "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
     in_soundness=True, doing="looking how the work is shared",
@@ -414,9 +427,9 @@ GENERATION = Kind(
 )
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, PLACEMENT, AT_WORK, MEMORY, PAGE_TABLES, LOCATE,
-    THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED,
-    SATURATION, GENERATION,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
+    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, RACE, BINDING,
+    RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

@@ -216,11 +216,14 @@ class Latency:
 
 @dataclass(frozen=True)
 class Checked:
-    """ranks: of the job, None where the lab has none."""
+    """ranks: of the job, None where the lab has none. messages: that each of them has sent to
+    others, in so many round_trips or repetitions of another pattern; empty: not followed."""
 
     n: int
     ranks: int | None
     results: Results
+    messages: tuple[int, ...] = ()
+    round_trips: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numalab.errors import Interrupted
 from numalab.grading import handed_in, mpi_runs, probe_runs
 from numalab.grading.looks import gather_evidence
+from numalab.grading.predicted_looks import look_for_predictions
 from numalab.grading.seeded_node import look_at_seeded_node
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
@@ -21,6 +22,7 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
             gather_evidence(session)
         handed_in.gather_placements(session)
         look_at_seeded_node(session)
+        look_for_predictions(session)
         turns = session.turns if session.timing_refused is None else NOBODY_ELSE
         with turns.alone(session.progress):
             mpi_runs.time_messages(session)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from numalab.evidence.record import Evidence, Json, Seen
+from numalab.judging.quantities import ScoredPredictions, scored_predictions
 from numalab.judging.timing_account import TimingAccount, with_timing
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
@@ -42,16 +43,23 @@ class GradedKernel:
     modelled: Sequence[Comparison] = ()
 
     @property
+    def predictions(self) -> ScoredPredictions | None:
+        """Of predictions.toml; None where nothing was handed in."""
+        return scored_predictions(self.lab, self.verdict, self.seen, self.accounts)
+
+    @property
     def here(self) -> Evidence:
         """What was seen on this node."""
         return self.seen[0][1]
 
     def to_json(self) -> Json:
+        predictions = self.predictions
         earlier = [asdict(session) for session in self.here.earlier_times]
         return with_timing(self.verdict.to_json(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             "earnable_points": self.verdict.earnable_points,
             **({"explanation": self.explanation} if self.explanation else {}),
+            **({"prediction": predictions.to_json()} if predictions is not None else {}),
             **({"modelled": [one.to_json() for one in self.modelled]} if self.modelled else {}),
             "build": asdict(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},

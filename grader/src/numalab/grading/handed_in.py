@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, FILE_PLACING
-from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION
+from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.explanation import read_explanation
@@ -16,13 +16,13 @@ from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
-from numalab.labs import placement
+from numalab.labs import placement, quantities
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.numactl_words import memory_policy
-from numalab.labs.prediction import BadPrediction, read_prediction
+from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.labs.solution_files import kits_text
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
@@ -53,7 +53,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     elif file.kind == "model":
         read_model(text)
     else:
-        read_prediction(text)
+        read_predictions(text)
     return {}
 
 
@@ -86,6 +86,8 @@ def read_files(session: Session) -> None:
     if session.variant == SUBMISSION:
         is_own = session.kit.is_own(session.folder)
         session.explanation = read_explanation(session.folder, follow_links=is_own)
+    if session.variant == SUBMISSION and session.lab.predicted:
+        session.data["handed_in"] += _predictions(session)
     for file in session.lab.files:
         path = session.folder / file.name
         complaint, variables, text = None, {}, ""
@@ -112,6 +114,37 @@ def read_files(session: Session) -> None:
                 "text": "" if file.kind in VARIABLES else text,
             }
         )
+
+
+def _predictions(session: Session) -> list[Json]:
+    """predictions.toml as it was handed in; nothing where it was not, or says nothing."""
+    complaint, text = "", ""
+    follow_links = session.kit.is_own(session.folder)
+    try:
+        text = read_plain_text(
+            session.folder / quantities.FILE, FILE_BYTES, follow_links=follow_links
+        )
+        complaint = toml.why_not_readable(text)
+        if complaint:
+            complaint, text = f"{complaint}; a line for each prediction is enough.", ""
+        elif quantities.read_predictions(text, session.lab.predicted).is_empty:
+            return []
+    except FileNotFoundError:
+        return []
+    except NotPlain as error:
+        complaint = f"{error}; hand in a text file."
+    except UnicodeDecodeError as error:
+        complaint = not_utf8(error)
+    except quantities.BadPredictions as error:
+        complaint = f"can't be read: {shortened(visible(str(error)), _MOST_SAID)}."
+    return [
+        {
+            "file": quantities.FILE,
+            "complaint": f"{quantities.FILE} {complaint}" if complaint else None,
+            "variables": {},
+            "text": text,
+        }
+    ]
 
 
 def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:

@@ -19,6 +19,7 @@ from numalab.evidence.kinds import (
     SYNCHRONOUS_CHECK,
     TRACE,
     WATCHED,
+    WHOLE_TRACE,
 )
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
 from numalab.grading.mpi_runs import kits_plan
@@ -65,6 +66,16 @@ def _is_needed(session: Session, kind: Kind[Any], part: str | None) -> bool:
     return needs.is_needed(kind, session.lab, part) and not only_elsewhere
 
 
+def look_once(
+    session: Session, kind: Kind[Any], role: str, part: str | None, team: int | None = None
+) -> bool:
+    """A look at one of the kit's own kernels; True if it came to its end. team: None: as all are
+    looked at. Raises Interrupted and KitError."""
+    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.looks[0]
+    facts = {"whole": True} if kind is WHOLE_TRACE else {}
+    return _run(session, kind, role, part, *more, team=team, **facts)
+
+
 def _run(
     session: Session,
     kind: Kind[Any],
@@ -72,13 +83,15 @@ def _run(
     part: str | None,
     *more: str,
     limit_s: float | None = None,
+    team: int | None = None,
+    **facts: Any,
 ) -> bool:
     """One run of one role; True if the worker came to its end."""
     effort = session.effort
     size = "quick" if effort.quick else "default"  # of traces, whatever is timed
     virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
     limit_s = (limit_s or effort.phase_limit_s) * session.place.slowness
-    threads, placement = _team(session, kind)
+    threads, placement = _team(session, kind) if team is None else (team, None)
     program = session.program(role, kind.program)
     if kind.program and role == SOLUTION:
         session.build_own_for(kind)
@@ -90,7 +103,7 @@ def _run(
         *more,
     ]
     environment = monitor.worker_environment(session.lab, threads, placement=placement)
-    return session.run(kind, options, environment)
+    return session.run(kind, options, environment, **facts)
 
 
 def _team(session: Session, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:

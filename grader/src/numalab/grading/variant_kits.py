@@ -14,6 +14,7 @@ from pathlib import Path
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.kit import Kit
+from numalab.labs import quantities
 from numalab.labs.declaration import KERNEL_FILES, Lab, load_lab
 from numalab.labs.seeds import Seed, seed_of_code
 from numalab.labs.variants import (
@@ -119,7 +120,9 @@ def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) ->
                 f"{kit.shown(folder)} has the variant of '{there.owner}' ({there.code}), with "
                 "its files. Move or remove that folder first."
             )
-    editable = {*KERNEL_FILES.values(), *(file.name for file in lab.files)}
+    editable = {*KERNEL_FILES.values(), *(file.name for file in lab.files), quantities.FILE}
+    if lab.predicted:
+        files = {**files, quantities.FILE: quantities.template(lab.predicted)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

@@ -16,7 +16,8 @@ from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import model_rules
 from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
-from numalab.judging.mpi_rules import calls_beyond_level, predicted
+from numalab.judging.message_rules import predicted
+from numalab.judging.mpi_rules import calls_beyond_level
 from numalab.judging.refusals import loss
 from numalab.judging.soundness import evidence_runs, unseen
 from numalab.judging.timing_rules import judge_timing

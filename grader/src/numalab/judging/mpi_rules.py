@@ -1,15 +1,11 @@
-"""The rules of the labs on MPI: deadlocks, thread levels, launches and predictions. Pure
-functions; judge.py says which applies."""
+"""The rules of the labs on MPI: deadlocks, thread levels and launches. Pure functions;
+judge.py says which applies."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
-from itertools import chain
-
 from numalab import words
-from numalab.evidence.kinds import CHECK, LATENCY, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
-from numalab.evidence.record import Evidence, Latency, ThreadLevel
+from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
+from numalab.evidence.record import Evidence, ThreadLevel
 from numalab.evidence.results import Outcome
 from numalab.evidence.thread_levels import LEVELS
 from numalab.judging import explain, rank_goals
@@ -27,7 +23,6 @@ from numalab.judging.soundness import (
 )
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
-from numalab.labs.prediction import PREDICTED_BYTES, BadPrediction, predict, read_prediction
 
 # ---- deadlocks -------------------------------------------------------------------------
 
@@ -256,10 +251,10 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not run.outcome.ok:
         # The kit's own kernel ran, so what ended it is the launch, or the kit.
         if run.outcome.blames:
-            why = _not_started(file.name, run.outcome)
+            why = not_started(file.name, run.outcome)
             return verdict_on(criterion, "fail", "bad_file", why, value=1.0)
         ended = unusable(criterion, run.outcome, evidence)
-        why = f"The kit's program under {file.name}: {_ended(run.outcome, evidence)}"
+        why = f"The kit's program under {file.name}: {ended_words(run.outcome, evidence)}"
         return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
     reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
     if reach.misplaced and reach.is_by_cores and not evidence.announces_cores:
@@ -269,7 +264,7 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
 
 
-def _not_started(name: str, outcome: Outcome) -> str:
+def not_started(name: str, outcome: Outcome) -> str:
     """Where ranks come up under a launch of the kit's own, and under a student's do not."""
     ranks = words.count(outcome.detail.get("ranks", 1), "rank")
     said = f"{outcome.detail.get('doing', 'start')}: {outcome.detail.get('error', outcome.status)}"
@@ -279,103 +274,5 @@ def _not_started(name: str, outcome: Outcome) -> str:
     )
 
 
-def _ended(outcome: Outcome, evidence: Evidence) -> str:
+def ended_words(outcome: Outcome, evidence: Evidence) -> str:
     return explain.outcome(outcome, evidence.language) or ""
-
-
-# ---- predictions -----------------------------------------------------------------------
-
-SMALL_BYTES = 8
-
-
-def latency_us(run: Latency) -> float | None:
-    """Of messages of 8 bytes or less, one way; the best sample, as undisturbed as can be."""
-    small = [times for size, times in run.one_way_us.items() if size <= SMALL_BYTES]
-    return min(chain(*small)) if small else None
-
-
-def bandwidth_mb_s(run: Latency) -> float | None:
-    """Of the largest messages; the best sample."""
-    if not run.one_way_us:
-        return None
-    size = max(run.one_way_us)
-    return size / min(run.one_way_us[size])
-
-
-def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the first run: that of the ranks that are near."""
-    file = criterion.file
-    assert file is not None and criterion.at_most is not None
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
-    if text is None or not evidence.of(LATENCY):
-        return not_looked_at(criterion, evidence)
-    run = evidence.of(LATENCY)[0]
-    if not run.outcome.ok:
-        if run.outcome.blames and run.file is not None:
-            why = _not_started(run.file, run.outcome)
-            return verdict_on(criterion, "fail", "bad_file", why)
-        why = f"While times of messages were taken: {_ended(run.outcome, evidence)}"
-        return verdict_on(criterion, "error", "kit", why)
-    times = run.one_way_us.get(PREDICTED_BYTES)
-    small_us, peak_mb_s = latency_us(run), bandwidth_mb_s(run)
-    if not times or small_us is None or peak_mb_s is None:
-        return not_looked_at(criterion, evidence)
-    measured_us = min(times)
-    try:
-        found_us = predict(read_prediction(text.text), small_us, peak_mb_s)
-    except BadPrediction as error:
-        return verdict_on(criterion, "fail", "bad_file", f"{file.name}: {error}.")
-    off = max(found_us / measured_us, measured_us / found_us)
-    modelled_us = small_us + PREDICTED_BYTES / peak_mb_s
-    disagree = _disagreement(times, modelled_us, criterion.at_most)
-    if disagree:
-        why = f"{disagree} Grade again when the node is quiet."
-        return verdict_on(criterion, "inconclusive", "too_noisy", why, value=off, unit="times off")
-    if off <= criterion.at_most:
-        why = (
-            f"64 KiB were predicted to take {_us(found_us)} one way, and took {_us(measured_us)}"
-            f": off by a factor of {off:.2f}."
-        )
-    else:
-        # The measured time would be the answer.
-        much = "too long" if found_us > measured_us else "too short"
-        why = (
-            f"{_us(found_us)} for 64 KiB one way is {much}: off by a factor above "
-            f"{criterion.at_most:g}. Here {SMALL_BYTES} bytes take {_us(small_us)} at best, "
-            f"and messages of 4 MiB go at {peak_mb_s:,.0f} MB/s."
-        )
-    return by_value(criterion, off, why, unit="times off", missed="not_predicted")
-
-
-def _us(time_us: float) -> str:
-    """To three digits, in full as long as it is readable so."""
-    if 1000 <= time_us < 1e7:
-        return f"{time_us:,.0f} us"
-    return f"{time_us:.3g} us"
-
-
-def _disagreement(times: Sequence[float], modelled_us: float, at_most: float) -> str:
-    """Why times of 64 KiB show nothing, if so. modelled_us: by Hockney's model (Parallel
-    Computing 20 (1994)) with the latency and bandwidth that were measured with them. Where it
-    misses the time, who does so, too, need not be wrong, and who does not need not be right."""
-    spread = _spread(times)
-    if spread > at_most:
-        return (
-            f"The times of 64 KiB differ by a factor of {spread:.1f} among themselves, more than "
-            f"the {at_most:g} that a prediction may be off."
-        )
-    measured_us = min(times)
-    if max(modelled_us / measured_us, measured_us / modelled_us) > at_most:
-        return (
-            "The times do not fit together just now: latency and bandwidth alone are off by a "
-            f"factor above {at_most:g}, too."
-        )
-    return ""
-
-
-def _spread(times: Sequence[float]) -> float:
-    """The upper quartile over the lower one."""
-    if len(times) < 2:
-        return 1.0
-    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
-    return high / low

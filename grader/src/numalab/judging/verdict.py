@@ -151,6 +151,7 @@ class Warned:
 class CriterionVerdict:
     """cause: what it rests on; why: that for people; value: in unit, None where nothing was
     measured; interval: of a timing ratio, an end is None where the generations do not bound it;
+    points: of max_points, where it passes; a score earns a share of them;
     confidence: with which it holds the median, 0 to 1;
     where: "here" or a machine's name; began_in: the function of the contract in which it went
     wrong, or as far as that is not known MPI's, or the array with the first wrong result; empty:
@@ -162,7 +163,7 @@ class CriterionVerdict:
     status: Status
     cause: Cause
     why: str
-    points: int
+    points: float
     max_points: int
     value: float | None = None
     at_least: float | None = None
@@ -178,6 +179,11 @@ class CriterionVerdict:
     def __post_init__(self) -> None:
         if self.status not in CAUSES[self.cause].statuses:
             raise ValueError(f"{self.name}: '{self.cause}' is no cause of '{self.status}'")
+
+    @property
+    def is_partial(self) -> bool:
+        """It passes and could earn more."""
+        return self.status == "pass" and self.points < self.max_points
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -247,13 +253,18 @@ class Verdict:
         return list(by_name.values())
 
     @property
-    def points(self) -> int:
+    def points(self) -> float:
         """Of the criteria that pass wherever they could be graded."""
-        return sum(
-            max(c.points for c in same)
+        return rounded_points(sum(self.earned.values()))
+
+    @property
+    def earned(self) -> dict[str, float]:
+        """The points of each criterion that passes wherever it could be graded."""
+        return {
+            same[0].name: max(c.points for c in same)
             for same in self._by_name()
             if over_all_places(same) == "pass"
-        )
+        }
 
     @property
     def max_points(self) -> int:
@@ -351,17 +362,24 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
     )
 
 
+def rounded_points(points: float) -> float:
+    """To two digits, and a whole number where it is one, as most are."""
+    rounded = round(points + 1e-9, 2)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
 def verdict_on(
-    criterion: Criterion, status: Status, cause: Cause, why: str, **more: Any
+    criterion: Criterion, status: Status, cause: Cause, why: str, score: float = 1.0, **more: Any
 ) -> CriterionVerdict:
-    """A criterion's verdict with the points that its status earns."""
+    """A criterion's verdict with the points that its status earns. score: 0 to 1, the share of
+    them that a criterion that is scored has when it passes."""
     return CriterionVerdict(
         name=criterion.name,
         kind=criterion.kind,
         status=status,
         cause=cause,
         why=why,
-        points=criterion.points if status == "pass" else 0,
+        points=rounded_points(criterion.points * score) if status == "pass" else 0,
         max_points=criterion.points,
         at_least=criterion.asked_share,
         at_most=criterion.at_most,

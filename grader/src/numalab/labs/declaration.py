@@ -16,6 +16,7 @@ from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
+from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
@@ -150,7 +151,8 @@ class Lab:
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
     which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
-    which the probe is timed beside."""
+    which the probe is timed beside. predicted: what is asked of the staff's run, in
+    predictions.toml."""
 
     name: str
     title: str
@@ -170,6 +172,7 @@ class Lab:
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
+    predicted: tuple[Quantity, ...] = ()
     has_solution_text: bool = True  # not so in a student's edition
 
     @property
@@ -249,6 +252,9 @@ class Lab:
         return sum(criterion.points for criterion in self.criteria)
 
 
+# By which a criterion earns a share of its points.
+SCORED_RULES = ("predicted",)
+
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
@@ -259,7 +265,7 @@ PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
     "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "modelled_on", "lightspeed", "criterion",
+    "modelled_on", "lightspeed", "criterion", "predicted",
 )  # fmt: skip
 
 
@@ -371,8 +377,14 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         lab.mpi,
         launched,
     )
-    lab = replace(lab, lightspeed=of_parts)
+    quantities = read_quantities(
+        top.tables("predicted", PREDICTED_KEYS) if "predicted" in top else [],
+        [criterion.name for criterion in criteria],
+        lab.parts,
+    )
+    lab = replace(lab, lightspeed=of_parts, predicted=quantities)
     _check_efficiency(lab, tables)
+    _check_scored(lab, tables)
     return lab
 
 
@@ -418,6 +430,13 @@ def _check_efficiency(lab: Lab, tables: Sequence[Table]) -> None:
                 f"solutions/{lab.name}/probe.c",
                 key,
             )
+
+
+def _check_scored(lab: Lab, tables: Sequence[Table]) -> None:
+    for criterion, table in zip(lab.criteria, tables, strict=True):
+        for key in ("at_least", "at_most"):
+            if criterion.rule in SCORED_RULES and key in table:
+                table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)
 
 
 def lab_names(root: Path) -> list[str]:

@@ -1,15 +1,28 @@
-"""The file in which a student predicts what a message will take. Pure functions."""
+"""The file in which a student predicts what messages will take: one that the library sends at once
+(eager), and one that it first asks for (rendezvous). Pure functions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
-from numalab.toml_files.tables import parse_table
+from numalab.toml_files.tables import Table, parse_table
 
-KEY = "time_64_kib_us"
-PREDICTED_BYTES = 65_536
-NAMES = ("latency_us", "bandwidth_mb_s")
+# What is predicted, by its key: sizes on both sides of where the libraries that are common change
+# over on one node, 4 to 64 KiB.
+PREDICTED: Mapping[str, int] = {"time_4_kib_us": 4096, "time_64_kib_us": 65_536}
+# The times of other sizes that a formula may have: who sees on which line of the curve a size is
+# takes those that are on it, too.
+TIMES: Mapping[str, int] = {
+    "time_1_kib_us": 1024,
+    "time_8_kib_us": 8192,
+    "time_16_kib_us": 16_384,
+    "time_128_kib_us": 131_072,
+    "time_1_mib_us": 1 << 20,
+}
+NAMES = ("latency_us", "bandwidth_mb_s", *TIMES)
 _LANGUAGE = Language(NAMES)
 
 
@@ -17,26 +30,46 @@ class BadPrediction(ValueError):
     """A prediction that can't be used; the text says why and what to write."""
 
 
-def read_prediction(text: str) -> str:
-    """The formula that a file of this text predicts by; a number is one, too. Raises
-    BadPrediction."""
-    example = f"write {KEY} = a number, or a formula in quotes"
-    table = parse_table(text, "", BadPrediction, (KEY,), example)
-    if KEY not in table:
-        table.fail(f"{KEY} is missing; {example}")
-    value = table.values[KEY]
+@dataclass(frozen=True)
+class Predictions:
+    """By key: formulas, a number is one, too; and why another can't be used."""
+
+    formulas: Mapping[str, str]
+    complaints: Mapping[str, str]
+
+
+def read_predictions(text: str) -> Predictions:
+    """Of a file of this text. Raises BadPrediction where none can be used."""
+    example = "write a number, or a formula in quotes"
+    table = parse_table(text, "", BadPrediction, tuple(PREDICTED), example)
+    formulas, complaints = {}, {}
+    for key in PREDICTED:
+        try:
+            formulas[key] = _formula(table, key)
+        except BadPrediction as error:
+            complaints[key] = str(error)
+    if not formulas:
+        given = [complaint for key, complaint in complaints.items() if key in table]
+        raise BadPrediction(next(iter(given or complaints.values())))
+    return Predictions(formulas, complaints)
+
+
+def _formula(table: Table, key: str) -> str:
+    """Raises BadPrediction."""
+    if key not in table:
+        table.fail(f"{key} is missing; write {key} = a number, or a formula in quotes")
+    value = table.values[key]
     if isinstance(value, str):
         return _read(value).text
     if isinstance(value, bool) or not isinstance(value, int | float):
-        table.wrong(KEY, "write a number, or a formula in quotes")
+        table.wrong(key, "write a number, or a formula in quotes")
     if not 0 < value < math.inf:
-        table.wrong(KEY, "a message takes a time above 0; what do you expect?")
+        table.wrong(key, "a message takes a time above 0; what do you expect?")
     return repr(value)
 
 
-def predict(formula: str, latency_us: float, bandwidth_mb_s: float) -> float:
-    """Its value in microseconds, above 0. Raises BadPrediction."""
-    values = dict(zip(NAMES, (latency_us, bandwidth_mb_s), strict=True))
+def predict(formula: str, values: Mapping[str, float]) -> float:
+    """Its value in microseconds, above 0. values: of all NAMES. Raises BadPrediction."""
     try:
         time_us = _read(formula).value(values)
     except BadFormula as error:
@@ -48,7 +81,9 @@ def predict(formula: str, latency_us: float, bandwidth_mb_s: float) -> float:
 
 def _read(formula: str) -> Formula:
     """Raises BadPrediction."""
+    # Other than each other, so that a difference of two is not 0.
+    tried = {name: 1.0 + number for number, name in enumerate(NAMES)}
     try:
-        return read_formula(formula, _LANGUAGE, dict.fromkeys(_LANGUAGE.names, 1.0))
+        return read_formula(formula, _LANGUAGE, tried)
     except BadFormula as error:
         raise BadPrediction(str(error)) from error

@@ -43,6 +43,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, Source, open_lab
+from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
     Value,
     compared,
@@ -51,6 +52,7 @@ from numalab.learning.predictions import (
     read_published,
     words,
 )
+from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
 from numalab.learning.sweep import Sweep
@@ -97,7 +99,9 @@ class NotebookLab(OpenLab):
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """As OpenLab.run."""
         with self._line():
-            return super().run(*args, **kwargs)
+            run = super().run(*args, **kwargs)
+        keep_record(self.folder, run.records)
+        return run
 
     def grade(
         self,
@@ -111,9 +115,11 @@ class NotebookLab(OpenLab):
     ) -> Graded:
         """As OpenLab.grade."""
         with self._line():
-            return super().grade(
+            graded = super().grade(
                 language, source, files=files, size=size, label=label, afresh=afresh
             )
+        keep_record(self.folder, graded.records)
+        return graded
 
     def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
         """As OpenLab.sweep."""
@@ -125,7 +131,10 @@ class NotebookLab(OpenLab):
     def predict(self, **values: Value | None) -> None:
         """Keeps what you expect; None: not yet. What you say first stays beside what you change
         it to."""
+        before = read_predictions(self.folder)
         kept = keep_predictions(self.folder, values)
+        new = {name: said.first for name, said in kept.items() if name not in before}
+        keep_first_said(self.folder, "prediction", new, now())
         missing = [name for name, value in values.items() if value is None]
         for name in values:
             if name in kept:
@@ -148,7 +157,9 @@ class NotebookLab(OpenLab):
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
             return
         letter = question.letter(answer)
-        first = first_answer(self.folder, name, letter)
+        first, is_new = first_answer(self.folder, name, letter)
+        if is_new:
+            keep_first_said(self.folder, "question", {name: letter}, now())
         before = f" (Your first answer was {first}.)" if first != letter else ""
         print(f"\n{question.checked(letter)}{before}")
 

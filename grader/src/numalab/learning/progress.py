@@ -15,7 +15,7 @@ from typing import Any, get_args
 from numalab.errors import KitError
 from numalab.files import read_json, write_json
 from numalab.grading.handout import edited_languages, is_pristine
-from numalab.judging.verdict import UNGRADED, Status, Verdict
+from numalab.judging.verdict import UNGRADED, Status, Verdict, rounded_points
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
@@ -32,7 +32,7 @@ class Result:
     began_in: as of a Verdict; interrupted: not all was graded."""
 
     graded_at: str  # ISO 8601, with the time zone
-    points: int
+    points: float
     gradable_points: int
     max_points: int
     quick: bool
@@ -51,7 +51,7 @@ class Result:
         return not self.having("fail", "inconclusive", "error") and not self.left_out
 
     @property
-    def _rank(self) -> tuple[int, int, bool, int, bool]:
+    def _rank(self) -> tuple[float, int, bool, int, bool]:
         return (
             self.points,
             -len(self.left_out),
@@ -139,7 +139,7 @@ def result_of(
     """is_untimed: times were not asked for; machines: names of the virtual nodes that were
     asked for, None: all that the lab has; interrupted: somebody did not wait for all of it. What
     was not looked at everywhere counts as not looked at, unless it has failed already."""
-    statuses = dict(verdict.statuses)
+    statuses, earned = dict(verdict.statuses), verdict.earned
     asked = set(lab.machines if machines is None else machines)
     left_out = tuple(
         c.name for c in lab.criteria if _is_left_out(lab, c, statuses[c.name], is_untimed, asked)
@@ -147,7 +147,7 @@ def result_of(
     statuses |= dict.fromkeys(left_out, "not_gradable")
     return Result(
         graded_at=at.isoformat(timespec="seconds"),
-        points=sum(c.points for c in lab.criteria if statuses[c.name] == "pass"),
+        points=rounded_points(sum(p for name, p in earned.items() if statuses[name] == "pass")),
         gradable_points=sum(c.points for c in lab.criteria if statuses[c.name] not in UNGRADED),
         max_points=lab.max_points,
         quick=quick,
@@ -182,7 +182,7 @@ def _result(data: Any) -> Result | None:
             return None
         return Result(
             graded_at=data["graded_at"],
-            points=int(data["points"]),
+            points=rounded_points(float(data["points"])),
             gradable_points=int(data["gradable_points"]),
             max_points=int(data["max_points"]),
             quick=bool(data["quick"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
+from numalab.judging.verdict import rounded_points
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
+from numalab.labs.quantities import FILE
+from numalab.learning.first_said import FirstSaid, said_words
 from numalab.learning.progress import (
     LearnerProgress,
     Result,
@@ -70,8 +74,13 @@ def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -
 
 
 def show_progress(
-    console: Console, labs: Sequence[Lab], progress: LearnerProgress, hints: Hints
+    console: Console,
+    labs: Sequence[Lab],
+    progress: LearnerProgress,
+    hints: Hints,
+    said: Mapping[str, Sequence[FirstSaid]] | None = None,
 ) -> None:
+    """said: first, in notebooks, by lab."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
@@ -83,13 +92,17 @@ def show_progress(
     console.print(table)
     done = sum(map(is_done, results.values()))
     best = [of_lab[best_language(of_lab) or ""] for of_lab in results.values() if of_lab]
-    points = sum(result.points for result in best)
+    points = rounded_points(sum(result.points for result in best))
     gradable = sum(result.gradable_points for result in best)
     console.print()
     total = f"{done} of {words.count(len(labs), 'lab')} done"
     if best:
         total += f", {points} of the {gradable} points that could be graded so far"
     console.print(Text(f"{total}.", style="bold"))
+    for lab in labs:
+        if said and said.get(lab.name):
+            place = FILE if lab.is_variant else "its notebook"
+            console.print(f"First said in {place}, {lab.name}: {said_words(said[lab.name])}.")
     _show_task(console, next_task(labs, progress, hints))
 
 
@@ -107,8 +120,13 @@ def _show_task(console: Console, task: Task | None) -> None:
     console.print(table)
 
 
-def progress_json(labs: Sequence[Lab], progress: LearnerProgress, hints: Hints) -> dict[str, Any]:
-    """All of it, for other tools."""
+def progress_json(
+    labs: Sequence[Lab],
+    progress: LearnerProgress,
+    hints: Hints,
+    said: Mapping[str, Sequence[FirstSaid]] | None = None,
+) -> dict[str, Any]:
+    """All of it, for other tools. said: as show_progress."""
     task = next_task(labs, progress, hints)
     return {
         "schema": 1,
@@ -123,6 +141,7 @@ def progress_json(labs: Sequence[Lab], progress: LearnerProgress, hints: Hints) 
                 ],
                 "hints_seen": hints_seen(lab, hints),
                 "hints": _hints_there_are(lab),
+                "first_said": [asdict(entry) for entry in (said or {}).get(lab.name, ())],
             }
             for lab in labs
         ],

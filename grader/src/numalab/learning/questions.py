@@ -127,17 +127,19 @@ def find_question(kit: Kit, lab: str, name: str) -> Asked:
     return questions[name]
 
 
-def first_answer(folder: Path, name: str, letter: str) -> str:
-    """What was answered first, which is kept; letter: what is answered now. Raises KitError."""
+def first_answer(folder: Path, name: str, letter: str) -> tuple[str, bool]:
+    """What was answered first, which is kept, and whether that is now; letter: what is answered
+    now. Raises KitError."""
     path = folder / ANSWERS_FILE
     data = read_json(path)
     known = data.items() if isinstance(data, dict) else ()
     kept = {key: value for key, value in known if isinstance(value, str)}
-    if name not in kept:
+    is_new = name not in kept
+    if is_new:
         kept[name] = letter
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_json(path, kept)
         except OSError as error:
             raise KitError(f"the answers can't be kept: {reason_of(error)}") from error
-    return kept[name]
+    return kept[name], is_new

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from numalab.errors import NothingToDraw, UserError, reason_of
 from numalab.evidence import read_record
-from numalab.evidence.kinds import KINDS, LATENCY, RANKS
+from numalab.evidence.kinds import KINDS, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
 from numalab.grading.modelled import modelled_of
@@ -29,6 +29,7 @@ from numalab.labs.variants import labs_and_variants
 from numalab.machines.gallery import published_latencies
 from numalab.reports import report
 from numalab.reports.roofline import roofs
+from numalab.reports.verdict_words import is_predicted
 from numalab.terminal import WIDTH
 
 if TYPE_CHECKING:
@@ -236,14 +237,13 @@ class Run:
         return roofline_figure(chosen[0])
 
     def messages(self) -> Figure:
-        """What messages took over their sizes; once 64 KiB are predicted, beside what was
+        """What messages took over their sizes; once what is asked for is predicted, beside what was
         published for hydra."""
         from numalab.reports.figures import latency_figure
 
-        predicted = [c.name for c in self.lab.criteria if c.rule in LATENCY.rules]
-        passed = any(c.name in predicted and c.status == "pass" for c in self.verdict.criteria)
+        is_told = is_predicted(self.lab, self.verdict)
         published = published_latencies(self.kit)
-        return latency_figure(self.here, published, is_predicted=passed)
+        return latency_figure(self.here, published, is_predicted=is_told)
 
     def memory(self) -> Figure:
         """What the large table takes, and how much of it sits on huge pages."""

@@ -20,7 +20,13 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES
-from numalab.reports import memory_table, modelled_words, report_figures, verdict_words
+from numalab.reports import (
+    memory_table,
+    modelled_words,
+    prediction_report,
+    report_figures,
+    verdict_words,
+)
 from numalab.reports.comparison import (
     TouchView,
     line_views,
@@ -113,6 +119,8 @@ class _Kernel:
     points: str
     notes: str
     rows: Sequence[Row]
+    predictions: _RateTable | None
+    no_predictions: str
     steps: Sequence[str]
     compiler_title: str
     compiler: str
@@ -331,6 +339,17 @@ def _roofs(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
         yield picture(roof_title(roof), partial(report_figures.roofline, roof), roof_words(roof))
 
 
+def _predictions(graded: GradedKernel) -> _RateTable | None:
+    found = graded.predictions
+    if found is None:
+        return None
+    table = _Table(
+        prediction_report.title(found), list(prediction_report.HEADS),
+        [list(row) for row in prediction_report.rows(found)],
+    )  # fmt: skip
+    return _RateTable(table, [found.why] if found.why else [])
+
+
 def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
     verdict, evidence = graded.verdict, graded.seen[0][1]
     number, _, _ = graded.lab.name.partition("_")
@@ -347,6 +366,8 @@ def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
         points=f"{verdict.points} of {verdict.earnable_points} points",
         notes=verdict_words.points_notes(verdict, evidence.timing_refused is not None),
         rows=list(rows_of(verdict)),
+        predictions=_predictions(graded),
+        no_predictions=prediction_report.none_words(graded),
         steps=list(_steps(graded)),
         compiler_title=verdict_words.compiler_title(build),
         compiler=build.output,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
-from numalab.labs.prediction import PREDICTED_BYTES
+from numalab.labs.prediction import PREDICTED
 from numalab.machines.machine import Figure
 
 PLOT_COLUMNS = 14
@@ -52,13 +52,13 @@ def _ends(values: Sequence[Sequence[float | None]]) -> tuple[float, float]:
 
 def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Figure]) -> list[str]:
     """At most 78 columns; nothing where no message was timed. is_predicted: whether the time
-    of 64 KiB may be shown, since it has been predicted. published: latencies of a machine
+    of what is predicted may be shown, since it has been. published: latencies of a machine
     to look at beside then, since they are to be predicted, too."""
     runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
     if not runs:
         return []
     sizes = sorted({size for run in runs for size in run.one_way_us})
-    hidden = set() if is_predicted else {PREDICTED_BYTES}
+    hidden = set() if is_predicted else set(PREDICTED.values())
     times: list[list[float | None]] = [
         [
             statistics.median(run.one_way_us[size])

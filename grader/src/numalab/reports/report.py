@@ -18,6 +18,7 @@ from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
+from numalab.reports import prediction_report
 from numalab.reports.comparison import line_views, placing_views, touch_views, work_views
 from numalab.reports.home_table import home_picture
 from numalab.reports.latency_report import latency_lines
@@ -49,10 +50,11 @@ def _criterion_table(criteria: Sequence[CriterionVerdict]) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(width=5)
     table.add_column(width=18)
-    table.add_column(width=4, justify="right")
+    rows = list(criterion_rows(criteria))
+    table.add_column(width=max([4, *(len(row.points) for row in rows)]), justify="right")
     table.add_column(ratio=1, overflow="fold")
     shared: dict[str, str] = {}  # a reason told once
-    for row in criterion_rows(criteria):
+    for row in rows:
         criterion = row.criterion
         word, style = STATUS_STYLE[criterion.status]
         why = criterion.why
@@ -125,6 +127,26 @@ def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -
             console.print(Padding(line, (0, 0, 0, 4)))
 
 
+def _show_predictions(console: Console, kernel: GradedKernel) -> None:
+    found = kernel.predictions
+    if found is None:
+        none = prediction_report.none_words(kernel)
+        if none:
+            console.print(Padding(Text(none), (1, 0, 0, 2)))
+        return
+    console.print(Padding(Text(prediction_report.title(found), style="bold"), (1, 0, 0, 2)))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for row in prediction_report.rows(found):
+        name, predicted, measured, score, why = row
+        table.add_row(name, score, Text(f"{predicted}; measured: {measured}. {why}"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if found.why:
+        console.print(Padding(Text(found.why), (0, 0, 0, 2)))
+
+
 def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Text] = ()) -> None:
     """The whole report of one graded kernel. explained: how the times were decided, if that is
     asked for."""
@@ -134,6 +156,7 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
         is_untimed = evidence.timing_refused is not None
         console.print(_heading(verdict, kernel.unchanged, is_untimed, console.width))
         console.print(Padding(_criterion_table(verdict.criteria), (0, 0, 0, 2)))
+        _show_predictions(console, kernel)
         earlier = earlier_words(kernel)
         if earlier:
             console.print(Padding(Text(earlier, style="dim"), (1, 0, 0, 2)))

@@ -186,7 +186,8 @@ def next_step(kernel: GradedKernel) -> str | None:
     text = f"{kernel.lab.own_place}/README.md"
     file = KERNEL_FILES[verdict.language]
     if kernel.unchanged and failed:
-        names = [text_file.file for text_file in evidence.handed_in]
+        own = {one.name for one in kernel.lab.files}
+        names = [one.file for one in evidence.handed_in if one.file in own]
         kinds = sorted({name.rpartition(".")[2] for name in names})
         more = f" and the .{' and .'.join(kinds)} files" if kinds else ""
         if len(names) == 1:
@@ -223,6 +224,13 @@ def next_step(kernel: GradedKernel) -> str | None:
             "Right as far as was looked at, on this node. A virtual node shows "
             f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
         )
+    partly = dict.fromkeys(
+        f"{c.name} has {c.points} of {words.count(c.max_points, 'point')}"
+        for c in verdict.criteria
+        if c.is_partial
+    )
+    if partly:
+        return f"Nothing fails, and there is more to earn: {words.listed(list(partly))}."
     why = f" solutions/{verdict.lab}/README.md says why it works."
     return f"Done: all that this node can show.{why if kernel.lab.shows_solution else ''}"
 
@@ -262,6 +270,8 @@ def _minute(at: str) -> str:
 
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
-    """Whether what is to be predicted has been, and may be shown."""
+    """Whether what is to be predicted has been, with nothing more to earn, and may be shown."""
     names = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
-    return any(c.name in names and c.status == "pass" for c in verdict.criteria)
+    return any(
+        c.name in names and c.status == "pass" and not c.is_partial for c in verdict.criteria
+    )

@@ -97,12 +97,12 @@ def _late_words(what: str, row: StandingRow) -> str:
 
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
-    """As the report has them: status, name, points, and why unless it passed."""
+    """As the report has them: status, name, points, and why unless it earned all of them."""
     for row in verdict_words.criterion_rows(verdict.criteria):
         criterion = row.criterion
         points = f" {row.points}" if row.points else ""
         line = f"{PLAIN_WORDS[criterion.status]}: {criterion.name}{points}"
-        if criterion.status == "pass":
+        if criterion.status == "pass" and not criterion.is_partial:
             yield line
             continue
         place = "" if criterion.where == "here" else f"on {criterion.where}: "

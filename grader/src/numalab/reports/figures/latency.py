@@ -13,11 +13,12 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
 from numalab.explore.wording import bytes_words
-from numalab.labs.prediction import PREDICTED_BYTES
+from numalab.labs.prediction import PREDICTED
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.latency_report import published_series, run_name
+from numalab.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
     return {
         size: statistics.median(times)
         for size, times in run.one_way_us.items()
-        if is_predicted or size != PREDICTED_BYTES
+        if is_predicted or size not in PREDICTED.values()
     }
 
 
@@ -62,8 +63,8 @@ def latency_figure(
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Left the time of a message one way, right the bandwidth. published: latencies of a
-    machine to look at beside, in us. is_predicted: whether they and the time of 64 KiB may be
-    shown, since it has been predicted. Raises NothingToDraw."""
+    machine to look at beside, in us. is_predicted: whether they and the times that are
+    predicted may be shown, since they have been. Raises NothingToDraw."""
     runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
     series = published_series(published) if is_predicted else []
     if not runs and not series:
@@ -99,12 +100,17 @@ def latency_figure(
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axes.set_ylabel(words)
         axes.set_xlabel("message")
-    hidden = runs and not is_predicted and any(PREDICTED_BYTES in run.one_way_us for run in runs)
+    hidden = (
+        runs
+        and not is_predicted
+        and any(set(PREDICTED.values()) & run.one_way_us.keys() for run in runs)
+    )
     title = "A message one way"
     if runs:
         title += f", median and all samples, {node_words(evidence)}"
     if hidden:
-        title += "\n(64 KiB is left out: predict it)"
+        left_out = listed([bytes_words(size) for size in PREDICTED.values()])
+        title += f"\n({left_out} are left out: predict them)"
     figure.suptitle(title, fontsize=14)
     figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -1,0 +1,137 @@
+"""The rule of what messages take: predictions, scored by how near they come. Pure functions;
+judge.py says where it applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalab import words
+from numalab.evidence.kinds import LATENCY
+from numalab.evidence.record import Evidence, Latency
+from numalab.judging import message_times
+from numalab.judging.mpi_rules import ended_words, not_started
+from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
+from numalab.judging.soundness import not_looked_at
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion
+from numalab.labs.prediction import PREDICTED, TIMES, BadPrediction, predict, read_predictions
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """why: a sentence. is_bad: it could not be used."""
+
+    score: float
+    why: str
+    is_bad: bool = False
+
+
+def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """By the first run: that of the ranks that are near. Passes with the share of its points that
+    the predictions are worth on average; fails where that is nothing."""
+    file = criterion.file
+    assert file is not None
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    if text is None or not evidence.of(LATENCY):
+        return not_looked_at(criterion, evidence)
+    run = evidence.of(LATENCY)[0]
+    if not run.outcome.ok:
+        if run.outcome.blames and run.file is not None:
+            why = not_started(run.file, run.outcome)
+            return verdict_on(criterion, "fail", "bad_file", why)
+        why = f"While times of messages were taken: {ended_words(run.outcome, evidence)}"
+        return verdict_on(criterion, "error", "kit", why)
+    values = _values(run)
+    if values is None:
+        return not_looked_at(criterion, evidence)
+    noise = next(filter(None, (_disagreement(run, size) for size in PREDICTED.values())), "")
+    try:
+        scored = _scored(text.text, values, run, is_told=not noise)
+    except BadPrediction as error:
+        return verdict_on(criterion, "fail", "bad_file", f"{file.name}: {error}.")
+    bad = [one for one in scored if one.is_bad]
+    if noise and len(bad) < len(scored):
+        why = f"{noise} Grade again when the node is quiet."
+        return verdict_on(criterion, "inconclusive", "too_noisy", why)
+    score = mean_score([one.score for one in scored])
+    assert score is not None
+    why = " ".join([f"{score:.2f} of 1.", *(one.why for one in scored)])
+    if score > 0:
+        return verdict_on(criterion, "pass", "reached", why, value=score, unit="score", score=score)
+    if len(bad) == len(scored):
+        why = f"{file.name}: {' '.join(one.why for one in bad)}"
+        return verdict_on(criterion, "fail", "bad_file", why)
+    return verdict_on(criterion, "fail", "not_predicted", why, value=score, unit="score")
+
+
+def _values(run: Latency) -> dict[str, float] | None:
+    """Of the names that formulas may have; None where not all were measured."""
+    best = message_times.best_us(run)
+    small_us, peak_mb_s = message_times.latency_us(run), message_times.bandwidth_mb_s(run)
+    sizes = {*TIMES.values(), *PREDICTED.values()}
+    if small_us is None or peak_mb_s is None or not sizes <= best.keys():
+        return None
+    times = {name: best[size] for name, size in TIMES.items()}
+    return {"latency_us": small_us, "bandwidth_mb_s": peak_mb_s} | times
+
+
+def _scored(text: str, values: dict[str, float], run: Latency, is_told: bool) -> list[_Scored]:
+    """Of each size that is predicted. is_told: whether the times show anything. Raises
+    BadPrediction where none can be used."""
+    read = read_predictions(text)
+    found = []
+    for key, size in PREDICTED.items():
+        if key in read.complaints:
+            found.append(_Scored(0.0, f"{read.complaints[key]}.", is_bad=True))
+            continue
+        try:
+            us = predict(read.formulas[key], values)
+        except BadPrediction as error:
+            found.append(_Scored(0.0, f"{error}.", is_bad=True))
+            continue
+        found.append(_held_against(us, size, run) if is_told else _Scored(0, ""))
+    return found
+
+
+def _held_against(us: float, size: int, run: Latency) -> _Scored:
+    measured = message_times.measured(run, PREDICTED.values(), size)
+    score, name = measured.score(us), words.bytes_allowed(size)
+    if score == 1:
+        return _Scored(
+            1.0,
+            f"{name} were predicted to take {_us(us)} one way, and took "
+            f"{_us(min(run.one_way_us[size]))} at best; {_us(measured.low)} to "
+            f"{_us(measured.high)} earn all.",
+        )
+    # The measured time would be the answer.
+    much = "long" if us > measured.high else "short"
+    left = f"worth {score:.2f}" if score else f"off by a factor of {NOTHING_LEFT_AT:g} or more"
+    return _Scored(score, f"{_us(us)} for {name} one way is too {much}: {left}.")
+
+
+def _us(time_us: float) -> str:
+    """To three digits, in full as long as it is readable so."""
+    if 1000 <= time_us < 1e7:
+        return f"{time_us:,.0f} us"
+    return f"{time_us:.3g} us"
+
+
+def _disagreement(run: Latency, size: int) -> str:
+    """Why the times of a size show nothing, if so. Where two lines through all the others miss
+    them by as much as earns nothing, who does so, too, need not be wrong, and who does not need
+    not be right."""
+    low, high = message_times.quartiles(run.one_way_us[size])
+    name = words.bytes_allowed(size)
+    if high > NOTHING_LEFT_AT * low:
+        return (
+            f"The times of {name} differ by a factor of {high / low:.1f} among themselves, and "
+            f"{NOTHING_LEFT_AT:g} earns nothing."
+        )
+    alone = message_times.samples_of(run.one_way_us[size])
+    said = message_times.two_lines_us(message_times.best_us(run), PREDICTED.values(), size)
+    if not any(alone.score(us) > 0 for us in said):
+        return (
+            f"The times do not fit together just now: two lines through those of the other sizes "
+            f"are off by a factor of {NOTHING_LEFT_AT:g} or more for {name}, too."
+        )
+    return ""

@@ -1,0 +1,97 @@
+"""What is known of messages from their times: latency, bandwidth, and the two lines that they are
+on. Pure functions.
+
+R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. A library
+has two protocols, so two such lines: short messages are sent at once (eager), long ones are asked
+for first (rendezvous). Where it changes over is not told; it is where two lines fit best.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+
+from numalab.evidence.record import Latency
+from numalab.judging.prediction_score import Interval
+
+SMALL_BYTES = 8
+# By which lines through other sizes of the same protocol miss: nobody is asked for less.
+TOLERANCE = 1.05
+_LEAST_POINTS = 3  # of a line: through two goes any
+
+
+def latency_us(run: Latency) -> float | None:
+    """Of messages of 8 bytes or less, one way; the best sample, as undisturbed as can be."""
+    small = [times for size, times in run.one_way_us.items() if size <= SMALL_BYTES]
+    return min(chain(*small)) if small else None
+
+
+def bandwidth_mb_s(run: Latency) -> float | None:
+    """Of the largest messages; the best sample."""
+    if not run.one_way_us:
+        return None
+    size = max(run.one_way_us)
+    return size / min(run.one_way_us[size])
+
+
+def best_us(run: Latency) -> dict[int, float]:
+    """The best sample of each size."""
+    return {size: min(times) for size, times in run.one_way_us.items()}
+
+
+def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
+    """t0 and 1 / B, and the sum of squares of what they are off, as shares of the times: each size
+    counts alike, though the longest takes a thousand times as long."""
+    # Least squares of (t0 + n / B) / t = 1.
+    columns = [(1 / time, size / time) for size, time in points]
+    aa = sum(a * a for a, _ in columns)
+    ab = sum(a * b for a, b in columns)
+    bb = sum(b * b for _, b in columns)
+    a1, b1 = sum(a for a, _ in columns), sum(b for _, b in columns)
+    determinant = aa * bb - ab * ab
+    t0 = (bb * a1 - ab * b1) / determinant
+    slope = (aa * b1 - ab * a1) / determinant
+    return t0, slope, sum((t0 * a + slope * b - 1) ** 2 for a, b in columns)
+
+
+def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int) -> list[float]:
+    """What the two lines that fit best through all sizes but those left out say of a size: of one
+    between them each line's, else that of its own. None where there are too few sizes, and none
+    that is no time. best: by size."""
+    points = sorted((n, us) for n, us in best.items() if n not in left_out)
+    splits = range(_LEAST_POINTS, len(points) - _LEAST_POINTS + 1)
+    if not splits:
+        return []
+    fits = [(_line(points[:at]), _line(points[at:]), at) for at in splits]
+    eager, rendezvous, at = min(fits, key=lambda fit: fit[0][2] + fit[1][2])
+    lines = []
+    if size < points[at][0]:
+        lines.append(eager)
+    if size > points[at - 1][0]:
+        lines.append(rendezvous)
+    said = [t0 + slope * size for t0, slope, _ in lines]
+    return [us for us in said if 0 < us < math.inf]
+
+
+def quartiles(times: Sequence[float]) -> tuple[float, float]:
+    """The lower one and the upper one."""
+    if len(times) < 2:
+        return times[0], times[0]
+    low, _, high = statistics.quantiles(times, n=4, method="inclusive")
+    return low, high
+
+
+def samples_of(times: Sequence[float]) -> Interval:
+    """From the best sample to the upper quartile."""
+    return Interval(min(times), max(min(times), quartiles(times)[1]))
+
+
+def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
+    """Of a size, from its best sample to its upper quartile, and on to what the two lines say: a
+    model knows no more, so nobody is asked for more. And TOLERANCE beyond, since lines through
+    other sizes differ; not as far as lines that earn nothing: times are no curve then."""
+    alone = samples_of(run.one_way_us[size])
+    said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
+    return Interval(min([alone.low, *said]) / TOLERANCE, max([alone.high, *said]) * TOLERANCE)

@@ -1,0 +1,195 @@
+"""Predictions of the staff's run, held against its record: each has a score, and together they
+have a mean. What could not be measured is left out of it, and said so. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from numalab.evidence.kinds import LATENCY
+from numalab.evidence.record import Evidence, Seen
+from numalab.judging import message_times
+from numalab.judging.prediction_score import Interval, mean_score
+from numalab.judging.rates import Middle
+from numalab.judging.seen_quantities import NotMeasured, seen
+from numalab.judging.sequential import interval
+from numalab.judging.timing_account import TimingAccount
+from numalab.judging.timing_state import best_s, complete, is_cut, thresholds
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Lab
+from numalab.labs.quantities import (
+    FILE,
+    BadPredictions,
+    Predicted,
+    Quantity,
+    read_predictions,
+)
+
+
+@dataclass(frozen=True)
+class ScoredQuantity:
+    """predicted: None where it is missing or can't be used; low, high: what was measured, None
+    where nothing was, and then there is no score; why: a sentence."""
+
+    name: str
+    predicted: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    score: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class ScoredPredictions:
+    """score: the mean, None where nothing was measured; why: of a file that can't be used, else
+    empty."""
+
+    score: float | None
+    quantities: tuple[ScoredQuantity, ...]
+    why: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "score": None if self.score is None else round(self.score, 4),
+            "quantities": [asdict(one) for one in self.quantities],
+        }
+        return data | ({"why": self.why} if self.why else {})
+
+
+def scored_predictions(
+    lab: Lab, verdict: Verdict, seen: Seen, accounts: Sequence[TimingAccount]
+) -> ScoredPredictions | None:
+    """None where nothing is asked, or nothing was handed in. seen: this node first."""
+    here = seen[0][1]
+    handed = next((text for text in here.handed_in if text.file == FILE), None)
+    if handed is None or not lab.predicted:
+        return None
+    why, said = "", Predicted()
+    if handed.complaint is None:
+        try:
+            said = read_predictions(handed.text, lab.predicted)
+        except BadPredictions as error:  # the lab may ask for something else by now
+            why = f"{FILE}: {error}."
+        if said.unknown:
+            why = f"{FILE}: {' '.join(said.unknown)}"
+    else:
+        why = handed.complaint
+    scored = tuple(
+        _scored(quantity, said, _measured(quantity, verdict, here, accounts))
+        for quantity in lab.predicted
+    )
+    mean = mean_score([one.score for one in scored if one.score is not None])
+    return ScoredPredictions(mean, scored, why)
+
+
+def _scored(quantity: Quantity, said: Predicted, measured: Interval | str) -> ScoredQuantity:
+    predicted = said.values.get(quantity.name)
+    if isinstance(measured, str):
+        why = f"Left out: {measured}."
+        return ScoredQuantity(quantity.name, predicted, None, None, quantity.unit, None, why)
+    if predicted is None:
+        score = 0.0
+        complaint = said.complaints.get(quantity.name)
+        why = "Nothing was predicted." if complaint is None else f"Not usable: {complaint}."
+    else:
+        score = round(measured.score(predicted), 4)
+        misses = measured.misses(predicted)
+        why = f"{misses[:1].upper()}{misses[1:]}." if misses else "Within what was measured."
+    return ScoredQuantity(
+        quantity.name, predicted, measured.low, measured.high, quantity.unit, score, why
+    )
+
+
+def _measured(
+    quantity: Quantity, verdict: Verdict, here: Evidence, accounts: Sequence[TimingAccount]
+) -> Interval | str:
+    """Or why not."""
+    try:
+        if quantity.of == "value":
+            low, high = _value(quantity, verdict)
+        elif quantity.of == "message":
+            low, high = _message(quantity, here)
+        elif quantity.of == "seen":
+            low, high = seen(quantity, here)
+        elif quantity.of == "ratio":
+            low, high = _ratio(quantity, here, accounts)
+        else:
+            low, high = _middle(quantity, accounts)
+        return Interval(low, high, quantity.is_share)
+    except NotMeasured as error:
+        return str(error)
+    except ValueError:
+        return "what was measured is nothing that can be predicted"
+
+
+def _bounded(low: float | None, high: float | None) -> tuple[float, float]:
+    if low is None or high is None:
+        raise NotMeasured("too few generations were timed to say between what it lies")
+    return low, high
+
+
+def _value(quantity: Quantity, verdict: Verdict) -> tuple[float, float]:
+    for found in verdict.criteria:
+        if (found.name, found.where) != (quantity.criterion, quantity.where):
+            continue
+        if found.value is None or found.status not in ("pass", "fail"):
+            break
+        if found.kind == "timing" and found.interval is not None:
+            return _bounded(*found.interval)
+        return found.value, found.value
+    place = "" if quantity.where == "here" else f" on {quantity.where}"
+    raise NotMeasured(f"{quantity.criterion} was not measured{place}")
+
+
+def _of_part(quantity: Quantity, accounts: Sequence[TimingAccount]) -> list[TimingAccount]:
+    return [
+        account
+        for account in accounts
+        if account.criterion.slow is None and account.criterion.part == quantity.part
+    ]
+
+
+def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[float, float]:
+    """A time or a rate."""
+    for account in _of_part(quantity, accounts):
+        for rate in account.rates.roles if account.rates is not None else ():
+            if rate.role != quantity.role:
+                continue
+            middle: Middle | None = rate.elapsed_s
+            if quantity.of == "rate":
+                middle = rate.gb_per_s
+            if middle is not None:
+                return _bounded(middle.low, middle.high)
+    raise NotMeasured(f"the {quantity.role} was not timed")
+
+
+def _ratio(
+    quantity: Quantity, here: Evidence, accounts: Sequence[TimingAccount]
+) -> tuple[float, float]:
+    """Generation by generation, as what disturbs one process of it disturbs the other one, too."""
+    assert quantity.role is not None and quantity.over is not None
+    roles = (quantity.role, quantity.over)
+    if _of_part(quantity, accounts):
+        ratios = [
+            best_s(generation, quantity.over) / best_s(generation, quantity.role)
+            for generation in complete(here, roles)
+            if generation.part == quantity.part
+            and generation.slow is None
+            and not is_cut(generation)
+        ]
+        if ratios:
+            return _bounded(*interval(ratios, thresholds(here)))
+    raise NotMeasured(f"{quantity.role} and {quantity.over} were not timed beside each other")
+
+
+def _message(quantity: Quantity, here: Evidence) -> tuple[float, float]:
+    assert quantity.bytes is not None
+    for run in here.of(LATENCY):
+        times = run.one_way_us.get(quantity.bytes)
+        if run.outcome.ok and times and quantity.file in (None, run.file):
+            alone = message_times.samples_of(times)
+            return alone.low, alone.high
+    under = "" if quantity.file is None else f" under {quantity.file}"
+    raise NotMeasured(f"no message of {quantity.bytes:,} bytes was timed{under}")

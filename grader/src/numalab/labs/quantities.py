@@ -1,0 +1,223 @@
+"""What a lab asks to be predicted of the staff's run ([[predicted]] in lab.toml), and the file that
+a student predicts it in, predictions.toml beside the kernel. Pure functions.
+
+A quantity is of one kind:
+
+| of | is | needs |
+|---|---|---|
+| value | what a criterion measures, of the student's kernel | `criterion`; `where`, unless here |
+| time | the best repetition of a role, in seconds | `role`; `part`, where the lab has several |
+| rate | the same, in GB/s | `role`; `part` |
+| ratio | how many times as fast a role is as another one | `role`, `over`; `part` |
+| message | a message of `bytes`, one way, in microseconds | `bytes`; `file`, of the launch |
+| seen | what the kit's own kernel shows there, one of SEEN | `what`, and what that needs; `part` |
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from numalab.strangers.visible import shortened, visible
+from numalab.toml_files.tables import Table, did_you_mean, parse_table
+
+FILE = "predictions.toml"
+_LONGEST_NAME, _MOST_UNKNOWN = 60, 5  # of keys that nobody has asked for
+SHARE = "share"  # the unit of what is a part of a whole
+
+Of = Literal["value", "time", "rate", "ratio", "message", "seen"]
+Role = Literal["submission", "handout", "solution"]
+ROLES: tuple[Role, ...] = ("submission", "handout", "solution")
+UNITS: Mapping[Of, str] = {"time": "s", "rate": "GB/s", "ratio": "times as fast", "message": "us"}
+What = Literal[
+    "used_by_lower_half", "written_by_lower_half", "on_small_pages", "faults_of_small_pages",
+    "met", "in_shared_lines", "messages", "of_rank",
+]  # fmt: skip
+# Of each its unit, and what it needs. It is seen of the solution, or of the handout where that is
+# what students can work out (judging/seen_quantities.py): so no kernel that is handed in makes its
+# author's prediction come true.
+_STRETCH = ("array", "first", "last")
+SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
+    "used_by_lower_half": (SHARE, _STRETCH),
+    "written_by_lower_half": (SHARE, _STRETCH),
+    "on_small_pages": ("KiB", ()),
+    "faults_of_small_pages": ("page faults", ()),
+    "met": ("of 100 keys", ()),
+    "in_shared_lines": ("of 100 keys", ()),
+    "messages": ("messages", ()),
+    "of_rank": (SHARE, ("rank",)),
+}
+# Beside name, question and of.
+_KEYS: Mapping[Of, tuple[str, ...]] = {
+    "value": ("unit", "criterion", "where"),
+    "time": ("role", "part"),
+    "rate": ("role", "part"),
+    "ratio": ("role", "over", "part"),
+    "message": ("bytes", "file"),
+    "seen": ("what", "part"),
+}
+PREDICTED_KEYS = (
+    "name", "question", "of", "unit", "criterion", "where", "role", "over", "part", "bytes",
+    "file", "what", *_STRETCH, "rank",
+)  # fmt: skip
+
+
+class BadPredictions(ValueError):
+    """A file that can't be used; the text says why and what to write."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """question: a sentence; where: "here" or a machine; first, last: of the array's length; the
+    others as the table above has them, None where the kind has no such key."""
+
+    name: str
+    question: str
+    of: Of
+    unit: str
+    criterion: str | None = None
+    where: str = "here"
+    role: Role | None = None
+    over: Role | None = None
+    part: str | None = None
+    bytes: int | None = None
+    file: str | None = None
+    what: What | None = None
+    array: str | None = None
+    first: float = 0.0
+    last: float = 1.0
+    rank: int | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """A part of a whole, 0 to 1."""
+        return self.unit == SHARE
+
+
+def read_quantities(
+    tables: Sequence[Table], criteria: Collection[str], parts: Collection[str | None]
+) -> tuple[Quantity, ...]:
+    """criteria: names of the lab's; parts: its kernels. Raises what the tables raise."""
+    found: dict[str, Quantity] = {}
+    for table in tables:
+        quantity = _quantity(table, criteria, parts)
+        if quantity.name in found:
+            table.fail(f"two quantities are called {quantity.name}; name each once", "name")
+        found[quantity.name] = quantity
+    return tuple(found.values())
+
+
+def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | None]) -> Quantity:
+    of: Of = table.choice("of", tuple(_KEYS))
+    what: What | None = table.choice("what", tuple(SEEN)) if of == "seen" else None
+    unit, more = SEEN[what] if what is not None else (UNITS.get(of), ())
+    for key in table.values:
+        if key not in ("name", "question", "of", *_KEYS[of], *more):
+            table.fail(f"'{key}' has no meaning for a quantity of {what or of}", key)
+    first, last = (
+        table.number(key, least=0.0, most=1.0) if key in more else default
+        for key, default in (("first", 0.0), ("last", 1.0))
+    )
+    if first >= last:
+        table.wrong("last", "it lies behind first")
+    roles = {key: table.choice(key, ROLES) for key in ("role", "over") if key in _KEYS[of]}
+    if len(set(roles.values())) < len(roles):
+        table.wrong("over", "a role is as fast as itself; name another one")
+    named = tuple(part for part in parts if part is not None)
+    part = table.choice("part", named) if named and "part" in _KEYS[of] else None
+    if part is None and "part" in table:
+        table.fail("the lab has one kernel; leave out 'part'", "part")
+    return Quantity(
+        name=table.text("name"),
+        question=table.text("question"),
+        of=of,
+        unit=table.text("unit") if unit is None else unit,
+        criterion=table.choice("criterion", tuple(criteria)) if of == "value" else None,
+        where=table.text("where", default="here") if of == "value" else "here",
+        role=roles.get("role"),
+        over=roles.get("over"),
+        part=part,
+        bytes=table.whole("bytes", 0) if of == "message" else None,
+        file=table.maybe("file", table.text),
+        what=what,
+        array=table.text("array") if "array" in more else None,
+        first=first,
+        last=last,
+        rank=table.whole("rank", 0) if "rank" in more else None,
+    )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a file says. values: by name, as numbers that are meant; complaints: of the others that
+    the file has, by name; unknown: a sentence on each key that is asked for nowhere."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    complaints: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """As it was handed out."""
+        return not (self.values or self.complaints or self.unknown)
+
+
+def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
+    """Of a file that has a line for each quantity; what is missing, or still "" as it was handed
+    out, is in neither. Raises BadPredictions where it is no TOML."""
+    by_name = {quantity.name: quantity for quantity in quantities}
+    example = f"write {quantities[0].name} = a number" if quantities else ""
+    table = parse_table(text, "", BadPredictions, None, example)
+    values, complaints, unknown = {}, {}, []
+    for name, value in table.values.items():
+        if name not in by_name:
+            near = did_you_mean(name, by_name) or f" Asked for: {', '.join(by_name)}."
+            shown = shortened(visible(name), _LONGEST_NAME)
+            unknown.append(f"Unknown key '{shown}'.{near}")
+            continue
+        if value == "":
+            continue
+        why = _complaint(by_name[name], value)
+        if why:
+            complaints[name] = why
+        else:
+            values[name] = float(value)
+    return Predicted(values, complaints, tuple(unknown[:_MOST_UNKNOWN]))
+
+
+def _complaint(quantity: Quantity, value: object) -> str:
+    """Why a value can't be held against what is measured; empty: it can."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "this is no number: write it without quotes and without a unit"
+    if not math.isfinite(value):
+        return "this is no finite number"
+    if quantity.is_share and not 0 <= value <= 1:
+        return "a share is 0 to 1, such as 0.5 for 50 %"
+    if not quantity.is_share and value <= 0:
+        return "it has to be above 0"
+    return ""
+
+
+_COLUMNS = 78
+
+
+def template(quantities: Sequence[Quantity]) -> str:
+    """The file as it is handed out: each quantity with its question and unit, and nothing said."""
+    opening = (
+        "What will the run show that is graded, on the staff's node? Write a number in the place "
+        'of each "", before you measure; a share is 0 to 1.'
+    )
+    lines = _comment(opening)
+    for quantity in quantities:
+        unit = "a share" if quantity.is_share else quantity.unit
+        lines += ["", *_comment(f"{quantity.question} ({unit})"), f'{quantity.name} = ""']
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, _COLUMNS, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+    )

@@ -1,0 +1,211 @@
+"""What the kit's own kernels show of a run, as predictions are held against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.invented import TWO_NODES, evidence
+
+from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import (
+    HANDOUT,
+    SOLUTION,
+    SUBMISSION,
+    Check,
+    Checked,
+    Evidence,
+    KernelTable,
+    Kind,
+    Memory,
+    Trace,
+    TracedArray,
+)
+from numalab.evidence.results import Outcome, Results
+from numalab.evidence.sample import Sample
+from numalab.evidence.store_notes import Slots, Stores, WrittenLine
+from numalab.judging.seen_quantities import NotMeasured, seen
+from numalab.kit import Kit
+from numalab.labs.declaration import load_lab
+from numalab.labs.quantities import Quantity, What, read_predictions, template
+from numalab.labs.seeds import Seed
+from numalab.labs.variants import (
+    draw_variant,
+    lab_files,
+    labs_with_variants,
+    read_draws,
+    templates,
+    variant_lab,
+)
+
+OK = Outcome("ok")
+RIGHT = Results(1000, 0, None, None)
+
+
+def quantity(what: What, **more: Any) -> Quantity:
+    return Quantity("x", "What?", "seen", "", what=what, **more)
+
+
+def record(kind: Kind[Any], role: str, *runs: Any) -> Evidence:
+    return parse(evidence(TWO_NODES, times=[])).having(kind, runs, role)
+
+
+# ---- pages -----------------------------------------------------------------------------
+
+
+EACH = 50  # pages
+
+
+def trace(*users: set[int], team: int, sample: Sample | None = None) -> Evidence:
+    """Of EACH pages with the same users, one after another."""
+    pages = tuple(frozenset(page) for page in users for _ in range(EACH))
+    all_of_it = Sample(len(pages), ((0, len(pages)),))
+    array = TracedArray("b", (0,) * len(pages), pages, sample or all_of_it)
+    return record(
+        WHOLE_TRACE, SOLUTION, Trace(None, OK, RIGHT, 1, (), "", "", True, (array,), team)
+    )
+
+
+def used(
+    here: Evidence, first: float = 0.0, last: float = 1.0, array: str = "b"
+) -> tuple[float, float]:
+    return seen(quantity("used_by_lower_half", array=array, first=first, last=last), here)
+
+
+def test_pages_of_the_lower_half_of_a_team_are_told_of_a_stretch() -> None:
+    """A page more or less."""
+    here = trace({0}, {1}, {2}, {3}, {1, 2}, {3}, {0}, {0}, team=4)
+    page = 1 / (8 * EACH)
+    assert used(here) == pytest.approx((4.5 / 8 - page, 4.5 / 8 + page))
+    page = 1 / (2 * EACH)
+    assert used(here, 0.0, 0.25) == pytest.approx((1 - page, 1))
+    assert used(here, 0.25, 0.5) == pytest.approx((0, page))
+    assert used(here, 0.5, 0.75) == pytest.approx((0.25 - page, 0.25 + page))
+    assert seen(quantity("written_by_lower_half", array="b"), here)[1] == 1.0
+
+
+def test_of_an_odd_team_the_middle_thread_is_half_of_the_lower_half() -> None:
+    low, high = used(trace({0}, {1}, {2}, team=3))
+    assert low < 0.5 < high
+
+
+def test_where_pages_were_left_out_a_stretch_is_still_found_by_its_place() -> None:
+    looked_at = Sample(1000, ((100, EACH), (200, EACH), (800, EACH)))
+    here = trace({3}, {3}, {0}, team=4, sample=looked_at)
+    assert used(here, 0.0, 0.5)[0] == 0.0
+    assert used(here, 0.0, 0.5)[1] < 0.02
+    assert used(here, 0.5, 1.0)[1] == 1.0
+    assert used(here, 0.5, 1.0)[0] > 0.97
+
+
+@pytest.mark.parametrize(
+    ("here", "array", "says"),
+    [
+        (trace({0}, team=1), "b", "no halves"),
+        (trace({0}, team=4), "c", "no page"),
+        (trace(set(), team=4), "b", "no page"),
+        (parse(evidence(TWO_NODES, times=[])), "b", "not looked at"),
+    ],
+)
+def test_what_tells_nothing_of_pages_is_not_measured(here: Evidence, array: str, says: str) -> None:
+    with pytest.raises(NotMeasured, match=says):
+        used(here, array=array)
+
+
+def test_a_kernel_that_is_handed_in_makes_no_prediction_come_true() -> None:
+    """Its author might have it use one thread only, and predict that."""
+    (run,) = trace({0}, {0}, team=4).of(WHOLE_TRACE, SOLUTION)
+    with pytest.raises(NotMeasured):
+        used(record(WHOLE_TRACE, SUBMISSION, run))
+
+
+# ---- tables ----------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def table(size: int, huge: int, faults: int) -> KernelTable:
+    return KernelTable(size // 8, size, huge, 0, 0, 0, faults, 0, 0, 0, 0, 0)
+
+
+def test_small_pages_of_two_tables() -> None:
+    small = 8 * MIB + (64 << 10)
+    tables = (table(small, 8 * MIB - 4416, 70), table(256 * MIB, 256 * MIB - 4416, 130))
+    here = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, tables))
+    assert seen(quantity("on_small_pages"), here)[0] == pytest.approx(64 + 4416 / 1024)
+    assert seen(quantity("faults_of_small_pages"), here) == (2, 2)
+    none = tuple(table(t.bytes, 0, 1000) for t in tables)
+    without = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, none))
+    for what in (quantity("on_small_pages"), quantity("faults_of_small_pages")):
+        with pytest.raises(NotMeasured, match="no huge pages"):
+            seen(what, without)
+
+
+# ---- lines -----------------------------------------------------------------------------
+
+
+def test_keys_in_shared_lines() -> None:
+    """Of 1000, as chance has it."""
+    lines = (
+        WrittenLine(0, 400, {0: 400}),
+        WrittenLine(1, 200, {0: 120, 1: 80}),
+        WrittenLine(2, 400, {1: 400}),
+    )
+    slots = Slots(2, 0, 0, 500, True, 1000, 192)
+    stores = Stores(None, OK, RIGHT, 1000, 2, 64, 3, 1010, 0, 1, 80, lines, ((1, 1), (1, 1)),
+                    slots, True)  # fmt: skip
+    here = record(STORES, HANDOUT, stores)
+    expected: tuple[tuple[What, float], ...] = (("in_shared_lines", 20.0), ("met", 8.0))
+    for what, of_100 in expected:
+        low, high = seen(quantity(what), here)
+        assert (low + high) / 2 == pytest.approx(of_100)
+        assert of_100 / 1.5 < low < high < 1.5 * of_100
+
+
+# ---- messages --------------------------------------------------------------------------
+
+
+def test_messages_are_told_by_repetition() -> None:
+    checked = (Checked(8, 3, RIGHT, (50, 100, 50), 50), Checked(4096, 3, RIGHT, (8, 16, 8), 8))
+    here = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, checked))
+    assert seen(quantity("messages"), here) == (4.0, 4.0)
+    assert seen(quantity("of_rank", rank=1), here) == (0.5, 0.5)
+    with pytest.raises(NotMeasured, match="no such rank"):
+        seen(quantity("of_rank", rank=3), here)
+    older = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, (Checked(8, 3, RIGHT),)))
+    with pytest.raises(NotMeasured, match="no message"):
+        seen(quantity("messages"), older)
+
+
+# ---- what variants ask -----------------------------------------------------------------
+
+ASKING = ("01", "03", "04", "06", "10")
+
+
+def test_variants_ask_for_two_numbers_or_more_and_their_file_says_nothing_yet(kit: Kit) -> None:
+    asking = {
+        lab: variant_lab(kit.root, lab).predicted
+        for lab in labs_with_variants(kit.root)
+        if lab.startswith(ASKING)
+    }
+    assert len(asking) == len(ASKING)
+    for asked in asking.values():
+        assert len(asked) >= 2
+        text = template(asked)
+        assert read_predictions(text, asked).is_empty
+        assert max(map(len, text.splitlines())) <= 80
+        filled = text.replace('= ""', "= 0.5")
+        assert set(read_predictions(filled, asked).values) == {one.name for one in asked}
+
+
+@pytest.mark.parametrize("lab", ["01_first_touch", "03_scheduling"])
+def test_what_is_asked_is_drawn(kit: Kit, lab: str) -> None:
+    draws = read_draws(kit.root, lab)
+    asked = set()
+    for number in range(1, 40):
+        variant = draw_variant(draws, Seed(number, "ada"))
+        text = lab_files(kit.root, draws, variant)["lab.toml"]
+        found = load_lab(templates(kit.root, lab), text).predicted
+        asked.add(tuple((one.first, one.last) for one in found))
+    assert len(asked) > 15
