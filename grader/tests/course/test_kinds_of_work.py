@@ -117,7 +117,8 @@ def standing(folder: Path, labs: Mapping[str, Lab], weights: str) -> Standing:
     vivas = "".join(
         f'[[viva]]\nstudent = "{id_}"\npoints = {work.viva}\n' for id_, work in WORK.items()
     )
-    rules = parse_rules(f"[parts]\n{weights}{vivas}", "course.toml", labs)
+    without = f'[labs.{WITHOUT}]\nparts = ["kernel", "diagnose", "viva"]\n'
+    rules = parse_rules(f"[parts]\n{weights}{without}{vivas}", "course.toml", labs)
     with open_gradebook(CourseFolder(folder)) as book:
         book.add_submissions(
             intake(*(submission(STUDENTS[one.item.student_id], lab=one.item.lab) for one in every))
