@@ -8,10 +8,12 @@
  *     wrong exchange better, so they are compared;
  *   - of the other array they are what the iteration before left there, or 0. Nobody reads
  *     them before they are written again, so they are not compared.
- * The halo rows of the boundary are 0 at all times in both arrays.
+ * The halo rows of the boundary are 0 at all times in both arrays, or, where exchange_halo sets
+ * them (stencil.h), like the other halo rows.
  *
- * field and next: the contract gives the order of the additions, and there is no product
- * that could be fused with one, so results are compared bit for bit.
+ * field and next: the contract gives the order of the additions, and all products are with
+ * powers of two, exact whether they are fused with an addition or not, so results are compared
+ * bit for bit.
  *
  * residual: with the fields right bit for bit, so are the differences; all N = n^2 squares
  * are positive or 0. With u = 2^-53 and errors relative, the kernel's square is off by u (by
@@ -39,6 +41,7 @@
 #include <string.h>
 
 #include "inputs.h"
+#include "stencil.h"
 
 enum { FIELD, NEXT, RESIDUAL, ITERATION };
 enum { SLACK_ULPS = 16 };
@@ -163,7 +166,7 @@ static size_t read_next(const struct whole *whole)
 static void set_initial_values(struct whole *whole)
 {
     const size_t columns = whole->columns;
-    /* The boundary is 0 from the beginning and is never written to. */
+    /* The boundary is 0 from the beginning; only set_border writes to it. */
     for (size_t i = 1; i <= whole->n; i++)
         for (size_t j = 1; j <= whole->n; j++)
             for (size_t k = FIELD; k <= NEXT; k++)
@@ -175,18 +178,19 @@ static void set_initial_values(struct whole *whole)
 static void iterate(struct whole *whole)
 {
     const size_t columns = whole->columns;
-    const double *current = whole->value[read_next(whole)];
+    double *current = whole->value[read_next(whole)];
     double *other = whole->value[1 - read_next(whole)];
     double *restrict column_sum = whole->column_sum;
     struct long_sum sum = {0};
 
+    set_border(whole->n, columns, current);
     memset(column_sum, 0, columns * sizeof *column_sum);
     for (size_t i = 1; i <= whole->n; i++) {
         const double *own = current + i * columns;
         const double *above = own - columns, *below = own + columns;
         double *restrict next = other + i * columns;
         for (size_t j = 1; j <= whole->n; j++) {
-            next[j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[j] = stencil(above, own, below, j);
             const double difference = next[j] - own[j];
             column_sum[j] += difference * difference;
         }
@@ -226,10 +230,11 @@ enum row_kind { OF_THE_FIELD, ZEROS, ANYTHING };
 static enum row_kind kind_of(const struct numalab_oracle *oracle, size_t array, size_t row)
 {
     const struct whole *whole = oracle->whole;
-    const bool is_shared_halo =
-        (row == 0 && oracle->first_row > 0) ||
-        (row == oracle->rows + 1 && oracle->first_row + oracle->rows < whole->n);
-    if (!is_shared_halo) return OF_THE_FIELD;
+    const bool is_exchanged =
+        (row == 0 && (border_is_exchanged || oracle->first_row > 0)) ||
+        (row == oracle->rows + 1 &&
+         (border_is_exchanged || oracle->first_row + oracle->rows < whole->n));
+    if (!is_exchanged) return OF_THE_FIELD;
     if (whole->iterations == 0) return ZEROS;
     return array == read_next(whole) ? ANYTHING : OF_THE_FIELD;
 }

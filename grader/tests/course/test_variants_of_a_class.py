@@ -155,7 +155,10 @@ def test_answers_to_another_ones_case_are_told_and_the_kernel_is_taken(
     assert (taken_in.student.id, taken_in.files) == ("ada", ("kernel.c",))
     told = {one.student.id: one.why for one in intake.problems if one.student}
     assert says in told["ada"]
-    assert "your own id, ada, and the code that your instructor sent you" in told["ada"]
+    assert (
+        "./numalab diagnose 01 --for ada --code CODE, with the code that your instructor"
+        in told["ada"]
+    )
     assert "diagnose.toml counts beside what is graded, and not alone" in told["bob"]
     assert "\x1b" not in told["ada"]
     written = course.submission("ada", LAB, taken_in.digest) / LAB

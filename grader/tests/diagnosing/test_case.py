@@ -1,33 +1,37 @@
-"""Cases for diagnosis: what a seed draws, that one choice is right, and what answers are worth."""
+"""Cases for diagnosis: what a seed draws, and that one choice is right."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pytest
 
 from numalab.diagnosing.case import (
     CHOICES,
-    LETTERS,
+    CRITERIA,
+    CURE,
+    MISTAKE,
+    MOST_CORES,
+    NO_CRITERION,
     Suspect,
-    answered,
     bank,
-    case_json,
     case_of,
-    diagnosis_json,
+    is_shown_there,
     make_case,
     told_apart,
 )
-from numalab.errors import KitError, UserError
+from numalab.errors import KitError
 from numalab.kit import find_kit
 from numalab.labs.declaration import Lab, load_labs
 from numalab.labs.seeds import Seed
+from numalab.machines.seeded import seeded_machine
 
 KIT = find_kit("gnu")
 LABS = load_labs(KIT.root)
 BANKS: dict[str, list[Suspect]] = {name: bank(KIT, lab) for name, lab in LABS.items()}
 LAB: Lab = LABS["01_first_touch"]
 LEAST_CASES = 60
+WITH_CASES = [name for name, cases in BANKS.items() if cases]
 
 
 def test_the_bank_has_many_cases() -> None:
@@ -36,58 +40,90 @@ def test_the_bank_has_many_cases() -> None:
 
 def test_a_case_follows_from_its_seed() -> None:
     cases = [make_case(KIT, LAB, Seed(number, "a")) for number in range(1, 9)]
-    assert cases == [make_case(KIT, LAB, Seed(number, "b")) for number in range(1, 9)]
+    again = [make_case(KIT, LAB, Seed(number, "b")) for number in range(1, 9)]
+    assert [replace(case, seed=Seed(1, "c")) for case in cases] == [
+        replace(case, seed=Seed(1, "c")) for case in again
+    ]
     assert len({case.questions[0].right for case in cases}) > 1
+    assert len({case.size_seed for case in cases}) == len(cases)
 
 
-@pytest.mark.parametrize("name", [name for name, cases in BANKS.items() if cases])
+@pytest.mark.parametrize("name", WITH_CASES)
 def test_one_choice_of_each_question_is_right(name: str) -> None:
-    for suspect in BANKS[name]:
-        case = case_of(LABS[name], suspect, BANKS[name], suspect.wrong.name)
-        right = [[a.right for a in answered(case, letter * 2)] for letter in LETTERS]
-        for question, of_question in zip(case.questions, zip(*right, strict=True), strict=True):
+    places: dict[str, set[int]] = {}
+    for number, suspect in enumerate(BANKS[name] * 3, 1):
+        case = case_of(KIT, LABS[name], suspect, BANKS[name], Seed(number, "a"))
+        assert {MISTAKE, CURE} <= {question.name for question in case.questions}
+        for question in case.questions:
             assert len(set(question.choices)) == CHOICES
-            assert sum(of_question) == 1
-        chosen = case.questions[0].choices[[first for first, _ in right].index(True)]
-        assert chosen == suspect.wrong.mistake
+            assert question.choices.count(question.right) == 1
+            places.setdefault(question.name, set()).add(question.choices.index(question.right))
+        by_name = {question.name: question for question in case.questions}
+        assert by_name[MISTAKE].right == suspect.wrong.mistake
+        assert by_name[CURE].right == suspect.cure
+    assert all(found == set(range(CHOICES)) for found in places.values())
 
 
-@pytest.mark.parametrize("name", [name for name, cases in BANKS.items() if cases])
-def test_other_choices_have_other_verdicts(name: str) -> None:
+@pytest.mark.parametrize("name", WITH_CASES)
+def test_other_choices_have_other_reports(name: str) -> None:
     by_mistake = {suspect.wrong.mistake: suspect.wrong for suspect in BANKS[name]}
     for suspect in BANKS[name]:
-        case = case_of(LABS[name], suspect, BANKS[name], suspect.wrong.name)
+        case = case_of(KIT, LABS[name], suspect, BANKS[name], Seed(7, "a"))
         others = set(case.questions[0].choices) - {suspect.wrong.mistake}
         assert all(told_apart(suspect.wrong, by_mistake[other]) for other in others)
 
 
-def test_mistakes_with_the_same_verdicts_are_not_told_apart() -> None:
+def test_mistakes_with_the_same_reports_are_not_told_apart() -> None:
     wrongs = {suspect.wrong.name: suspect.wrong for suspect in BANKS[LAB.name]}
     assert not told_apart(wrongs["dynamic_in_compute"], wrongs["dynamic_in_both"])
+    assert not told_apart(wrongs["only_b_in_parallel"], wrongs["cleared_before_loop"])
     assert told_apart(wrongs["dynamic_in_compute"], wrongs["one_thread"])
+    assert told_apart(wrongs["static_1_in_both"], wrongs["other_way_round"])
 
 
-def test_a_case_as_json_does_not_say_what_is_right() -> None:
-    suspect = BANKS[LAB.name][0]
-    text = json.dumps(case_json(case_of(LAB, suspect, BANKS[LAB.name], "draw")))
-    assert text.count(suspect.wrong.mistake) == 1
-    assert suspect.wrong.name not in text
+def _criteria(lab: str, name: str) -> tuple[str, str]:
+    """Text and right choice of the question on criteria."""
+    suspect = next(one for one in BANKS[lab] if one.wrong.name == name)
+    case = case_of(KIT, LABS[lab], suspect, BANKS[lab], Seed(7, "a"))
+    question = next(question for question in case.questions if question.name == CRITERIA)
+    return question.text, question.right
 
 
-def test_answers_are_scored() -> None:
-    case = make_case(KIT, LAB, Seed(7, "a"))
-    best = [next(x for x in LETTERS if answered(case, x * 2)[number].right) for number in range(2)]
-    assert diagnosis_json("x", answered(case, best))["score"] == 1
-    other = next(letter for letter in LETTERS if letter != best[1])
-    half = diagnosis_json("x", answered(case, [best[0], other]))
-    assert half["score"] == 0.5
-    assert [question["right"] for question in half["questions"]] == [True, False]
+def test_what_fails_elsewhere_is_what_the_suite_holds_wrong_kernels_to() -> None:
+    text, right = _criteria("01_first_touch", "no_openmp")
+    assert "with one NUMA node" in text
+    assert right == "shared_out"
+    text, right = _criteria("03_scheduling", "no_work_sharing")
+    assert "NUMA nodes" in text
+    assert right == "race_free, balanced and touched_where_used"
 
 
-@pytest.mark.parametrize("letters", [["a"], ["a", "e"], ["a", ""], ["a", "ab"], ["a", "b", "c"]])
-def test_answers_that_are_none_are_refused(letters: list[str]) -> None:
-    with pytest.raises(UserError, match="one letter from a to d for each of the 2"):
-        answered(make_case(KIT, LAB, Seed(7, "a")), letters)
+def test_wrong_results_are_not_asked_about_elsewhere() -> None:
+    suspect = next(one for one in BANKS[LAB.name] if one.wrong.name == "other_pattern")
+    case = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(7, "a"))
+    assert [question.name for question in case.questions] == [MISTAKE, CURE]
+    assert case.machine_seed is None
+
+
+def test_machines_of_cases_have_several_numa_nodes() -> None:
+    suspect = next(one for one in BANKS[LAB.name] if one.wrong.name == "only_b_in_parallel")
+    assert is_shown_there(LAB, suspect.wrong)
+    for number in range(1, 40):
+        machine_seed = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(number, "a")).machine_seed
+        assert machine_seed is not None
+        machine = seeded_machine(machine_seed)
+        assert len(machine.numa_nodes) > 1
+        assert machine.cores <= MOST_CORES
+
+
+def test_the_kernel_of_a_case_has_other_names() -> None:
+    for suspect in BANKS[LAB.name]:
+        case = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(7, "a"))
+        assert case.kernel != suspect.wrong.kernels[suspect.language].read_text()
+        for lines in case.questions[0].lines.values():
+            assert NO_CRITERION not in lines
+        for line in case.questions[0].lines.get(suspect.wrong.mistake, ()):
+            assert line.split()[0] in case.kernel
 
 
 def test_a_lab_without_cases_is_told() -> None:

@@ -1,72 +1,151 @@
-"""diagnose.toml: what it is worth, whose it is, and that the first answers stay."""
+"""diagnose.toml: what it is worth, and that the first answers stay."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from support.commands import numalab_command
 
-from numalab.diagnosing.case import LETTERS, answered, make_case
-from numalab.diagnosing.handed_in import FILE, keep_first, scored
+from numalab.diagnosing.case import Case, make_case
+from numalab.diagnosing.handed_in import (
+    FILE,
+    MOST_BYTES,
+    answered,
+    diagnosis_beside,
+    diagnosis_words,
+    file_text,
+    keep_first,
+    scored,
+)
 from numalab.errors import UserError
-from numalab.kit import find_kit
+from numalab.files import read_json
+from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed
 
 KIT = find_kit("gnu")
-LAB = load_labs(KIT.root)["01_first_touch"]
+LABS = load_labs(KIT.root)
+LAB = LABS["01_first_touch"]
 SEED = Seed(4711, "ada")
 
 
-def _text(tmp_path: Path, letters: tuple[str, ...]) -> str:
-    assert keep_first(tmp_path, LAB, SEED, letters)
-    return (tmp_path / FILE).read_text()
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return make_case(KIT, LAB, SEED)
 
 
-def test_right_answers_are_worth_all(tmp_path: Path) -> None:
-    case = make_case(KIT, LAB, SEED)
-    best = tuple(next(x for x in LETTERS if answered(case, x * 2)[q].right) for q in range(2))
-    result = scored(KIT, LAB, "ada", _text(tmp_path, best))
-    assert result["score"] == 1
-    assert result["case"] == f"01_first_touch {SEED.code}"
+def right(case: Case) -> dict[str, str]:
+    return {question.name: question.right for question in case.questions}
 
 
-def test_the_first_answers_stay(tmp_path: Path) -> None:
-    first = _text(tmp_path, ("a", "b"))
-    assert not keep_first(tmp_path, LAB, SEED, ("c", "d"))
-    assert (tmp_path / FILE).read_text() == first
+def wrong(case: Case) -> dict[str, str]:
+    return {
+        question.name: next(choice for choice in question.choices if choice != question.right)
+        for question in case.questions
+    }
 
 
-def test_answers_to_another_case_are_not_overwritten(tmp_path: Path) -> None:
-    _text(tmp_path, ("a", "b"))
-    with pytest.raises(UserError, match="another case"):
-        keep_first(tmp_path, LAB, Seed(4712, "ada"), ("c", "d"))
+def test_right_answers_are_worth_all(case: Case) -> None:
+    found = scored(KIT, LAB, file_text(case, right(case)))
+    assert found["score"] == 1
+    assert found["case"] == f"01_first_touch {SEED.code}"
+    assert all(question["right"] for question in found["questions"])
+
+
+def test_each_question_is_worth_the_same(case: Case) -> None:
+    first = case.questions[0].name
+    found = scored(KIT, LAB, file_text(case, wrong(case) | {first: right(case)[first]}))
+    assert found["score"] == pytest.approx(1 / len(case.questions), abs=1e-4)
+    assert scored(KIT, LAB, file_text(case, wrong(case)))["score"] == 0
+
+
+def test_a_file_to_fill_in_is_worth_nothing_until_it_is(case: Case) -> None:
+    text = file_text(case)
+    assert scored(KIT, LAB, text)["score"] == 0
+    for question in case.questions:
+        line = next(
+            line for line in text.splitlines()
+            if line.startswith(f"# {question.name} = ") and question.right[:20] in line
+        )  # fmt: skip
+        text = text.replace(line, line.removeprefix("# "))
+    assert scored(KIT, LAB, text)["score"] == 1
+    assert len(text.encode()) < MOST_BYTES
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("change", "told"),
     [
-        (SEED.code, Seed(4711, "bob").code, "does not belong to 'ada'"),
-        (SEED.code, "xyz", "is no code"),
-        ("01_first_touch", "03_scheduling", "is not 01_first_touch"),
-        ('"a", "b"', '"a"', "one letter"),
-        ('"a", "b"', "7", "answers"),
-        ("answers", "answer", "answer"),
-        ("lab =", "lab", "TOML"),
+        (('"01_first_touch"', '"03_scheduling"'), "is not 01_first_touch"),
+        (('"ada"', '"bob"'), "does not belong to 'bob'"),
+        (("mistake = ", "mistakes = "), "mistakes"),
+        (("mistake = ", 'mistake = "none of these" #'), "none of its choices"),
+        (("[answers]", "[answers"), "TOML"),
+        (("mistake = ", "mistake = nan #"), "mistake"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, old: str, new: str, says: str) -> None:
-    text = _text(tmp_path, ("a", "b"))
-    assert old in text
-    with pytest.raises(UserError, match=says):
-        scored(KIT, LAB, "ada", text.replace(old, new, 1))
+def test_a_file_that_is_none_is_told(case: Case, change: tuple[str, str], told: str) -> None:
+    with pytest.raises(UserError, match=re.escape(told)):
+        scored(KIT, LAB, file_text(case, right(case)).replace(*change))
 
 
-def test_another_persons_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="bob handed it in"):
-        scored(KIT, LAB, "bob", _text(tmp_path, ("a", "b")))
+def test_what_can_not_be_scored_is_worth_nothing_and_says_why(case: Case, tmp_path: Path) -> None:
+    assert diagnosis_beside(KIT, LAB, tmp_path) is None
+    path = tmp_path / FILE
+    path.write_text(file_text(case, right(case)))
+    assert diagnosis_words(LAB.name, diagnosis_beside(KIT, LAB, tmp_path) or {}).endswith(
+        f"{len(case.questions)} of {len(case.questions)} answers are right."
+    )
+    for content, told in (
+        (b"#" * (MOST_BYTES + 1), "larger"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"lab = 1\n", "has no key"),
+    ):
+        path.write_bytes(content)
+        found = diagnosis_beside(KIT, LAB, tmp_path)
+        assert found is not None
+        assert found["score"] == 0
+        assert told in found["complaint"]
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    found = diagnosis_beside(KIT, LAB, tmp_path)
+    assert found is not None
+    assert "link" in found["complaint"]
 
 
-def test_an_id_with_quotes_stays_one(tmp_path: Path) -> None:
-    keep_first(tmp_path, LAB, Seed(4711, 'a "b" c'), ("a", "b"))
-    assert len(scored(KIT, LAB, 'a "b" c', (tmp_path / FILE).read_text())["questions"]) == 2
+def test_the_first_answers_stay(case: Case, tmp_path: Path) -> None:
+    assert keep_first(tmp_path / "new", case, wrong(case))
+    first = (tmp_path / "new" / FILE).read_text()
+    assert not keep_first(tmp_path / "new", case, right(case))
+    assert (tmp_path / "new" / FILE).read_text() == first
+
+
+def test_answers_to_another_case_are_not_overwritten(case: Case, tmp_path: Path) -> None:
+    keep_first(tmp_path, case, right(case))
+    other = make_case(KIT, LAB, Seed(4712, "ada"))
+    with pytest.raises(UserError, match="answers to another case"):
+        keep_first(tmp_path, other, right(other))
+
+
+def test_answers_are_choices(case: Case) -> None:
+    assert not any(answer.right for answer in answered(case, {}))
+    with pytest.raises(UserError, match="none of its choices"):
+        answered(case, {case.questions[0].name: "a"})
+
+
+@pytest.mark.builds
+def test_a_grading_scores_the_file_beside_the_kernel(kit: Kit, case: Case, tmp_path: Path) -> None:
+    folder = tmp_path / LAB.name
+    folder.mkdir()
+    for name in ("kernel.c",):
+        (folder / name).write_bytes((kit.lab_folder(LAB.name) / name).read_bytes())
+    (folder / FILE).write_text(file_text(case, right(case)))
+    out = tmp_path / "out.json"
+    done = numalab_command(
+        kit, "grade", "01", "--submission", str(tmp_path), "--lang", "c", "--quick", "--here-only",
+        "--json", str(out),
+    )  # fmt: skip
+    asked = len(case.questions)
+    assert f"01_first_touch, diagnosis: {asked} of {asked} answers are right." in done.out
+    assert read_json(out)["results"][0]["diagnosis"]["score"] == 1

@@ -35,6 +35,7 @@ from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import FILE_KINDS, Lab
+from numalab.labs.placing_goals import POLICY_NODES
 from numalab.labs.prediction import NAMES, PREDICTED, BadPrediction, predict, read_predictions
 from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines
@@ -535,6 +536,9 @@ def each(*pus: int) -> list[list[int]]:
 
 
 HYDRA_CORES = (each(*EVEN), each(*ODD))
+NEBULA_CORES = (each(*range(0, 64, 2)), each(*range(1, 64, 2)))  # of each package
+NHM_CORES = [[pu, pu + 8] for pu in range(8)]
+NHM = (list(range(0, 16, 2)), list(range(1, 16, 2)))
 
 
 @pytest.mark.parametrize(
@@ -570,6 +574,18 @@ HYDRA_CORES = (each(*EVEN), each(*ODD))
         ("rank_a_numa_node", "hydra", 1, tuple(each(pu) for pu in ALL), 32, "It starts 32 ranks"),
         # A rank per package leaves three dies of each without.
         ("rank_a_numa_node", "nebula", 32, ([EVEN] * 32, [ODD] * 32), 6, "It starts 2 ranks on 8"),
+        # Packages, on which nebula has four NUMA nodes each, and nhm two PUs per core.
+        ("rank_a_package", "nebula", 32, NEBULA_CORES, 0, "each on a package of its own, a thread"),
+        ("rank_a_package", "nebula", 31, NEBULA_CORES, 2, "31 threads, and its package 0 has 32 c"),
+        ("rank_a_package", "nebula", 32, (NEBULA_CORES[0],) * 2, 1, "are both on package 0."),
+        ("rank_a_package", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 0, "a thread per core."),
+        ("rank_a_package_by_pus", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 2, "package 0 has 8 PUs"),
+        ("rank_a_package_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0, "a thread per PU."),
+        ("rank_a_numa_node_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0, "on a NUMA node"),
+        ("rank_a_numa_node_by_pus", "nebula", 32, NEBULA_CORES, 6, "on several NUMA nodes."),
+        ("rank_a_core_by_pus", "nhm", 2, [each(*core) for core in NHM_CORES], 0, "8 ranks, each"),
+        ("rank_a_core_by_pus", "nhm", 2, [[core[:1]] * 2 for core in NHM_CORES], 8, "share a PU."),
+        ("rank_a_core_by_pus", "nhm", 1, [[core] for core in NHM_CORES], 8, "its core 0 has 2 PUs"),
     ],
 )  # fmt: skip
 def test_goals_of_ranks(
@@ -1156,6 +1172,6 @@ def test_every_goal_of_a_file_can_be_judged() -> None:
     for goal, kind in FILE_KINDS.items():
         of_kind.setdefault(kind, set()).add(goal)
     assert of_kind["placement"] == {*thread_goals.GOALS, *CORE_GOALS}
-    assert of_kind["policy"] == {"interleaved"}
+    assert of_kind["policy"] == set(POLICY_NODES)
     assert of_kind["launch"] == set(rank_goals.GOALS)
     assert of_kind["prediction"] == {"prediction"}

@@ -12,11 +12,12 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
-from numalab.evidence.placed_pages import in_turn_share, owner_of
+from numalab.evidence.placed_pages import homes_of_runs, in_turn_share, owner_of
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
+from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.reports.comparison import placing_views
 from numalab.reports.figures import homes_figure
 from numalab.reports.home_table import home_picture, home_words
@@ -154,6 +155,47 @@ def test_pages_in_turn(homes: list[int], nodes: tuple[int, ...], share: float) -
     assert in_turn_share(homes, nodes) == pytest.approx(share)
 
 
+@pytest.mark.parametrize(
+    ("homes", "pages", "found"),
+    [
+        ([0, 0, 1, 1, 0, 0, 1], 2, [0, 1, 0]),
+        ([0, 1, 1, 0, 0, 1], 2, [-1, -1, -1]),
+        ([0, 1, 2], 1, [0, 1, 2]),
+        ([0, 0], 3, []),
+    ],
+)
+def test_runs_of_pages_begin_with_the_array(homes: list[int], pages: int, found: list[int]) -> None:
+    assert homes_of_runs(homes, pages) == found
+
+
+@pytest.mark.parametrize(
+    ("goal", "two", "five"),
+    [
+        ("all", [0, 1], [0, 1, 4, 5, 7]),
+        ("upper_half", [1], [5, 7]),
+        ("but_lowest", [1], [1, 4, 5, 7]),
+        ("every_second", [1], [1, 5]),
+    ],
+)
+def test_some_of_the_nodes(goal: str, two: list[int], five: list[int]) -> None:
+    assert NODES[goal]([0, 1]) == two
+    assert NODES[goal]([0, 1, 4, 5, 7]) == five
+
+
+@pytest.mark.parametrize(
+    ("owner", "of_five"),
+    [
+        ("same", [0, 1, 2, 3, 4]),
+        ("reversed", [4, 3, 2, 1, 0]),
+        ("next", [1, 2, 3, 4, 0]),
+        ("previous", [4, 0, 1, 2, 3]),
+        ("half_on", [2, 3, 4, 0, 1]),
+    ],
+)
+def test_whose_each_part_is(owner: str, of_five: list[int]) -> None:
+    assert [OWNERS[owner](part, 5) for part in range(5)] == of_five
+
+
 @pytest.mark.parametrize(("n", "threads"), [(10, 4), (8, 4), (3, 4), (1000, 7)])
 def test_parts_are_those_of_a_static_loop(n: int, threads: int) -> None:
     owners = [owner_of(element, n, threads) for element in range(n)]
@@ -202,6 +244,78 @@ def test_memory_elsewhere_fails_what_is_about_it(
     found = judged(lab, placing(**{array: home}), filled(), of_file(lambda page: page % 2))
     assert failed(found) == {criterion}
     assert said in found[criterion].why
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Lab:
+    """With goals of a variant."""
+    text = LAB.replace('"table_interleaved"', '"table_interleaved"\nnodes = "all"\nrun_pages = 4')
+    text = text.replace('"blocks_local"', '"blocks_local"\nowner = "reversed"')
+    return lab_of(tmp_path, "34_policies", text.replace('"interleaved"', '"on_node_1"'))
+
+
+def in_fours(page: int) -> int:
+    return page // 4 % 2
+
+
+def turned(page: int) -> int:
+    return 1 - own(page)
+
+
+@pytest.mark.parametrize(
+    ("homes", "fails", "said"),
+    [
+        ({"table": in_fours, "blocks": turned}, "", ""),
+        ({"blocks": turned}, "table_interleaved", "in turn, 4 pages by 4 pages."),
+        ({"table": in_fours}, "blocks_local", "Part 0 belongs to thread 7, which runs on NUMA"),
+        ({"table": lambda page: (page + 2) // 4 % 2, "blocks": turned}, "table_interleaved", ""),
+        ({"table": lambda page: page // 8 % 2, "blocks": turned}, "table_interleaved", ""),
+    ],
+)
+def test_goals_of_a_variant(
+    other: Lab, homes: dict[str, Callable[[int], int]], fails: str, said: str
+) -> None:
+    found = judged(other, placing(**homes), filled(), of_file(lambda _: 1))
+    assert failed(found) == ({fails} if fails else set())
+    assert not fails or said in found[fails].why
+
+
+def test_a_table_on_some_of_the_nodes(tmp_path: Path) -> None:
+    nodes = '"table_interleaved"\nnodes = "but_lowest"\nrun_pages = 2'
+    lab = lab_of(tmp_path, "35_policies", LAB.replace('"table_interleaved"', nodes))
+    assert not failed(judged(lab, placing(table=lambda _: 1)))
+    for home, said in (
+        (lambda page: page // 2 % 2, "NUMA node 0 is not asked for."),
+        (lambda _: 0, "That is where its first touch has put it."),
+    ):
+        found = judged(lab, placing(table=home))
+        assert failed(found) == {"table_interleaved"}
+        assert said in found["table_interleaved"].why
+
+
+@pytest.mark.parametrize(
+    ("goal", "run", "status", "said"),
+    [
+        ("on_node_1", of_file(lambda _: 1), "pass", "are on NUMA node 1, as asked for"),
+        ("on_node_1", of_file(lambda page: page % 2), "fail", "on NUMA node 1, and on no other."),
+        ("interleaved_on_0_and_1", of_file(lambda page: page % 2), "pass", "NUMA node 0 and 1"),
+        ("interleaved_on_0_and_1", of_file(lambda page: page % 3), "fail", "33 % on NUMA node 2"),
+        ("interleaved_on_0_and_1", of_file(lambda _: 1), "fail", "on no other."),
+    ],
+)
+def test_nodes_of_a_policy_by_number(
+    tmp_path: Path, goal: str, run: Json, status: str, said: str
+) -> None:
+    lab = lab_of(tmp_path, "36_policies", LAB.replace('"interleaved"', f'"{goal}"'))
+    found = judged(lab, placing(), run)["policy_file"]
+    assert (found.status, said in found.why) == (status, True), found.why
+
+
+def test_blocks_are_drawn_by_whose_they_are(other: Lab) -> None:
+    run = placing(blocks=turned)
+    (sight,) = placing_views(other, verdict_on(other, run), [("hydra", parse(session(run)))])
+    assert "blocks of node 1's threads: 100 % on node 1" in home_words(sight.yours, sight.owner)
+    assert "blocks of node 1's threads: 100 % on node 0" in home_words(sight.yours)
 
 
 def test_a_policy_that_stays_behind_is_found(lab: Lab, schema: Path) -> None:

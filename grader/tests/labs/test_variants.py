@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import KitError
+from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
     draw_variant,
@@ -117,3 +118,19 @@ def test_the_kits_variants_are_whole(lab):
         lines = files["README.md"].splitlines()
         assert not [line for line in lines if len(line) > 100 and not line.startswith("|")]
     assert len(answers) >= 12
+
+
+def test_templates_of_lab_05_say_what_its_goals_say():
+    """By the goals' own functions, for numbers of NUMA nodes and threads that no machine has."""
+    draws = {one.name: one.choices for one in read_draws(ROOT, "05_memory_policy").draws}
+    for choice in draws["nodes"].values():
+        for count in range(2, 10):
+            nodes = list(range(10, 10 + count))
+            expression = choice["keep"].replace("/", "//")
+            kept = [nodes[p] for p in range(count) if eval(expression, {"p": p, "count": count})]
+            assert kept == list(NODES[choice["goal"]](nodes))
+    for choice in draws["owner"].values():
+        for parts in range(1, 10):
+            expression = choice["part"].replace("/", "//")
+            part_of = [eval(expression, {"i": i, "parts": parts}) for i in range(parts)]
+            assert [OWNERS[choice["goal"]](part, parts) for part in part_of] == list(range(parts))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
 import io
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 import html5lib
@@ -31,19 +35,55 @@ def words(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
+@functools.cache
+def _ids_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r' id="([^"]*)"', text))
+
+
+def ids_of(path: Path) -> frozenset[str]:
+    return _ids_in(path.read_text())
+
+
+def policy_of(root: Element) -> str:
+    (policy,) = (
+        meta.attrib["content"]
+        for meta in all_of(root, "meta")
+        if meta.attrib.get("http-equiv") == "Content-Security-Policy"
+    )
+    return policy
+
+
+def assert_only_its_script(root: Element) -> None:
+    """Nothing is fetched, and no script runs but one that stands in the page, which the policy
+    names by its digest."""
+    allowed = dict(part.strip().split(" ", 1) for part in policy_of(root).split(";"))
+    assert allowed.pop("default-src") == "'none'"
+    assert allowed.pop("style-src") == "'unsafe-inline'" and allowed.pop("img-src") == "data:"
+    scripts = list(all_of(root, "script"))
+    digests = []
+    for script in scripts:
+        assert not script.attrib
+        digest = hashlib.sha256("".join(script.itertext()).encode()).digest()
+        digests.append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    assert allowed == ({"script-src": digests[0]} if scripts else {}) and not digests[1:]
+
+
 def assert_sound(text: str, folder: Path | None = None) -> Element:
     """What holds for every page. folder: where it lies, if it may link to others on disk."""
     root = read(text)
     assert text.startswith("<!DOCTYPE html>")
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     assert len(ids) == len(set(ids))
-    assert not list(all_of(root, "script", "link", "iframe", "object", "embed", "base", "form"))
+    assert not list(all_of(root, "link", "iframe", "object", "embed", "base", "form"))
+    assert_only_its_script(root)
     for element in root.iter():
         for key, value in element.attrib.items():
             assert not key.lower().startswith("on"), key
             if key.rpartition("}")[2] in ("href", "src"):
-                if folder is not None and not value.startswith("#"):
-                    assert (folder / value).is_file(), value  # nothing of the network is
+                if folder is not None and not value.startswith(("#", "data:image/")):
+                    path, _, anchor = value.partition("#")
+                    assert (folder / path).is_file(), value  # nothing of the network is
+                    assert not anchor or unquote(anchor) in ids_of(folder / path), value
                     continue
                 assert value.startswith(("#", "data:image/")), value
                 assert not value.startswith("#") or value[1:] in ids
@@ -54,7 +94,8 @@ def assert_sound(text: str, folder: Path | None = None) -> Element:
     for table in all_of(root, "table"):
         assert words(next(all_of(table, "caption")))
         heads = list(all_of(table, "th"))
-        assert all(head.attrib.get("scope") in ("col", "row") and words(head) for head in heads)
+        scopes = ("col", "row", "colgroup")
+        assert all(head.attrib.get("scope") in scopes and words(head) for head in heads)
         rows = [row for body in all_of(table, "tbody") for row in all_of(body, "tr")]
         assert all(len(list(all_of(row, "th"))) == 1 for row in rows)
     by_id = {element.attrib.get("id"): element for element in root.iter()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import progress_line, shown_path, virtual_places
+from numalab.commands.shared import progress_line, shown_path, taking_one, virtual_places
 from numalab.commands.which_lab import named_lab
 from numalab.commands.whose import seed_of_options, whose_options
 from numalab.diagnosing.case import Case, Question, make_case
@@ -17,21 +17,51 @@ from numalab.diagnosing.handed_in import (
     FILE,
     Answer,
     answered,
-    diagnosis_json,
     file_text,
     keep_first,
 )
 from numalab.diagnosing.looking import Looked, look
-from numalab.diagnosing.report import LETTERS, question_lines, report_lines
+from numalab.diagnosing.report import (
+    LETTERS,
+    chosen_by_letters,
+    graded_lines,
+    question_lines,
+    report_lines,
+    some_letters,
+)
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
+from numalab.labs.seeds import Seed
 from numalab.terminal import make_console
 
 SHEET = "case.txt"
 _COLUMNS = 78
+
+
+@dataclass(frozen=True)
+class _Options:
+    """As they stand on the command line; see the help of each."""
+
+    name: str
+    owner: str | None
+    code: str | None
+    course: Path | None
+    seed: str | None
+    language: str | None
+    answers: str | None
+    sheet: Path | None
+
+    def whose(self) -> Seed:
+        """Raises UserError for what does not go together."""
+        whose = seed_of_options(self.owner, self.code, self.course, self.seed)
+        if self.language is not None and self.seed is None:
+            raise UserError("the case of a code has its language; --lang goes with --seed")
+        if self.answers is not None and self.sheet is not None:
+            raise UserError("--answers and --write exclude each other")
+        return whose
 
 
 @click.command(short_help="Tell a mistake from its report: a case of your own.")
@@ -58,47 +88,34 @@ _COLUMNS = 78
     "in, for who has no solutions in his copy.",
 )
 @click.pass_obj
-def diagnose(
-    kit: Kit,
-    name: str,
-    owner: str | None,
-    code: str | None,
-    course: Path | None,
-    seed: str | None,
-    language: str | None,
-    answers: str | None,
-    sheet: Path | None,
-) -> int:
+@taking_one(_Options)
+def diagnose(kit: Kit, options: _Options) -> int:
     """Run a kernel with a mistake, drawn from your code, and show what its report would: who
     touches which page, who works, what comes out. You say what is wrong, what it would fail
     on another machine, and what would cure it.
 
-    Nothing is timed, and you see no code until you have answered. Your first answers are kept
-    in the lab's folder as diagnose.toml, which is handed in; with --seed nothing is kept.
+    Nothing is timed. Your first answers are kept in the lab's folder as diagnose.toml, which
+    is handed in; with --seed nothing is kept.
 
     \b
     Examples:
       ./numalab diagnose 01 --for ada --code 7KX-0QM-2F9
       ./numalab diagnose 03 --seed today              to study alone
       ./numalab diagnose 01 --seed 17 --lang fortran --answers a,c,b
-      ./numalab diagnose 01 --for ada --course course --write hand-out/ada     staff
+      ./numalab diagnose 01 --for ada --course course --write ada   staff
     """
     kit.need_solutions("./numalab diagnose")
-    whose = seed_of_options(owner, code, course, seed)
-    if language is not None and seed is None:
-        raise UserError("the case of a code has its language; --lang goes with --seed")
-    if answers is not None and sheet is not None:
-        raise UserError("--answers and --write exclude each other")
-    lab = named_lab(kit, name, False)[1]
-    case = make_case(kit, lab, whose, language)
-    chosen = None if answers is None else _chosen(case, answers)
+    whose = options.whose()
+    lab = named_lab(kit, options.name, False)[1]
+    case = make_case(kit, lab, whose, options.language)
+    chosen = None if options.answers is None else chosen_by_letters(case, options.answers)
     try:
         looked = _looked(kit, case)
     except (Interrupted, KeyboardInterrupt):
         click.echo("numalab: interrupted; nothing was answered", err=True)
         return EXIT_INTERRUPTED
-    if sheet is not None:
-        return _write(sheet, case, looked)
+    if options.sheet is not None:
+        return _write(options.sheet, case, looked)
     console = make_console()
     for line in report_lines(case, looked, console.width - 2):
         console.print(line)
@@ -110,26 +127,12 @@ def diagnose(
             _show(question)
     if chosen is None:
         return EXIT_INTERRUPTED
-    return _graded(kit, case, answered(case, chosen), is_kept=seed is None)
+    return _graded(kit, case, answered(case, chosen), is_kept=options.seed is None)
 
 
 def _looked(kit: Kit, case: Case) -> Looked:
     with kit.lock(), virtual_places(kit) as places, progress_line(case.name) as progress:
         return look(kit, case, places, progress)
-
-
-def _chosen(case: Case, answers: str) -> dict[str, str]:
-    """The choices of letters. Raises UserError."""
-    letters = [letter.strip().lower() for letter in answers.split(",")]
-    if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
-        raise UserError(
-            f"--answers {answers}: write one letter from a to d for each of the "
-            f"{len(case.questions)} questions, such as {','.join('bac'[: len(case.questions)])}"
-        )
-    return {
-        question.name: question.choices[LETTERS.index(letter)]
-        for question, letter in zip(case.questions, letters, strict=True)
-    }
 
 
 def _show(question: Question) -> None:
@@ -149,7 +152,7 @@ def _asked(case: Case) -> dict[str, str] | None:
             except click.Abort:
                 click.echo(
                     f"\nnumalab: no answer, so that nothing is kept. With --answers "
-                    f"{','.join('bac'[: len(case.questions)])} nothing is asked.",
+                    f"{some_letters(case)} nothing is asked.",
                     err=True,
                 )
                 return None
@@ -163,19 +166,8 @@ def _asked(case: Case) -> dict[str, str] | None:
 
 def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> int:
     click.echo()
-    for question, answer in zip(case.questions, answers, strict=True):
-        if answer.right:
-            click.echo(wrapped(f"{question.name}: right."))
-        else:
-            click.echo(wrapped(f"{question.name}: no. Right is: {question.right}"))
-    lines = case.questions[0].lines.get(case.questions[0].right, ())
-    if lines:
-        console = make_console()
-        click.echo("In the kernel:")
-        for line in lines:
-            console.print(Text(f"  {line}", overflow="ellipsis", no_wrap=True))
-    score = diagnosis_json(case, list(answers))["score"]
-    click.echo(f"Score: {score:.2f} of 1")
+    for line in graded_lines(case, answers, _COLUMNS):
+        click.echo(line)
     if is_kept:
         chosen = {answer.question: answer.chosen for answer in answers}
         folder = kit.own_folder(case.lab.name)
@@ -185,7 +177,7 @@ def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> i
         if not is_first:
             told = f"{path} has the answers that you gave first: those count."
         click.echo(wrapped(told))
-    return EXIT_PASSED if score == 1 else EXIT_FAILED
+    return EXIT_PASSED if all(answer.right for answer in answers) else EXIT_FAILED
 
 
 def _write(folder: Path, case: Case, looked: Looked) -> int:

@@ -351,18 +351,14 @@ def alike(kit: Kit, root: Path) -> None:
     Example:
       ./numalab gradebook alike course
     """
-    from numalab.course.alike import alike_of
+    from numalab.course.alike import alike_in
 
-    course = _open(root)
-    with open_gradebook(course, read_only=True) as book:
-        hand_ins = book.handed_in()
-    found = alike_of(course, kit, labs_and_variants(kit.root), hand_ins)
+    found = alike_in(_open(root), kit)
     for one in found:
-        what = "as the public solution" if one.is_solution else "as each other"
         changed = f"{one.changed} words and signs are not the handout's"
         whose = ", ".join(one.students)
         click.echo(
-            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {what} ({changed}): {whose}")
+            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {one.how} ({changed}): {whose}")
         )
     if not found:
         click.echo("No kernels say the same, but for handouts.")

@@ -10,6 +10,7 @@ import click
 
 from numalab.commands import shared
 from numalab.commands.gradebook import standing_of
+from numalab.course.alike import alike_in
 from numalab.course.course_folder import CourseFolder
 from numalab.course.pages.reports import write_class_reports, write_reports
 from numalab.errors import UserError
@@ -47,5 +48,8 @@ def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) ->
         standing = standing_of(kit, course)
         only = tuple(dict.fromkeys(students)) or None
         write = write_class_reports if class_only else partial(write_reports, students=only)
+        if only is None:
+            progress("hand-ins that are alike")
+            write = partial(write, alike=alike_in(CourseFolder(course), kit))
         page = write(CourseFolder(course), kit, standing, progress)
     click.echo(f"Page: {page}")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 import numalab
 from numalab.commands.shared import progress_line, shown_path
-from numalab.diagnosing.handed_in import diagnosis_beside
+from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
 from numalab.errors import KitError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json, write_whole
@@ -71,7 +71,15 @@ class Reporter:
             if missing is not None:
                 click.echo("\n" + click.wrap_text(f"({missing})", 78))
         report.show_summary(make_console(), graded.verdicts)
+        self._show_diagnoses()
         return graded
+
+    def _show_diagnoses(self) -> None:
+        """What a diagnose.toml beside the kernels is worth."""
+        for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
+            found = diagnosis_beside(self.kit, lab, self.request.folder(self.kit, lab))
+            if found is not None:
+                click.echo("\n" + click.wrap_text(diagnosis_words(lab.name, found), 78))
 
     def close(self, graded: Graded) -> None:
         """The last words, after all files are written."""

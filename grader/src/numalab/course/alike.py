@@ -9,6 +9,7 @@ text is two lines out of thirty legal words, equal ones tell nothing.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +23,18 @@ from pygments.token import Comment, Name, Text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import HandIn
+from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.secret import seed_of
 from numalab.files import read_text
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.labs.variants import draw_variant, lab_files, lab_of_variant, read_draws
+from numalab.labs.variants import (
+    draw_variant,
+    lab_files,
+    lab_of_variant,
+    labs_and_variants,
+    read_draws,
+)
 
 Tokens = tuple[str, ...]
 _LEXERS: Mapping[str, type[Lexer]] = {"c": CLexer, "fortran": FortranLexer}
@@ -45,7 +53,12 @@ class Alike:
     is_solution: bool
     changed: int
 
+    @property
+    def how(self) -> str:
+        return "as the public solution" if self.is_solution else "as each other"
 
+
+@functools.cache  # of a class many hand in the same, and all began as the same
 def tokens_of(text: str, language: str) -> Tokens:
     """A kernel without what changes nothing, and with numbers for names."""
     names: dict[str, str] = {}
@@ -110,6 +123,13 @@ def alike(
 
 
 # ---- of a course -------------------------------------------------------------------------------
+
+
+def alike_in(course: CourseFolder, kit: Kit) -> tuple[Alike, ...]:
+    """As alike_of, of what its gradebook has."""
+    with open_gradebook(course, read_only=True) as book:
+        hand_ins = book.handed_in()
+    return alike_of(course, kit, labs_and_variants(kit.root), hand_ins)
 
 
 def alike_of(

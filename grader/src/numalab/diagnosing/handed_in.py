@@ -91,6 +91,15 @@ def diagnosis_beside(kit: Kit, lab: Lab, folder: Path) -> Json | None:
         return {"score": 0.0, "questions": [], "complaint": str(error)}
 
 
+def diagnosis_words(lab: str, found: Json) -> str:
+    """Of a score, for who handed it in."""
+    if "complaint" in found:
+        return f"{lab}, diagnosis: 0 of 1. {found['complaint']}"
+    right = [one["name"] for one in found["questions"] if one["right"]]
+    asked = len(found["questions"])
+    return f"{lab}, diagnosis: {len(right)} of {asked} answers are right."
+
+
 def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
     """chosen: None leaves all choices to who reads it."""
     yield f"lab = {json.dumps(case.lab.name)}"

@@ -4,12 +4,14 @@ that would name the mistake; then the questions."""
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from numalab.diagnosing.case import Case, Question
+from numalab.diagnosing.handed_in import Answer
 from numalab.diagnosing.looking import Looked
+from numalab.errors import UserError
 from numalab.evidence.kinds import PLACEMENT
 from numalab.judging.work_rules import looks_at
 from numalab.labs.declaration import LANGUAGE_NAMES
@@ -58,6 +60,43 @@ def _work(case: Case, looked: Looked, part: str | None, columns: int) -> Iterato
     )
 
 
+def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
+    """answers: a letter for each question, between commas. Raises UserError."""
+    letters = [letter.strip().lower().removesuffix(")") for letter in answers.split(",")]
+    if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
+        raise UserError(
+            f"the answers '{answers}': write one letter from a to d for each of the "
+            f"{len(case.questions)} questions, such as {some_letters(case)}"
+        )
+    return {
+        question.name: question.choices[LETTERS.index(letter)]
+        for question, letter in zip(case.questions, letters, strict=True)
+    }
+
+
+def some_letters(case: Case) -> str:
+    """How answers are written."""
+    return ",".join("bac"[: len(case.questions)])
+
+
+def graded_lines(case: Case, answers: Sequence[Answer], columns: int) -> list[str]:
+    """What was right, the lines that were wrong in the kernel, and the score."""
+    lines = []
+    for question, answer in zip(case.questions, answers, strict=True):
+        said = "right." if answer.right else f"no. Right is: {question.right}"
+        lines += textwrap.wrap(f"{question.name}: {said}", columns)
+    code = case.questions[0].lines.get(case.questions[0].right, ())
+    if code:
+        lines.append("In the kernel:")
+        lines += [f"  {_cut(line, columns - 2)}" for line in code]
+    right = sum(answer.right for answer in answers)
+    return [*lines, f"{right} of {len(answers)} right."]
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[: columns - 3]}..."
+
+
 def question_lines(question: Question, columns: int) -> list[str]:
     """With its choices, a to d, and the lines of code below them."""
     lines = textwrap.wrap(question.text, columns)
@@ -66,8 +105,7 @@ def question_lines(question: Question, columns: int) -> list[str]:
             choice, columns, initial_indent=f"  {letter}  ", subsequent_indent="     "
         )
         for line in question.lines.get(choice, ()):
-            code = line if len(line) <= columns - 9 else f"{line[: columns - 12]}..."
-            lines.append(f"         {code}")
+            lines.append(f"         {_cut(line, columns - 9)}")
     return lines
 
 

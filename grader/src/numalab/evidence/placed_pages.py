@@ -3,7 +3,7 @@ outside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,16 +60,20 @@ class Placing(ComparedRun):
         owners = {owner_of(element, self.n, threads) for element in (first, last)}
         return owners.pop() if len(owners) == 1 else None
 
-    def local_shares(self, array: str) -> dict[int, float]:
-        """Of each thread's part of an array the pages on its NUMA node."""
+    def local_shares(
+        self, array: str, owner: Callable[[int, int], int] = lambda part, _: part
+    ) -> dict[int, float]:
+        """Of each part of an array the pages on its thread's NUMA node; owner: the thread of a
+        part, of so many."""
         assert self.homes is not None
         homes = self.homes[array]
         local: dict[int, list[bool]] = {}
         for page, home in enumerate(homes):
-            thread = self.thread_of_page(page, len(homes))
-            if thread is not None:
-                local.setdefault(thread, []).append(home == self.thread_nodes[thread])
-        return {thread: sum(found) / len(found) for thread, found in local.items()}
+            part = self.thread_of_page(page, len(homes))
+            if part is not None:
+                thread = owner(part, len(self.thread_nodes))
+                local.setdefault(part, []).append(home == self.thread_nodes[thread])
+        return {part: sum(found) / len(found) for part, found in local.items()}
 
 
 def owner_of(element: int, n: int, threads: int) -> int:
@@ -78,6 +82,13 @@ def owner_of(element: int, n: int, threads: int) -> int:
     if element < more * (each + 1):
         return element // (each + 1)
     return more + (element - more * (each + 1)) // each
+
+
+def homes_of_runs(homes: Sequence[int], pages: int) -> list[int]:
+    """Of each whole run of so many pages, the first of which begins with the array, where it lives;
+    -1 where that is not one place."""
+    starts = range(0, len(homes) - pages + 1, pages)
+    return [homes[at] if homes[at : at + pages].count(homes[at]) == pages else -1 for at in starts]
 
 
 def in_turn_share(homes: Sequence[int], nodes: Sequence[int]) -> float:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from numalab import words
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
-from numalab.evidence.placed_pages import Placing, in_turn_share
+from numalab.evidence.placed_pages import Placing, homes_of_runs, in_turn_share
 from numalab.evidence.record import Evidence, Kind
 from numalab.judging import explain
 from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
+from numalab.labs.placing_goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
 KILLED = "SIGKILL"  # what Linux ends a process with when there is no memory
@@ -70,16 +71,27 @@ def _placed(
     return run
 
 
-def _not_in_turn(homes: Sequence[int], nodes: Sequence[int]) -> str:
+def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) -> str:
     """Why pages are not in turn on these NUMA nodes, with a space before it."""
     strange = sorted(set(homes) - set(nodes) - {-1})
-    if len(set(homes)) == 1:
+    is_all = goal.nodes == "all"
+    if len(set(homes)) == 1 and set(homes) != set(nodes):
         return " That is where its first touch has put it."
-    if strange:
+    if strange and is_all:
         return f" No thread runs on NUMA node {strange[0]}: leave it out."
+    if strange:
+        return f" NUMA node {strange[0]} is not asked for."
     if set(homes) != set(nodes):
         lacking = sorted(set(nodes) - set(homes))
-        return f" Threads run on NUMA node {lacking[0]}, too." if lacking else ""
+        if not lacking:
+            return ""
+        return (
+            f" Threads run on NUMA node {lacking[0]}, too."
+            if is_all
+            else f" NUMA node {lacking[0]} is asked for, too."
+        )
+    if goal.run_pages > 1:
+        return f" They are to be in turn, {goal.run_pages} pages by {goal.run_pages} pages."
     return " They are to be in turn, page by page."
 
 
@@ -88,15 +100,21 @@ def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerd
     if isinstance(run, CriterionVerdict):
         return run
     assert run.homes is not None and criterion.at_least is not None
-    homes = run.homes["table"]
-    share = in_turn_share(homes, run.nodes)
+    homes, goal = run.homes["table"], criterion.placing
+    nodes = goal.nodes_of(run.nodes)
+    share = in_turn_share(homes_of_runs(homes, goal.run_pages), nodes)
     if share >= criterion.at_least:
-        why = (
-            f"The table's {len(homes):,} pages are in turn on the {len(run.nodes)} NUMA nodes that "
-            "threads run on."
+        where = (
+            f"the {len(run.nodes)} NUMA nodes that threads run on"
+            if goal.nodes == "all"
+            else f"{words.count(len(nodes), 'NUMA node')} of the {len(run.nodes)} that threads run "
+            "on"
         )
+        by = f", in runs of {goal.run_pages}" if goal.run_pages > 1 else ""
+        why = f"The table's {len(homes):,} pages are in turn on {where}{by}."
     else:
-        why = f"Of the table's pages there are {_on_nodes(homes)}.{_not_in_turn(homes, run.nodes)}"
+        told = _not_in_turn(homes, nodes, goal)
+        why = f"Of the table's pages there are {_on_nodes(homes)}.{told}"
     return by_value(criterion, share, why, unit="share")
 
 
@@ -105,8 +123,9 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if isinstance(run, CriterionVerdict):
         return run
     assert run.homes is not None and criterion.at_least is not None
-    shares = run.local_shares("blocks")
-    worst = min(shares, key=lambda thread: shares[thread])
+    owner_of_part = OWNERS[criterion.placing.owner]
+    shares = run.local_shares("blocks", owner_of_part)
+    worst = min(shares, key=lambda part: shares[part])
     if shares[worst] >= criterion.at_least:
         why = (
             f"Each of the {len(shares)} parts lives on the NUMA node of its thread, "
@@ -117,9 +136,10 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         of_part = [
             home for page, home in enumerate(homes) if run.thread_of_page(page, len(homes)) == worst
         ]
+        thread = owner_of_part(worst, len(run.thread_nodes))
         why = (
-            f"Part {worst} belongs to thread {worst}, which runs on NUMA node "
-            f"{run.thread_nodes[worst]}; of its pages there are {_on_nodes(of_part)}."
+            f"Part {worst} belongs to thread {thread}, which runs on NUMA node "
+            f"{run.thread_nodes[thread]}; of its pages there are {_on_nodes(of_part)}."
         )
         if len(set(homes)) == 1:
             why += (
@@ -285,6 +305,10 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     if len(needed) < 2:
         why = "All threads run on one NUMA node here, so that any policy puts the table there."
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
+    asked = POLICY_NODES[file.goal]
+    if asked is not None and not set(asked) <= set(needed):
+        why = f"This machine has no NUMA node with processors whose number is {max(asked)}."
+        return verdict_on(criterion, "not_gradable", "no_effect_here", why)
     if not runs:
         return not_looked_at(criterion, evidence)
     run = runs[-1]
@@ -301,16 +325,22 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
         why = "This system refuses move_pages, so nobody can see where pages live."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     homes = run.homes["table"]
-    nodes = tuple(sorted((set(homes) | set(needed)) - {-1}))
+    nodes = asked or tuple(sorted((set(homes) | set(needed)) - {-1}))
     share = in_turn_share(homes, nodes)
     assert criterion.at_least is not None
     if share >= criterion.at_least:
         why = f"The table's {len(homes):,} pages are in turn on {len(nodes)} NUMA nodes."
+        if asked is not None:
+            numbers = words.listed([str(node) for node in asked])
+            why = f"The table's {len(homes):,} pages are on NUMA node {numbers}, as asked for."
     else:
         why = f"Of the table's pages there are {_on_nodes(homes)}."
         if not text.variables:
             why = f"{file.name} sets nothing. {why}"
         lacking = [node for node in needed if node not in homes]
-        if lacking:
+        if asked is not None:
+            numbers = words.listed([str(node) for node in asked])
+            why += f" It is to be on NUMA node {numbers}, and on no other."
+        elif lacking:
             why += f" Threads that use it run on NUMA node {lacking[0]}, too."
     return by_value(criterion, share, why, unit="share")

@@ -3,7 +3,10 @@ Pure functions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from numalab import words
 from numalab.evidence.record import Json, Rank
@@ -59,40 +62,56 @@ def _far(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     return Reached(0, f"Ranks on the packages {min(packages[0])} and {min(packages[1])}.")
 
 
-def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
-    """A rank in each NUMA node with cores, a thread on each of its cores. Misplaced are the
-    ranks that are too many or missing, and those that miss something themselves."""
-    cores = topology.cores_in(topology.numa_node)
+@dataclass(frozen=True)
+class _Unit:
+    """What a rank has to itself, or a thread: of a topology the unit that each PU is part of."""
+
+    name: str
+    of: Callable[[Topology], Mapping[int, int]]
+
+
+_PU = _Unit("PU", lambda topology: {pu.number: pu.number for pu in topology.pus})
+_CORE = _Unit("core", lambda topology: topology.core)
+_NUMA_NODE = _Unit("NUMA node", lambda topology: topology.numa_node)
+_PACKAGE = _Unit("package", lambda topology: topology.package)
+
+
+def _rank_in_each(
+    ranks: Sequence[Rank], team: int, topology: Topology, place: _Unit, part: _Unit
+) -> Reached:
+    """A rank in each place with cores, a thread on each of its parts. Misplaced are the ranks that
+    are too many or missing, and those that miss something themselves."""
+    place_of, part_of = place.of(topology), part.of(topology)
+    parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
     wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
     taken: dict[int, int] = {}
     by_cores = 0
-    loose = [rank.number for rank in ranks if len(_units(rank, team, topology.numa_node)) != 1]
+    loose = [rank.number for rank in ranks if len(_units(rank, team, place_of)) != 1]
     for rank in ranks:
-        units = _units(rank, team, topology.numa_node)
+        units = _units(rank, team, place_of)
         if len(units) != 1:
-            wrong[rank.number] = _loose(loose, "NUMA nodes").why
+            wrong[rank.number] = _loose(loose, f"{place.name}s").why
             continue
-        node = units.pop()
-        if node in taken:
+        unit = units.pop()
+        if unit in taken:
             wrong[rank.number] = (
-                f"Ranks {taken[node]} and {rank.number} are both on NUMA node {node}."
+                f"Ranks {taken[unit]} and {rank.number} are both on {place.name} {unit}."
             )
             continue
-        taken[node] = rank.number
+        taken[unit] = rank.number
         threads = rank.threads[:team]
-        if len(threads) != cores[node]:
+        if len(threads) != parts[unit]:
             wrong[rank.number] = (
-                f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its NUMA "
-                f"node {node} has {words.count(cores[node], 'core')}."
+                f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its "
+                f"{place.name} {unit} has {words.count(parts[unit], part.name)}."
             )
-        elif without_own([{topology.core[pu] for pu in thread.allowed_pus} for thread in threads]):
-            wrong[rank.number] = f"Threads of rank {rank.number} share a core."
-            by_cores += 1
-    misplaced = max(len(wrong), abs(len(ranks) - len(cores)))
-    if len(ranks) != len(cores):
+        elif without_own([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
+            wrong[rank.number] = f"Threads of rank {rank.number} share a {part.name}."
+            by_cores += part is _CORE
+    misplaced = max(len(wrong), abs(len(ranks) - len(parts)))
+    if len(ranks) != len(parts):
         why = (
-            f"It starts {words.count(len(ranks), 'rank')} on "
-            f"{words.count(len(cores), 'NUMA node')}."
+            f"It starts {words.count(len(ranks), 'rank')} on {words.count(len(parts), place.name)}."
         )
         if wrong:
             why += f" {next(iter(wrong.values()))}"
@@ -100,14 +119,20 @@ def _rank_a_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> R
     if wrong:
         return Reached(misplaced, next(iter(wrong.values())), by_cores == len(wrong))
     return Reached(
-        0, f"{words.count(len(ranks), 'rank')}, each on a NUMA node of its own, a thread per core."
+        0,
+        f"{words.count(len(ranks), 'rank')}, each on a {place.name} of its own, a thread per "
+        f"{part.name}.",
     )
 
 
 GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
     "near": _near,
     "far": _far,
-    "rank_a_numa_node": _rank_a_numa_node,
+    "rank_a_numa_node": partial(_rank_in_each, place=_NUMA_NODE, part=_CORE),
+    "rank_a_numa_node_by_pus": partial(_rank_in_each, place=_NUMA_NODE, part=_PU),
+    "rank_a_package": partial(_rank_in_each, place=_PACKAGE, part=_CORE),
+    "rank_a_package_by_pus": partial(_rank_in_each, place=_PACKAGE, part=_PU),
+    "rank_a_core_by_pus": partial(_rank_in_each, place=_CORE, part=_PU),
 }
 
 

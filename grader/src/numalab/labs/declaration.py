@@ -15,6 +15,7 @@ from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
+from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
 from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
 from numalab.toml_files.tables import Table, parse_table, read_table
 
@@ -50,10 +51,14 @@ FILE_KINDS: dict[str, FileKind] = {
     "close_in_package": "placement",
     "full": "placement",
     **dict.fromkeys(CORE_GOALS, "placement"),
-    "interleaved": "policy",
+    **dict.fromkeys(POLICY_NODES, "policy"),
     "near": "launch",
     "far": "launch",
     "rank_a_numa_node": "launch",
+    "rank_a_numa_node_by_pus": "launch",
+    "rank_a_package": "launch",
+    "rank_a_package_by_pus": "launch",
+    "rank_a_core_by_pus": "launch",
     "prediction": "prediction",
     "topology": "answers",
     "model": "model",
@@ -106,7 +111,8 @@ class Criterion:
     whole_team: the pages have to be used by as many threads as the kit asks for.
     at_least_of_lightspeed: of an efficiency, the share of the probe's speed that is asked for, in
     the place of at_least, which is one of the solution's.
-    over: what a speedup is over, in words, where it is no launch.
+    over: what a speedup is over, in words, where it is no launch. placing: of memory that a kernel
+    places, where it is to be.
     """
 
     name: str
@@ -127,6 +133,7 @@ class Criterion:
     plausible_up_to: float = PLAUSIBLE_UP_TO
     over: str = "the handout"
     at_least_of_lightspeed: float | None = None
+    placing: PlacingGoal = AS_IN_THE_LAB
 
     @property
     def asked_share(self) -> float | None:
@@ -252,7 +259,7 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
-    "at_least_of_lightspeed", "seed",
+    "at_least_of_lightspeed", "seed", "nodes", "run_pages", "owner",
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
@@ -312,6 +319,11 @@ def _criterion(table: Table) -> Criterion:
         whole_team=table.truth("whole_team", default=False),
         at_least_of_lightspeed=table.maybe(
             "at_least_of_lightspeed", lambda key: table.number(key, least=0.0, most=1.0)
+        ),
+        placing=PlacingGoal(
+            nodes=table.choice("nodes", tuple(NODES)) if "nodes" in table else AS_IN_THE_LAB.nodes,
+            run_pages=table.whole("run_pages", 1, default=AS_IN_THE_LAB.run_pages),
+            owner=table.choice("owner", tuple(OWNERS)) if "owner" in table else AS_IN_THE_LAB.owner,
         ),
     )
 

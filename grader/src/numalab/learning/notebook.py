@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,23 @@ import click
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from numalab.diagnosing import handed_in as diagnosis_file
+from numalab.diagnosing.case import make_case
+from numalab.diagnosing.handed_in import answered, keep_first
+from numalab.diagnosing.looking import Looked, look
+from numalab.diagnosing.report import (
+    chosen_by_letters,
+    graded_lines,
+    question_lines,
+    report_lines,
+    some_letters,
+)
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
 from numalab.files import write_whole
 from numalab.grading import explanation
 from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
+from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, Source, open_lab
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
@@ -44,6 +57,8 @@ from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
+from numalab.virtual.place import VirtualPlaces
+from numalab.virtual.plan import GuestOptions
 
 LINE = 72  # columns of the progress line
 
@@ -72,6 +87,7 @@ class NotebookLab(OpenLab):
     """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
+    looked_at: dict[str, Looked] = field(default_factory=dict, repr=False)  # cases, by name
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -146,6 +162,46 @@ class NotebookLab(OpenLab):
             keep_first_said(self.folder, "question", {name: letter}, now())
         before = f" (Your first answer was {first}.)" if first != letter else ""
         print(f"\n{question.checked(letter)}{before}")
+
+    def diagnose(
+        self,
+        answers: str = "",
+        *,
+        seed: str = "",
+        owner: str = "",
+        code: str = "",
+        language: str | None = None,
+    ) -> None:
+        """Shows what a kernel with a mistake did, and asks about it; answers: a letter for each
+        question, such as "b,a,c". seed: "today" or a number; owner, code: as your instructor sent
+        them, and then your first answers are kept. Raises UserError and KitError."""
+        if not seed and not (owner or code):
+            print(
+                'No case yet: write seed="today" (or a number), or owner= and code= as they '
+                "were sent to you."
+            )
+            return
+        if seed and (owner or code):
+            raise UserError("seed= is to study alone, without owner= and code=")
+        self.kit.need_solutions("lab.diagnose()")
+        whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
+        case = make_case(self.kit, self.declared, whose, language if seed else None)
+        chosen = chosen_by_letters(case, answers) if answers.strip() else None
+        if case.name not in self.looked_at:
+            with self._line(), self.kit.lock(), VirtualPlaces(self.kit, GuestOptions()) as places:
+                self.looked_at[case.name] = look(self.kit, case, places, self.progress)
+        for line in report_lines(case, self.looked_at[case.name], WIDTH):
+            print(line.plain.rstrip())
+        for question in case.questions:
+            print("\n" + "\n".join(question_lines(question, WIDTH)))
+        if chosen is None:
+            print(f'\nNo answers yet: write letters, as in "{some_letters(case)}".')
+            return
+        print("\n" + "\n".join(graded_lines(case, answered(case, chosen), WIDTH)))
+        if not seed:
+            is_first = keep_first(self.folder, case, chosen)
+            path = self.kit.shown(self.folder / diagnosis_file.FILE)
+            print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str) -> None:
         """Keeps what you say of your result, in about three sentences; the next grading keeps it,

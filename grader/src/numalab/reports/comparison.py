@@ -70,21 +70,23 @@ def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
 
 @dataclass(frozen=True)
 class PlacingView:
-    """Where memory is that a kernel has placed."""
+    """Where memory is that a kernel has placed. owner: of OWNERS, whose each part is."""
 
     where: str
     yours: Placing
+    owner: str
 
 
 def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingView]:
     """Of the first place with several NUMA nodes at which something failed, or else of the first
     of them."""
     views: list[tuple[bool, int, PlacingView]] = []
+    owner = next((c.placing.owner for c in lab.criteria if c.rule == "blocks_local"), "same")
     for where, evidence in seen:
         runs = [run for run in evidence.of(PLACING) if run.homes and len(run.nodes) > 1]
         if runs:
             failed = _failed(_about(lab, None, PLACING.rules), verdict, where)
-            views.append((not failed, len(views), PlacingView(where, runs[-1])))
+            views.append((not failed, len(views), PlacingView(where, runs[-1], owner)))
     if views:
         yield min(views)[2]
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.placed_pages import Placing
+from numalab.labs.placing_goals import AS_IN_THE_LAB, OWNERS
 from numalab.reports.comparison import PlacingView, place_words
 
 PARTS = "blocks"  # the array of which each thread has a part
@@ -32,19 +33,22 @@ def _row(label: str, homes: Iterable[int]) -> HomeRow:
     return HomeRow(label, {node: count / pages for node, count in sorted(counts.items())})
 
 
-def home_rows(run: Placing) -> list[HomeRow]:
-    """A row for each array; of the parts one for the threads of each NUMA node."""
+def home_rows(run: Placing, owner: str = AS_IN_THE_LAB.owner) -> list[HomeRow]:
+    """A row for each array; of the parts one for the threads of each NUMA node. owner: of OWNERS,
+    whose each part is."""
     rows = []
     for array, homes in (run.homes or {}).items():
         if array != PARTS or not 1 < len(run.nodes) <= MOST_ROWS_OF_PARTS:
             rows.append(_row(array, homes))
             continue
-        owners = [run.thread_of_page(page, len(homes)) for page in range(len(homes))]
+        parts = [run.thread_of_page(page, len(homes)) for page in range(len(homes))]
+        threads = len(run.thread_nodes)
+        owners = [None if part is None else OWNERS[owner](part, threads) for part in parts]
         for node in run.nodes:
             of_node = [
                 home
-                for home, owner in zip(homes, owners, strict=True)
-                if owner is not None and run.thread_nodes[owner] == node
+                for home, thread in zip(homes, owners, strict=True)
+                if thread is not None and run.thread_nodes[thread] == node
             ]
             if of_node:
                 rows.append(_row(f"{array} of node {node}'s threads", of_node))
@@ -64,7 +68,7 @@ def home_title(sight: PlacingView) -> str:
 def home_picture(sight: PlacingView, columns: int) -> list[Text]:
     """As a table, of as many NUMA nodes as there is room for."""
     run = sight.yours
-    rows = home_rows(run)
+    rows = home_rows(run, sight.owner)
     nodes = drawn_nodes(rows, run)
     room = max(1, (columns - LABEL_COLUMNS) // CELL_COLUMNS)
     lines = [Text(home_title(sight), style="bold")]
@@ -82,10 +86,10 @@ def _cell(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
-def home_words(run: Placing) -> str:
+def home_words(run: Placing, owner: str = AS_IN_THE_LAB.owner) -> str:
     """The same, for those who hear a page."""
     said = []
-    for row in home_rows(run):
+    for row in home_rows(run, owner):
         where = [f"{_cell(share)} on node {node}" for node, share in row.shares.items()]
         said.append(f"{row.label}: {words.listed(where) if where else 'nowhere'}")
     return f"Pages by NUMA node. {'; '.join(said)}."

@@ -238,8 +238,8 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
     for placed in placing_views(lab, verdict, seen):
         yield picture(
             home_title(placed),
-            partial(report_figures.homes, dict(seen)[placed.where]),
-            home_words(placed.yours),
+            partial(report_figures.homes, dict(seen)[placed.where], placed.owner),
+            home_words(placed.yours, placed.owner),
         )
     for lined in line_views(lab, verdict, seen):
         yield picture(

@@ -50,10 +50,11 @@ def touch(sight: TouchView) -> Figure:
     )
 
 
-def homes(yours: Evidence) -> Figure:
+def homes(yours: Evidence, owner: str) -> Figure:
+    """owner: whose each part is, of labs/placing_goals.py."""
     from numalab.reports.figures import homes_figure
 
-    return homes_figure([("", yours)], width_in=WIDE_IN)
+    return homes_figure([("", yours)], owner=owner, width_in=WIDE_IN)
 
 
 def lines(sight: LineView, yours: Evidence) -> Figure:

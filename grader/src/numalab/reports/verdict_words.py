@@ -133,11 +133,17 @@ def points_notes(verdict: Verdict, is_untimed: bool) -> str:
     return ", ".join(f"{points} {words}" for points, words in parts if points)
 
 
+def first_failed(verdict: Verdict) -> str:
+    """Which criterion to look at first: without a right result no other says much."""
+    of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
+    return of_kernel[0] if of_kernel else verdict.failed()[0].name
+
+
 def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
     """The first thing to fix, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
-    first = (of_kernel or failed)[0]
+    first = first_failed(verdict)
     told, which = f"Next: fix {first}", "the first"
     if first in verdict.explained_by:
         first = verdict.explained_by[first]

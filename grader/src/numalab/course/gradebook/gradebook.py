@@ -33,7 +33,7 @@ from numalab.course.gradebook.lab_grade import with_parts
 from numalab.course.gradebook.open_points import is_open
 from numalab.course.gradebook.parts import OF_VARIANT
 from numalab.course.gradebook.rules import Rules
-from numalab.course.gradebook.standing import Standing
+from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.gradebook.tables import (
     CHUNK,
     OF_ONE_LAB,
@@ -272,6 +272,11 @@ class Gradebook:
             ),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            handed_in=tuple(
+                HandInTime(student, lab, one.digest, one.first_at or one.last_at)
+                for (student, lab), hand_ins in contents.hand_ins.items()
+                for one in hand_ins
+            ),
             parts=tuple(name for name, weight in rules.parts.items() if weight),
         )
 

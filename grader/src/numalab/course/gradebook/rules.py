@@ -357,9 +357,8 @@ grace_minutes = 0    # who is no later than this is in time
 # kernel = 40
 # variant = 30        # 01_first_touch_variant/, where the lab has variants
 # prediction = 10     # predictions.toml in it, where the variant asks for some
+# diagnose = 10       # diagnose.toml, beside the kernel: ./numalab diagnose
 # viva = 10           # [[viva]], below; counts 0 until there is a mark
-#                     # (diagnose: a score that no grading of this version
-#                     # makes; with a weight it would be 0 for everybody)
 
 # [labs.01_first_touch]
 # deadline = 2027-05-03T23:59:00+02:00   # with its zone; of its variant, too, if that has none

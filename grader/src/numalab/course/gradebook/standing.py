@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
 from numalab.course.gradebook.parts import Part, PartName
@@ -113,15 +114,26 @@ def _share(result: Json) -> float:
 
 
 @dataclass(frozen=True)
+class HandInTime:
+    """When a student has handed in just these files of a lab, for the first time that is known."""
+
+    student_id: str
+    lab: str
+    digest: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Standing:
     """rows: by student, then lab, one for each that the delivery or the course names. problems:
-    of the last delivery; title: of the course; made_at: ISO 8601 with zone; parts: those that the
-    course weighs."""
+    of the last delivery; title: of the course; made_at: ISO 8601 with zone; handed_in: all that
+    ever was; parts: those that the course weighs."""
 
     rows: tuple[StandingRow, ...]
     problems: tuple[Problem, ...]
     title: str
     made_at: str
+    handed_in: tuple[HandInTime, ...] = ()
     parts: tuple[PartName, ...] = ()
 
     @property

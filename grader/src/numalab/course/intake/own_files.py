@@ -65,8 +65,9 @@ def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen)
 def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) -> str:
     """The same of answers."""
     again = (
-        f"{DIAGNOSIS} is not taken; all else is. It has to have your own id, {student.id}, and the "
-        "code that your instructor sent you."
+        f"{DIAGNOSIS} is not taken; all else is. Answer to your own case: ./numalab diagnose "
+        f"{chosen.lab.number} --for {student.id} --code CODE, with the code that your instructor "
+        "sent you."
     )
     try:
         table = parse_table(_text(chosen, DIAGNOSIS), DIAGNOSIS, UserError, _DIAGNOSIS_KEYS)

@@ -20,8 +20,9 @@ LEAST_TIMED, NOISY_SHARE, NOISY_TIMES = 10, 0.10, 2.0
 
 @dataclass
 class CriterionFacts:
-    """counts: of students by status over all places; values: of those who have one; at_least,
-    at_most: the bound, None where there is none."""
+    """counts: of students by status over all places; values: of those who have one; failures: of
+    each student who fails it, what was seen first; at_least, at_most: the bound, None where there
+    is none."""
 
     lab: str
     name: str
@@ -31,6 +32,7 @@ class CriterionFacts:
     at_most: float | None
     counts: Counter[Status] = field(default_factory=Counter)
     values: list[float] = field(default_factory=list)
+    failures: list[CriterionVerdict] = field(default_factory=list)
 
     @property
     def decided(self) -> int:
@@ -166,6 +168,8 @@ def _lab_facts(name: str, rows: Iterable[StandingRow], lab: Lab | None) -> LabFa
                     name, first.name, first.max_points, first.unit, first.at_least, first.at_most
                 )
             facts.counts[statuses[first.name]] += 1
+            if statuses[first.name] == "fail":
+                facts.failures.append(next(one for one in same if one.status == "fail"))
             value = _value(same)
             if value is not None:
                 facts.values.append(value)

@@ -1,19 +1,20 @@
-"""The class's pages: a summary with all that needs somebody, and one page per lab with every
-student and criterion. Pure: a standing in, text out."""
+"""The class's pages: a summary with all that needs somebody and every student and criterion, and
+one page per lab. Pure: a standing in, text out."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from markupsafe import Markup
 
 from numalab import words
+from numalab.course.alike import Alike
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
+from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import (
     LEAST_TIMED,
@@ -23,33 +24,24 @@ from numalab.course.pages.class_facts import (
     CriterionFacts,
     LabFacts,
 )
+from numalab.course.pages.days import picture, progress, progress_words
+from numalab.course.pages.heat_map import (
+    heat_map,
+    lab_cells,
+    lab_link,
+    points_words,
+    student_link,
+)
 from numalab.course.pages.histogram import histogram, values_words
+from numalab.course.pages.mistakes import Mistake, mistakes
+from numalab.course.pages.part_tables import PartSum, added_up, part_sums
+from numalab.course.pages.scripts import digest_of, script
 from numalab.course.pages.student_page import lab_title, moment
 from numalab.judging.verdict import Status
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.reports.html_page import STATUS_WORDS, environment
 
 STATUSES: tuple[Status, ...] = ("pass", "fail", "not_gradable", "inconclusive", "error")
-# What a status is in a grid: told apart without colour.
-LETTERS: dict[Status, str] = {
-    "pass": "P", "fail": "F", "not_gradable": "N", "inconclusive": "O", "error": "E",
-}  # fmt: skip
-MOST_FAILED = 10  # criteria that are listed
-
-_CELLS = {
-    status: Markup('<td class="{}">{}</td>').format(status, letter)
-    for status, letter in LETTERS.items()
-}
-_NO_CELL = Markup('<td class="none">-</td>')
-
-
-def student_link(row: StandingRow, up: str = "") -> str:
-    """up: from the page to the folder of the reports."""
-    return f"{up}students/{quote(row.student.id)}/index.html"
-
-
-def _lab_link(lab: str) -> str:
-    return f"labs/{quote(lab)}.html"
 
 
 # ---- the class ---------------------------------------------------------------------------
@@ -99,7 +91,7 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
     nobody = [criterion.name for criterion in lab.criteria if criterion.nobody_passes]
     return _LabLine(
         lab_title(lab.name, labs),
-        _lab_link(lab.name),
+        lab_link(lab.name),
         sum(row.is_handed_in for row in rows),
         len(shares),
         words.percent(statistics.median(shares)) if shares else "-",
@@ -142,45 +134,100 @@ def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
 
 
 def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
-    rows = list(facts.rows)
-    students = len({row.student.id for row in rows})
+    rows = standing.rows
     return [
-        ("Students", f"{students:,}"),
-        ("Labs", f"{len(facts.labs):,}"),
+        ("Students", f"{len({row.student.id for row in rows}):,}"),
+        ("Labs", f"{len({row.lab for row in rows}):,}"),
         ("Handed in", f"{sum(row.is_handed_in for row in rows):,} of {len(rows):,}"),
         ("Graded", f"{sum(row.points is not None for row in rows):,}"),
         ("Without a grade", f"{len(facts.waiting):,}"),
         ("Provisional grades", f"{sum(row.is_provisional for row in rows):,}"),
         ("Grades with open points", f"{len(facts.left_open):,}"),
-        ("Late", f"{sum(row.late_s > 0 for row in rows):,}"),
+        ("Late hand-ins", f"{sum(row.late_s > 0 for row in facts.rows):,}"),
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
         ("Gradings, with repeated ones", f"{facts.ended['graded']:,}"),
     ]
 
 
-def _most_failed(facts: ClassFacts) -> list[CriterionFacts]:
-    found = [criterion for criterion in facts.criteria if criterion.counts["fail"]]
-    return sorted(found, key=lambda one: (-one.failed_share, -one.counts["fail"]))[:MOST_FAILED]
+def _criteria(
+    found: Iterable[CriterionFacts], labs: Mapping[str, Lab]
+) -> list[tuple[CriterionFacts, str, str]]:
+    return [(one, lab_title(one.lab, labs), lab_link(one.lab)) for one in found]
 
 
-def _grid(facts: ClassFacts) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
+def _mistakes(
+    facts: ClassFacts, labs: Mapping[str, Lab]
+) -> Iterator[tuple[Mistake, str, str, str]]:
+    """With the lab's title, its link, and how many fail it of how many."""
+    for one in mistakes(facts.criteria):
+        lab = one.criterion.lab
+        told = f"{one.failed} of {one.criterion.decided}"
+        yield one, lab_title(lab, labs), lab_link(lab), told
+
+
+def _by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
+    """Rows by lab, of each student; by name."""
+    found: dict[str, dict[str, StandingRow]] = {}
+    for row in rows:
+        found.setdefault(row.student.id, {})[row.lab] = row
+    return sorted(found.values(), key=_name)
+
+
+def _name(of: Mapping[str, StandingRow]) -> tuple[str, str]:
+    student = next(iter(of.values())).student
+    return student.name.casefold(), student.id
+
+
+def _parts(
+    standing: Standing,
+) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
+    """A line for each student: one of the rows, its link, the sum, and what each part gives over
+    all labs."""
+    for of in _by_student(standing.rows) if standing.parts else ():
+        rows = list(of.values())
+        cells = part_sums(added_up(rows), standing.parts)
+        yield rows[0], student_link(rows[0]), points_words(rows), cells
+
+
+def _alike(
+    standing: Standing, labs: Mapping[str, Lab], alike: Iterable[Alike]
+) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
+    """The same students together, those with most first: names and links, as far as the standing
+    knows them, in which way, and where."""
+    by_id = {row.student.id: row for row in standing.rows}
+    found: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for one in alike:
+        place = f"{lab_title(one.lab, labs)} in {LANGUAGE_NAMES[one.language]} ({one.changed})"
+        found.setdefault((one.students, one.how), []).append(place)
+    for (ids, how), places in sorted(found.items(), key=lambda of: (-len(of[1]), of[0])):
+        students = [
+            (by_id[id_].student.name, student_link(by_id[id_])) if id_ in by_id else (id_, "")
+            for id_ in ids
+        ]
+        yield students, words.first_upper(how), places
+
+
+def _grid(
+    standing: Standing, labs: Sequence[str]
+) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
     """A line for each student: one of the rows, cells by lab, and the sum."""
-    by_student: dict[str, dict[str, StandingRow]] = {}
-    for row in facts.rows:
-        by_student.setdefault(row.student.id, {})[row.lab] = row
-    lines = sorted(
-        by_student.values(),
-        key=lambda of: (lambda s: (s.name.casefold(), s.id))(next(iter(of.values())).student),
-    )
-    for of in lines:
-        points = [row.points for row in of.values() if row.points is not None and not row.is_part]
-        cells = [_cell(of.get(lab.name)) for lab in facts.labs]
-        yield next(iter(of.values())), cells, f"{round(sum(points), 2):g}" if points else "-"
+    for of in _by_student(standing.rows):
+        rows = list(of.values())
+        yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
 
 
-def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -> str:
+def class_page(
+    standing: Standing,
+    facts: ClassFacts,
+    labs: Mapping[str, Lab],
+    alike: Sequence[Alike] = (),
+) -> str:
     """Whatever comes from a student is text in it, never markup."""
-    most = [max((seat.row.max_points for seat in lab.seats), default=0.0) for lab in facts.labs]
+    days = progress(standing)
+    most: dict[str, float] = {}  # a variant that is a part is in its lab's points
+    for row in standing.rows:
+        most[row.lab] = max(row.max_points, most.get(row.lab, 0.0))
+    own = sorted(most)
     return (
         environment()
         .get_template("class.html")
@@ -190,20 +237,17 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
             needs=list(_needs(facts, standing)),
             figures=_facts(standing, facts),
             labs=[_lab_line(lab, labs) for lab in facts.labs],
-            most_failed=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in _most_failed(facts)
-            ],
-            nobody=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in facts.criteria
-                if criterion.nobody_passes
-            ],
-            undecided=[
-                (criterion, lab_title(criterion.lab, labs), _lab_link(criterion.lab))
-                for criterion in facts.criteria
-                if not criterion.decided
-            ],
+            map=heat_map(facts, labs),
+            words=STATUS_WORDS,
+            mistakes=list(_mistakes(facts, labs)),
+            nobody=_criteria((one for one in facts.criteria if one.nobody_passes), labs),
+            undecided=_criteria((one for one in facts.criteria if not one.decided), labs),
+            days=days,
+            progress_words=progress_words(days) if days else "",
+            days_picture=picture(days, "days") if days else "",
+            part_names=standing.parts,
+            parts=list(_parts(standing)),
+            alike=list(_alike(standing, labs, alike)),
             nodes=facts.nodes,
             noisy=[node.name for node in facts.noisy],
             noise_rule=(
@@ -237,13 +281,14 @@ def class_page(standing: Standing, facts: ClassFacts, labs: Mapping[str, Lab]) -
                 for row in facts.left_open
             ],
             problems=standing.problems,
-            heads_of_grid=[
-                (_lab_link(lab.name), lab_title(lab.name, labs), f"{points:g}")
-                for lab, points in zip(facts.labs, most, strict=True)
+            heads_of_grid=[(lab_link(lab), lab_title(lab, labs), f"{most[lab]:g}") for lab in own],
+            grid=[
+                (row, student_link(row), cells, total) for row, cells, total in _grid(standing, own)
             ],
-            grid=[(row, student_link(row), cells, total) for row, cells, total in _grid(facts)],
             percent=words.percent,
             state_words=STATE_WORDS,
+            script=script(),
+            script_digest=digest_of(script()),
         )
     )
 
@@ -280,19 +325,24 @@ def _criterion_part(one: CriterionFacts, number: int) -> _CriterionPart:
     return _CriterionPart(one.name, one.max_points, counts, picture, words, asked)
 
 
-def _cells(lab: LabFacts) -> Iterator[tuple[StandingRow, str, str, Markup]]:
-    """A line for each student, its link, points and cells."""
+def _cells(
+    lab: LabFacts, part_names: Sequence[PartName]
+) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None], Markup]]:
+    """A line for each student, its link, points, parts and cells."""
     names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
-        found = seat.statuses
-        cells = [_CELLS[found[name]] if name in found else _NO_CELL for name in names]
+        link = student_link(seat.row, "../")
+        cells = lab_cells(lab.name, seat.statuses, names, link)
         points = "-" if seat.row.points is None else f"{seat.row.points:g}"
-        yield seat.row, student_link(seat.row, "../"), points, Markup("").join(cells)
+        parts = part_sums([seat.row] if seat.row.is_handed_in else [], part_names)
+        yield seat.row, link, points, parts, Markup("").join(cells)
 
 
 def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     """Every student and criterion of a lab."""
     title, shares = lab_title(lab.name, labs), lab.shares
+    has = {part.name for seat in lab.seats for part in seat.row.parts}
+    part_names = [name for name in standing.parts if name in has]
     return (
         environment()
         .get_template("class_lab.html")
@@ -309,7 +359,9 @@ def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
             else Markup(),
             criteria=[_criterion_part(one, number) for number, one in enumerate(lab.criteria)],
             words=STATUS_WORDS,
-            letters=LETTERS,
-            lines=list(_cells(lab)),
+            part_names=part_names,
+            lines=list(_cells(lab, part_names)),
+            script=script(),
+            script_digest=digest_of(script()),
         )
     )

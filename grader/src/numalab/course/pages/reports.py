@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numalab
+from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
-from numalab.course.pages.student_page import attempt_name, student_page
+from numalab.course.pages.seen import Picture, first_pictures
+from numalab.course.pages.student_page import attempt_name, pictured, student_page
 from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
 from numalab.words import CountedStep, StepReport
@@ -82,7 +84,8 @@ def _kit_digest(labs: Mapping[str, Lab], title: str) -> str:
     digest = hashlib.sha256(repr((numalab.__version__, title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
-    digest.update((Path(__file__).parent / "student_page.py").read_bytes())
+    for name in ("student_page.py", "part_tables.py", "seen.py"):
+        digest.update((Path(__file__).parent / name).read_bytes())
     return digest.hexdigest()
 
 
@@ -126,13 +129,15 @@ def _changed(
 # ---- writing -----------------------------------------------------------------------------
 
 
-def _write_class(course: CourseFolder, standing: Standing, labs: Mapping[str, Lab]) -> None:
+def _write_class(
+    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], alike: Sequence[Alike]
+) -> None:
     facts = class_facts(standing, labs)
     for lab in facts.labs:
         path = course.lab_report(lab.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, lab_page(standing, lab, labs))
-    write_whole(course.report / "index.html", class_page(standing, facts, labs))
+    write_whole(course.report / "index.html", class_page(standing, facts, labs, alike))
 
 
 def _write_student(
@@ -146,7 +151,20 @@ def _write_student(
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _put_pages(course, kit, labs, rows, folder)
-    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages))
+    seen = _seen(rows, pages, folder)
+    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, seen))
+
+
+def _seen(rows: Sequence[StandingRow], pages: Collection[str], folder: Path) -> list[Picture]:
+    """Pictures of what the page begins with, from the page of its grading. Raises OSError."""
+    row = pictured(rows)
+    if row is None or row.attempt is None or row.result is None:
+        return []
+    name = attempt_name(row.attempt)
+    if name not in pages:
+        return []
+    text = (folder / f"{name}.html").read_text("utf-8", errors="replace")
+    return first_pictures(text, LANGUAGE_NAMES[row.result["language"]])
 
 
 def _write_students(
@@ -197,13 +215,18 @@ def _told(course: CourseFolder) -> Iterator[None]:
 
 
 def write_class_reports(
-    course: CourseFolder, kit: Kit, standing: Standing, progress: StepReport
+    course: CourseFolder,
+    kit: Kit,
+    standing: Standing,
+    progress: StepReport,
+    alike: Sequence[Alike] = (),
 ) -> Path:
-    """Writes the class's pages and returns the first. Raises KitError."""
+    """Writes the class's pages and returns the first. alike: hand-ins that say the same. Raises
+    KitError."""
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, labs_and_variants(kit.root))
+        _write_class(course, standing, labs_and_variants(kit.root), alike)
     return course.report / "index.html"
 
 
@@ -213,10 +236,11 @@ def write_reports(
     standing: Standing,
     progress: StepReport,
     students: Collection[str] | None = None,
+    alike: Sequence[Alike] = (),
 ) -> Path:
-    """Writes the class's pages and those students' pages that changed, and returns the class's
-    first. students: ids; only theirs are written, and none of the class; then the page of the
-    one, or the folder of all, is returned. Raises UserError and KitError."""
+    """Writes the class's pages as write_class_reports does, those students' pages that changed, and
+    returns the class's first. students: ids; only theirs are written, and none of the class;
+    then the page of the one, or the folder of all, is returned. Raises UserError and KitError."""
     labs = labs_and_variants(kit.root)
     rows = _by_student(standing.with_variants)
     _check(rows)
@@ -230,7 +254,7 @@ def write_reports(
         student_id: rows[student_id] for student_id in (rows if students is None else students)
     }
     if students is None:
-        write_class_reports(course, kit, standing, progress)
+        write_class_reports(course, kit, standing, progress, alike)
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
         _write_students(course, kit, chosen, labs, standing.title, progress)

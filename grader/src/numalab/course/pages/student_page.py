@@ -1,14 +1,15 @@
-"""A student's page: every lab with its grade, what passed, why not, and what to do next. Pure:
-records in, text out.
+"""A student's page: what was reached and the next step, then every lab with its grade, what passed
+and why not. Pure: records in, text out.
 
-The pictures are in the page that was drawn when it was graded, which this one links to: drawing
-them takes a second or two per grading, and a class has thousands.
+All pictures are in the pages that were drawn when it was graded, which this one links to, and from
+which it takes the first ones of what is to be done next: drawing them takes a second or two per
+grading, and a class has thousands.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -17,15 +18,18 @@ from jinja2 import Template
 
 from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import grade_words, notices, parts_words, share_words
+from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.parts import PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
+from numalab.course.pages.seen import Picture
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.record import Build
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import KERNEL_FILES, VARIANT_ENDING, Lab
 from numalab.reports import verdict_words
 from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, ungraded_steps
 
@@ -42,8 +46,17 @@ def moment(at: str) -> str:
 
 
 def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
-    """As 01 First touch; the folder's name where the kit has no such lab."""
-    return f"{labs[lab].number} {labs[lab].title}" if lab in labs else lab
+    """As 01 First touch, or 01 First touch, variant; the folder's name where the kit has no such
+    lab."""
+    if lab in labs:
+        return f"{labs[lab].number} {labs[lab].title}"
+    of = labs.get(lab.removesuffix(VARIANT_ENDING))
+    return f"{of.number} {of.title}, variant" if of is not None else lab
+
+
+def criterion_anchor(lab: str, criterion: str) -> str:
+    """Where a student's page tells of a criterion, of the language that counts."""
+    return f"{lab}-{criterion}"
 
 
 @functools.cache
@@ -55,8 +68,28 @@ def _template() -> Template:
 
 
 @dataclass(frozen=True)
+class _Sign:
+    """A criterion in short, and where more of it is told."""
+
+    name: str
+    status: str
+    words: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class _NextStep:
+    """anchor: where more of it is told; steps: sentences."""
+
+    title: str
+    anchor: str
+    steps: Sequence[str]
+
+
+@dataclass(frozen=True)
 class _Result:
-    """Of one language. compiler: what it said, may be empty, as may be the explanation."""
+    """Of one language. compiler: what it said, may be empty, as may be the explanation; anchors: of
+    the rows, empty where others lead to no such row."""
 
     title: str
     caption: str
@@ -64,6 +97,7 @@ class _Result:
     words: str
     points: str
     rows: Sequence[Row]
+    anchors: Sequence[str]
     steps: Sequence[str]
     compiler_title: str
     compiler: str
@@ -85,7 +119,8 @@ class _Try:
 @dataclass(frozen=True)
 class _LabPart:
     """A row of the standing. notices: what the grade rests on beside the criteria; counting:
-    the attempt that counts."""
+    the attempt that counts; signs: of what counts; parts: what the grade is made of; bar: what of
+    it is reached and what not, None without a grade; is_part: of its lab's grade."""
 
     anchor: str
     title: str
@@ -95,8 +130,12 @@ class _LabPart:
     marks: list[str]
     notices: Sequence[str]
     counting: _Try | None
+    signs: Sequence[_Sign]
     results: Sequence[_Result]
     others: Sequence[_Try]
+    parts: Sequence[PartSum]
+    bar: tuple[float, float] | None
+    is_part: bool
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
@@ -105,16 +144,31 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
     if build is not None and build.status != "ok":
         yield f"Fix {file} so that it can be built, then hand it in again."
         return
-    if verdict.failed() and lab is not None:
-        yield from verdict_words.to_fix(lab, verdict).splitlines()
+    if verdict.failed():
+        if lab is not None:
+            yield from verdict_words.to_fix(lab, verdict).splitlines()
+        else:
+            yield f"Next: fix {verdict_words.first_failed(verdict)}."
     elif verdict.status == "pass":
         yield "Nothing: all that the node can show is done."
     yield from ungraded_steps(verdict)
 
 
-def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _Result:
+def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
+    """Each criterion has one: the first of its rows that says what its status says."""
+    left = dict(verdict.statuses)
+    for row in rows:
+        if left.get(row.name) == row.status:
+            del left[row.name]
+            yield criterion_anchor(lab, row.name)
+        else:
+            yield ""
+
+
+def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> _Result:
     """counts: whether it is the one that does; None: there is no other."""
     verdict = read_verdict(result)
+    rows = list(rows_of(verdict))
     build = Build(**result["build"]) if "build" in result else None
     language = declaration.LANGUAGE_NAMES[verdict.language]
     which = {True: " (counts)", False: " (does not count)", None: ""}[counts]
@@ -124,7 +178,8 @@ def _result(lab: Lab | None, title: str, result: Json, counts: bool | None) -> _
         status=verdict.status,
         words=STATUS_WORDS[verdict.status],
         points=share_words(result),
-        rows=list(rows_of(verdict)),
+        rows=rows,
+        anchors=list(_anchors(name, verdict, rows)) if counts is not False else [""] * len(rows),
         steps=list(steps(lab, verdict, build)),
         compiler_title=verdict_words.compiler_title(build) if build is not None else "",
         compiler=build.output if build is not None else "",
@@ -165,7 +220,28 @@ def _marks(row: StandingRow) -> Iterator[str]:
         yield "set by hand"
 
 
-def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str]) -> _LabPart:
+def _bar(row: StandingRow) -> tuple[float, float] | None:
+    if row.points is None or not row.max_points:
+        return None
+    return row.points, max(0.0, round(row.max_points - row.points, 6))
+
+
+def _has_kernel(row: StandingRow) -> bool:
+    """Handed in; a lab with parts may have others alone."""
+    kernel = row.part("kernel")
+    return row.is_handed_in and (kernel is None or kernel.state != "missing")
+
+
+def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
+    for name, status in read_verdict(counting).statuses.items() if counting is not None else ():
+        yield _Sign(name, status, STATUS_WORDS[status], criterion_anchor(lab, name))
+
+
+def _lab_part(
+    row: StandingRow,
+    labs: Mapping[str, Lab],
+    pages: Collection[str],
+) -> _LabPart:
     lab, title, counting = labs.get(row.lab), lab_title(row.lab, labs), row.result
     results = []
     if row.attempt is not None:
@@ -173,12 +249,14 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         ordered = sorted(graded, key=lambda one: one is not counting)  # the one that counts first
         for result in ordered:
             counts = result is counting if graded[1:] else None
-            results.append(_result(lab, title, result, counts))
+            results.append(_result(lab, row.lab, title, result, counts))
     status = counting["status"] if counting is not None else "inconclusive"
     if counting is not None:
         words = STATUS_WORDS[status]
     else:
-        words = "not graded yet" if row.is_handed_in else "not handed in"
+        words = "not graded yet" if _has_kernel(row) else "not handed in"
+    if row.parts and row.is_handed_in:
+        words = f"kernel: {words}"
     return _LabPart(
         anchor=f"lab-{row.lab}",
         title=title,
@@ -186,11 +264,57 @@ def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str])
         words=words,
         grade=grade_words(row),
         marks=list(_marks(row)),
-        notices=[*([f"{parts_words(row)}."] if row.parts else []), *notices(row)],
+        notices=list(notices(row)),
         counting=_try(row.attempt, pages) if row.attempt is not None else None,
+        signs=list(_signs(row.lab, counting)),
         results=results,
         others=[_try(other, pages) for other in reversed(row.others)],
+        parts=[part_sum([part]) for part in row.parts] if row.is_handed_in else (),
+        bar=_bar(row),
+        is_part=row.is_part,
     )
+
+
+def _fails(row: StandingRow) -> bool:
+    return row.result is not None and row.result["status"] == "fail"
+
+
+def pictured(rows: Iterable[StandingRow]) -> StandingRow | None:
+    """Of what the page shows pictures: what is to be done next, or was graded last."""
+    graded = [row for row in rows if row.attempt is not None and row.result is not None]
+    last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
+    return next(filter(_fails, graded), last)
+
+
+def _next_step(
+    rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
+) -> _NextStep | None:
+    """In the first lab in which something fails, be it in its variant; else what is not handed in
+    yet of a lab or of its parts. None where only others can do something, or nothing is left."""
+    for row, part in zip(rows, parts, strict=True):
+        result = row.result
+        if result is None or not _fails(row):
+            continue
+        verdict = read_verdict(result)
+        first = verdict_words.first_failed(verdict)
+        first = verdict.explained_by.get(first, first)
+        language = declaration.LANGUAGE_NAMES[verdict.language]
+        return _NextStep(
+            f"{part.title} in {language}",
+            criterion_anchor(row.lab, first),
+            part.results[0].steps,
+        )
+    for row, part in zip(rows, parts, strict=True):
+        if not row.is_handed_in and not row.is_part:
+            text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
+            return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
+        left = [one for one in row.parts if one.state == "missing" and one.most]
+        if left and not row.override_reason:
+            worth = round(sum(one.most for one in left), 2)
+            named = words.listed([one.name for one in left])
+            step = f"Not handed in yet: {named}. Worth {worth:g} of {row.max_points:g} points."
+            return _NextStep(part.title, part.anchor, [step])
+    return None
 
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
@@ -210,13 +334,22 @@ def student_page(
     labs: Mapping[str, Lab],
     course_title: str,
     pages: Collection[str],
+    seen: Sequence[Picture] = (),
 ) -> str:
-    """rows: the student's, by lab; pages: names of attempts whose page lies beside it. Whatever
-    comes from a student is text in it, never markup."""
+    """rows: the student's, by lab; pages: names of attempts whose page lies beside it; seen:
+    pictures of what is pictured. Whatever comes from a student is text in it, never markup."""
+    row = pictured(rows) if seen else None
     parts = [_lab_part(row, labs, pages) for row in rows]
+    has = {part.name for row in rows for part in row.parts}
+    sums = part_sums(added_up(rows), [name for name in PART_NAMES if name in has])
     return _template().render(
         title=f"{course_title or 'numalab'}: {student.name}",
         student=student,
         parts=parts,
         total=sum_words(rows),
+        next_step=_next_step(rows, parts, labs),
+        seen=seen,
+        seen_of=lab_title(row.lab, labs) if row is not None else "",
+        is_waiting=any(row.open or row.points is None for row in rows),
+        part_sums=[one for one in sums if one is not None],
     )

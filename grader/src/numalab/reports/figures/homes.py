@@ -11,6 +11,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, PLACING
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import Evidence
+from numalab.labs.placing_goals import AS_IN_THE_LAB
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.home_table import drawn_nodes, home_rows
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 DARK = 0.55  # of a cell's share: above, what is written in it is white
 
 
-def _draw(axes: Axes, title: Sequence[str], run: Placing) -> None:
-    rows = home_rows(run)
+def _draw(axes: Axes, title: Sequence[str], run: Placing, owner: str) -> None:
+    rows = home_rows(run, owner)
     nodes = drawn_nodes(rows, run)
     shares = [[row.shares.get(node, 0.0) for node in nodes] for row in rows]
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
@@ -41,9 +42,14 @@ def _draw(axes: Axes, title: Sequence[str], run: Placing) -> None:
 
 @styled
 def homes_figure(
-    seen: Sequence[tuple[str, Evidence]], *, file: str | None = None, width_in: float = WIDTH_IN
+    seen: Sequence[tuple[str, Evidence]],
+    *,
+    file: str | None = None,
+    owner: str = AS_IN_THE_LAB.owner,
+    width_in: float = WIDTH_IN,
 ) -> Figure:
-    """Of each of the sessions; file: of a program under a policy. Raises NothingToDraw."""
+    """Of each of the sessions; file: of a program under a policy; owner: of OWNERS, whose each part
+    is. Raises NothingToDraw."""
     found = []
     for label, evidence in seen:
         looked_at = evidence.of(PLACING if file is None else FILE_PLACING)
@@ -57,5 +63,5 @@ def homes_figure(
     figure = new_figure(width_in, 1.6 + 0.45 * rows * len(found) + 0.8 * len(found))
     grid = figure.subplots(len(found), 1, squeeze=False)
     for axes, (said, run) in zip(grid[:, 0], found, strict=True):
-        _draw(axes, broken(said, width_in - 1, 13), run)
+        _draw(axes, broken(said, width_in - 1, 13), run, owner)
     return figure

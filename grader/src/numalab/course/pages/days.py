@@ -1,0 +1,153 @@
+"""How a class got on over the days: what was handed in, and what the best of it was worth until
+then; as figures and as a small picture. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from markupsafe import Markup
+
+from numalab import words
+from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.pages.class_facts import attempts_of
+from numalab.course.records import Attempt
+
+MOST_BARS = 60  # of a picture; with more days one stands for several
+# px: of the picture, of a panel in it, and of what stands beside and below it
+_WIDTH, _PANEL, _LEFT, _RIGHT, _GAP, _FOOT = 640, 84, 44, 8, 30, 22
+_HEIGHT = 2 * _PANEL + 2 * _GAP + _FOOT
+
+
+@dataclass(frozen=True)
+class Days:
+    """first: of its days; handed_in: hand-ins on them; reached: the class's points at their end, of
+    all there are, 0 to 1."""
+
+    first: date
+    days: int
+    handed_in: int
+    reached: float
+
+    @property
+    def label(self) -> str:
+        last = self.first + timedelta(days=self.days - 1)
+        return f"{self.first}" if self.days == 1 else f"{self.first} to {last}"
+
+
+def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
+    """By student, lab and digest; where only a grading is known, when that began."""
+    found = {(one.student_id, one.lab, one.digest): one.at for one in standing.handed_in}
+    for row in standing.with_variants:
+        for attempt in attempts_of(row):
+            begun = datetime.fromisoformat(attempt.started_at)
+            found.setdefault(_files(attempt), begun)
+    return found
+
+
+def _files(attempt: Attempt) -> tuple[str, str, str]:
+    return attempt.item.student_id, attempt.item.lab, attempt.item.digest
+
+
+def _share(attempt: Attempt) -> float:
+    """Of the points that can be earned, in the better language."""
+    shares = [
+        result["points"] / earnable_points(result)
+        for result in attempt.results
+        if earnable_points(result)
+    ]
+    return max(shares, default=0.0)
+
+
+def _gains(
+    row: StandingRow, times: dict[tuple[str, str, str], datetime]
+) -> Iterator[tuple[date, float]]:
+    """When a better grading than all before was handed in, and how many points it is better."""
+    graded = [one for one in attempts_of(row) if one.state == "graded"]
+    best = 0.0
+    for attempt in sorted(graded, key=lambda one: (times[_files(one)], one.number)):
+        share = _share(attempt)
+        if share > best:
+            yield times[_files(attempt)].date(), (share - best) * row.kernel_points
+            best = share
+
+
+def progress(standing: Standing) -> list[Days]:
+    """From the first to the last hand-in, in equal steps; empty where there is none."""
+    times = _hand_in_times(standing)
+    if not times:
+        return []
+    on_day = Counter(at.date() for at in times.values())
+    gained: dict[date, float] = defaultdict(float)
+    for row in standing.with_variants:
+        for day, points in _gains(row, times):
+            gained[day] += points
+    most = sum(row.kernel_points for row in standing.with_variants)
+    first, last = min(on_day), max(on_day)
+    step = -(-((last - first).days + 1) // MOST_BARS)
+    found, reached = [], 0.0
+    begin = first
+    while begin <= last:
+        days = [begin + timedelta(days=k) for k in range(step)]
+        reached += sum(gained[day] for day in days)
+        share = reached / most if most else 0.0
+        found.append(Days(begin, step, sum(on_day[day] for day in days), share))
+        begin += timedelta(days=step)
+    return found
+
+
+def progress_words(found: Sequence[Days]) -> str:
+    """found: one or more."""
+    busiest = max(found, key=lambda one: one.handed_in)
+    handed_in = words.count(sum(one.handed_in for one in found), "hand-in")
+    return (
+        f"{handed_in} from {found[0].first} on, most of them on {busiest.label} "
+        f"({busiest.handed_in}). The best gradings are worth {words.percent(found[-1].reached)} of "
+        "the points that the class's kernels can give, before what is taken off or set by hand."
+    )
+
+
+# ---- the picture -------------------------------------------------------------------------
+
+
+def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
+    """Its title, its base line and its scale."""
+    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
+    yield text.format(0, top - 8, "start", title)
+    yield text.format(_LEFT - 6, top + 10, "end", most)
+    yield text.format(_LEFT - 6, top + _PANEL, "end", "0")
+    yield Markup('<path d="M{} {}H{}"/>').format(_LEFT, top + _PANEL, _WIDTH - _RIGHT)
+
+
+def picture(found: Sequence[Days], name: str) -> Markup:
+    """found: one or more; name: what its ids begin with, the page's only ones."""
+    step = (_WIDTH - _LEFT - _RIGHT) / len(found)
+    most = max(one.handed_in for one in found)
+    per = "day" if found[0].days == 1 else f"{found[0].days} days"
+    upper, lower = _GAP, 2 * _GAP + _PANEL
+    parts = [
+        Markup(
+            '<svg class="values days" viewBox="0 0 {} {}" role="img" '
+            'aria-labelledby="{}-title {}-desc"><title id="{}-title">Progress over the days'
+            '</title><desc id="{}-desc">{}</desc>'
+        ).format(_WIDTH, _HEIGHT, name, name, name, name, progress_words(found)),
+        *_panel(upper, f"{most}", f"Hand-ins per {per}"),
+        *_panel(lower, "100 %", "Points of the class so far"),
+    ]
+    bar = Markup('<rect{} x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
+    for number, one in enumerate(found):
+        x, wide = _LEFT + number * step, max(step - 1.5, 1.0)
+        if one.handed_in:
+            tall = max(2.0, _PANEL * one.handed_in / most)
+            parts.append(bar.format("", x, upper + _PANEL - tall, wide, tall))
+        tall = _PANEL * one.reached
+        parts.append(bar.format(Markup(' class="reached"'), x, lower + _PANEL - tall, wide, tall))
+    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
+    parts.append(text.format(_LEFT, _HEIGHT - 4, "start", found[0].first))
+    if found[1:]:
+        last = found[-1].first + timedelta(days=found[-1].days - 1)
+        parts.append(text.format(_WIDTH - _RIGHT, _HEIGHT - 4, "end", last))
+    return Markup("").join([*parts, Markup("</svg>")])

@@ -1,0 +1,115 @@
+"""A class at a glance: students by criteria, those of a lab beside each other. In a cell are words;
+the style puts a sign and a colour in their place, so that what is seen needs no colour and what is
+read out needs no sign. A cell leads to where the student's page says why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from numalab.course.gradebook.standing import StandingRow
+from numalab.course.pages.class_facts import ClassFacts, LabFacts, Seat
+from numalab.course.pages.student_page import criterion_anchor, lab_title
+from numalab.judging.verdict import Status
+from numalab.labs.declaration import Lab
+from numalab.labs.variants import is_variant_name, lab_of_variant
+from numalab.reports.html_page import STATUS_WORDS
+
+_CELL = Markup('<td class="{}"><a href="{}#{}">{}</a></td>')
+_NO_CELL = Markup('<td class="{}">-</td>')
+
+
+@dataclass(frozen=True)
+class Group:
+    """A lab's columns. link: to its page; criteria: by name."""
+
+    title: str
+    link: str
+    criteria: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A student's: cells are markup."""
+
+    row: StandingRow
+    link: str
+    points: str
+    cells: Markup
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    groups: Sequence[Group]
+    lines: Sequence[Line]
+
+
+def student_link(row: StandingRow, up: str = "") -> str:
+    """up: from the page to the folder of the reports."""
+    return f"{up}students/{quote(row.student.id)}/index.html"
+
+
+def lab_link(lab: str) -> str:
+    return f"labs/{quote(lab)}.html"
+
+
+def points_words(rows: Sequence[StandingRow]) -> str:
+    """The sum of those that have a grade; a variant's is in its lab's."""
+    points = [row.points for row in rows if row.points is not None and not row.is_part]
+    return f"{round(sum(points), 2):g}" if points else "-"
+
+
+def lab_cells(
+    lab: str, statuses: Mapping[str, Status], criteria: Sequence[str], link: str
+) -> Iterator[Markup]:
+    """One for each criterion. link: to the student's page."""
+    for number, name in enumerate(criteria):
+        first = " first" if number == 0 else ""
+        status = statuses.get(name)
+        if status is None:
+            yield _NO_CELL.format(f"none{first}")
+        else:
+            anchor = quote(criterion_anchor(lab, name))
+            yield _CELL.format(f"{status}{first}", link, anchor, STATUS_WORDS[status])
+
+
+def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
+    """Of a variant, whose columns are beside those of its lab and may be few, its number."""
+    of = labs.get(lab_of_variant(lab.name)) if is_variant_name(lab.name) else None
+    return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
+
+
+def _by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
+    """Seats by lab, of each student; by name."""
+    found: dict[str, dict[str, Seat]] = {}
+    for lab in labs:
+        for seat in lab.seats:
+            found.setdefault(seat.row.student.id, {})[lab.name] = seat
+    return sorted(found.values(), key=_name)
+
+
+def _name(seats: Mapping[str, Seat]) -> tuple[str, str]:
+    student = next(iter(seats.values())).row.student
+    return student.name.casefold(), student.id
+
+
+def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
+    """Of the labs in which somebody has a result."""
+    shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
+    lines = []
+    for seats in _by_student(facts.labs):
+        rows = [seat.row for seat in seats.values()]
+        link = student_link(rows[0])
+        cells = [
+            cell
+            for lab, names in shown
+            for cell in lab_cells(
+                lab.name, seats[lab.name].statuses if lab.name in seats else {}, names, link
+            )
+        ]
+        lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
+    groups = [Group(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
+    return HeatMap(groups, lines)

@@ -1,0 +1,47 @@
+"""Which lines of a kernel are called wrong, and other names for its counters."""
+
+from __future__ import annotations
+
+from numalab.diagnosing.lines import MOST_LINES, other_names, renamed, wrong_lines
+
+RIGHT = """
+void compute(size_t n, float *restrict a,
+             const float *restrict b)
+{
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++) /* all */
+        a[i] += b[i];
+}
+"""
+
+
+def test_a_changed_line_is_told_and_not_how_lines_are_broken() -> None:
+    wrong = RIGHT.replace("static", "dynamic").replace("restrict ", "").replace("a,\n", "a, ")
+    assert wrong_lines(wrong, RIGHT, ".c") == ("#pragma omp parallel for schedule(dynamic)",)
+
+
+def test_what_is_left_out_has_no_line() -> None:
+    wrong = RIGHT.replace("#pragma omp parallel for schedule(static)\n", "")
+    assert wrong_lines(wrong, RIGHT, ".c") == ()
+
+
+def test_another_kernel_has_no_line() -> None:
+    more = "".join(f"    a[{number}] = 1;\n" for number in range(MOST_LINES + 1))
+    assert wrong_lines(RIGHT.replace("{\n", "{\n" + more), RIGHT, ".c") == ()
+
+
+def test_fortran_goes_on_behind_an_ampersand() -> None:
+    right = "subroutine f(a, &\n     b)\n!$omp parallel do\ndo i = 1, n\nend do\n"
+    wrong = "subroutine f(a, b)\n!$omp parallel do\ndo i = 0, n ! from 0\nend do\n"
+    assert wrong_lines(wrong, right, ".f90") == ("do i = 0, n",)
+
+
+def test_counters_get_names_that_the_kernel_has_not() -> None:
+    kernel = 'for (size_t i = 0; i < n; i++) { p[i] = q.i + max(i); printf("%i i"); }'
+    names = other_names(kernel, "a draw")
+    assert not {"p", "q"} & set(names.values())
+    assert len(set(names.values())) == len(names) == 3
+    i = names["i"]
+    other = f"for (size_t {i} = 0; {i} < n; {i}++) {{ p[{i}] = q.i + max({i}"
+    assert renamed(kernel, names).startswith(other)
+    assert "%i" in renamed(kernel, names)

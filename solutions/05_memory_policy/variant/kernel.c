@@ -1,0 +1,129 @@
+/* Lab 05, a variant, a solution. */
+#include "memory_policy.h"
+
+#include <hwloc.h>
+#include <numa.h>
+#include <numaif.h>
+#include <sched.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* Of all pages that have any of these bytes: mbind takes whole pages only. It says
+ * so where it can't do it, and then memory stays where its first touch puts it. */
+static void set_policy(void *memory, size_t bytes, int policy,
+                       const struct bitmask *nodes, unsigned flags)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)memory / page * page;
+    const uintptr_t end = ((uintptr_t)memory + bytes + page - 1) / page * page;
+    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1,
+          flags);
+}
+
+/* A policy of one node. Preferred, and not bind: where the node is full, memory
+ * comes from elsewhere. Pages that are there already move. */
+static void prefer(void *memory, size_t bytes, int node)
+{
+    struct bitmask *nodes = numa_allocate_nodemask();
+    numa_bitmask_setbit(nodes, (unsigned)node);
+    set_policy(memory, bytes, MPOL_PREFERRED, nodes, MPOL_MF_MOVE);
+    numa_bitmask_free(nodes);
+}
+
+static int own_node(void)
+{
+    return numa_node_of_cpu(sched_getcpu());
+}
+
+/* Whether the table goes to the node at place p of those that threads run on. */
+static int is_asked_for(unsigned p, unsigned count)
+{
+    (void)count;
+    return @nodes.keep@;
+}
+
+static void leave_out_others(struct bitmask *nodes)
+{
+    const unsigned count = numa_bitmask_weight(nodes);
+    unsigned p = 0;
+    for (unsigned node = 0; node < nodes->size; node++) {
+        if (!numa_bitmask_isbitset(nodes, node)) continue;
+        if (!is_asked_for(p, count)) numa_bitmask_clearbit(nodes, node);
+        p++;
+    }
+}
+
+static int next_node(const struct bitmask *nodes, int node)
+{
+    do
+        node = (node + 1) % (int)nodes->size;
+    while (!numa_bitmask_isbitset(nodes, (unsigned)node));
+    return node;
+}
+
+void place_table(void *table, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), run_bytes = @run@ * page;
+    char *begin = (char *)((uintptr_t)table / page * page);
+    char *const end = (char *)table + bytes;
+    struct bitmask *nodes = numa_allocate_nodemask();
+    int node = -1;
+#pragma omp parallel
+    {
+        const int own = own_node();
+#pragma omp critical
+        numa_bitmask_setbit(nodes, (unsigned)own);
+    }
+    leave_out_others(nodes);
+    for (; begin < end && numa_bitmask_weight(nodes) > 0; begin += run_bytes) {
+        const size_t left = (size_t)(end - begin);
+        node = next_node(nodes, node);
+        prefer(begin, left < run_bytes ? left : run_bytes, node);
+    }
+    numa_bitmask_free(nodes);
+}
+
+void place_blocks(void *blocks, size_t bytes, int parts)
+{
+    /* Each thread knows best where it runs. */
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int i = 0; i < parts; i++) {
+        const int part = @owner.part@;
+        const size_t begin = bytes / (size_t)parts * (size_t)part;
+        const size_t end =
+            part + 1 < parts ? bytes / (size_t)parts * ((size_t)part + 1) : bytes;
+        prefer((char *)blocks + begin, end - begin, own_node());
+    }
+}
+
+void hand_over(void *matrix, size_t bytes, int node)
+{
+    prefer(matrix, bytes, node);
+}
+
+/* NUMA node whose memory has the most bandwidth for the calling thread, or -1. */
+static int fastest_node(void)
+{
+    hwloc_topology_t topology;
+    hwloc_obj_t best = NULL;
+    hwloc_uint64_t bandwidth;
+    int node = -1;
+    if (hwloc_topology_init(&topology) < 0) return -1;
+    hwloc_bitmap_t pu = hwloc_bitmap_alloc();
+    hwloc_bitmap_only(pu, (unsigned)sched_getcpu());
+    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET,
+                                  .location.cpuset = pu};
+    if (hwloc_topology_load(topology) == 0 &&
+        hwloc_memattr_get_best_target(topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from,
+                                      0, &best, &bandwidth) == 0)
+        node = (int)best->os_index;
+    hwloc_bitmap_free(pu);
+    hwloc_topology_destroy(topology);
+    return node;
+}
+
+void place_stream(void *stream, size_t bytes)
+{
+    const int node = fastest_node();
+    prefer(stream, bytes, node >= 0 ? node : own_node());
+}
