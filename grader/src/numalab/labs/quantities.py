@@ -4,7 +4,7 @@ a student predicts it in, predictions.toml beside the kernel. Pure functions.
 A quantity is of one kind:
 
 | of | is | needs |
-|---|---|---|
+|----|----|-------|
 | value | what a criterion measures, of the student's kernel | `criterion`; `where`, unless here |
 | time | the best repetition of a role, in seconds | `role`; `part`, where the lab has several |
 | rate | the same, in GB/s | `role`; `part` |
