@@ -13,11 +13,10 @@ import click
 
 from numalab import words
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import progress_line, taking_one
+from numalab.commands.shared import progress_line, rules_of_course, taking_one
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.open_points import is_open, names_words, open_points
-from numalab.course.gradebook.rules import read_rules
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.layouts import LAYOUTS
 from numalab.course.jobs import slurm
@@ -32,7 +31,7 @@ from numalab.grading.kit_digests import measured_by
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
-from numalab.labs.variants import labs_and_variants, names_with_variants
+from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
@@ -404,7 +403,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
     """
     kit.need_solutions("./numalab batch grade")
     course = CourseFolder(options.out.resolve())
-    options.check(read_rules(course.rules, names_with_variants(kit.root)))
+    options.check(rules_of_course(kit, course))
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
         wanted = _taken_in(kit, options, course, book)

@@ -14,7 +14,13 @@ import click
 
 from numalab import words
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import check_json_target, progress_line, taking_one, write_named
+from numalab.commands.shared import (
+    check_json_target,
+    progress_line,
+    rules_of_course,
+    taking_one,
+    write_named,
+)
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import read_table, write_private
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
@@ -24,19 +30,18 @@ from numalab.course.gradebook import gradebook as books
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.overview import table_lines
-from numalab.course.gradebook.rules import TEMPLATE, read_rules
+from numalab.course.gradebook.rules import TEMPLATE
 from numalab.errors import UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
-from numalab.labs.variants import lab_of_variant, labs_and_variants, names_with_variants
+from numalab.labs.variants import lab_of_variant, labs_and_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.course_folder import CourseFolder
     from numalab.course.exports.exports import Export
-    from numalab.course.gradebook.rules import Rules
     from numalab.course.gradebook.standing import Standing, StandingRow
     from numalab.course.records import Problem
 
@@ -68,10 +73,6 @@ def gradebook() -> None:
     """
 
 
-def _rules(kit: Kit, course: CourseFolder) -> Rules:
-    return read_rules(course.rules, names_with_variants(kit.root))
-
-
 def _open(root: Path) -> CourseFolder:
     if not root.is_dir():
         raise UserError(
@@ -95,7 +96,7 @@ def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
     from dataclasses import replace
 
     course = _open(root)
-    rules = _rules(kit, course)
+    rules = rules_of_course(kit, course)
     with open_gradebook(course, read_only=True) as book:
         standing = book.standing(rules)
     chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
@@ -173,7 +174,7 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
       ./numalab gradebook explain course ada 01
     """
     course = _open(root)
-    rules = _rules(kit, course)
+    rules = rules_of_course(kit, course)
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = _lab_choice(kit, [lab] if lab else [], {account.row.lab for account in accounts})
@@ -382,7 +383,7 @@ def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> Non
     """
     from numalab.course.privacy import paragraph
 
-    rules = _rules(kit, CourseFolder(root))
+    rules = rules_of_course(kit, CourseFolder(root))
     told = paragraph(rules.title, until or rules.kept_until, contact or rules.contact)
     click.echo(wrapped(told))
 

@@ -9,15 +9,14 @@ from pathlib import Path
 import click
 
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import check_json_target, write_named
+from numalab.commands.shared import check_json_target, rules_of_course, write_named
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.gradebook.rules import read_rules
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs
-from numalab.labs.variants import labs_and_variants, names_with_variants
+from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
 
 FEWEST, USUAL, MOST = 3, 4, 5  # questions
@@ -69,7 +68,7 @@ def viva(
             "SUBMISSIONS --out COURSE` writes"
         )
     course, labs = CourseFolder(root), labs_and_variants(kit.root)
-    rules = read_rules(course.rules, names_with_variants(kit.root))
+    rules = rules_of_course(kit, course)
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = {lab.name for lab in choose_labs(labs, names)} if names else None

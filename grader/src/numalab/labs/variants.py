@@ -147,6 +147,11 @@ def names_with_variants(root: Path) -> list[str]:
     ]
 
 
+def labs_that_ask(root: Path) -> list[str]:
+    """Labs whose variants ask for predictions. Raises KitError."""
+    return [lab for lab in labs_with_variants(root) if variant_lab(root, lab).predicted]
+
+
 def labs_and_variants(root: Path) -> dict[str, Lab]:
     """All that can be handed in, by name, each variant behind its lab. Raises KitError."""
     labs = load_labs(root)

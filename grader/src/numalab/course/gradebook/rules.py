@@ -100,7 +100,8 @@ class Rules:
     """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
     points; languages: those that count; allow_quick: gradings with --quick do, too; parts: of a
     grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
-    that have them, None: any may; kept_until, contact: what students are told of what is kept."""
+    that have them, None: any may; predicting: labs whose variants ask for predictions, None: all
+    may; kept_until, contact: what students are told of what is kept."""
 
     title: str = ""
     counts: Counts = "last"
@@ -114,6 +115,7 @@ class Rules:
     parts: Mapping[PartName, float] = field(default_factory=dict)
     vivas: tuple[VivaMark, ...] = ()
     with_variants: frozenset[str] | None = None
+    predicting: frozenset[str] | None = None
     kept_until: str = ""
     contact: str = ""
 
@@ -138,8 +140,12 @@ class Rules:
         """Of the parts of a lab's grade that count for anything."""
         has = self.lab(lab).parts
         if has is None:
-            without = self.with_variants is not None and lab not in self.with_variants
-            has = tuple(p for p in PART_NAMES if not (without and p in OF_VARIANT))
+            lacking: set[PartName] = set()
+            if self.predicting is not None and lab not in self.predicting:
+                lacking.add("prediction")
+            if self.with_variants is not None and lab not in self.with_variants:
+                lacking.update(OF_VARIANT)
+            has = tuple(part for part in PART_NAMES if part not in lacking)
         return {part: weight for part, weight in self.parts.items() if weight and part in has}
 
     @cached_property
@@ -262,7 +268,12 @@ def _with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
     return frozenset(name for name in lab_names if variant_name(name) in lab_names)
 
 
-def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None) -> Rules:
+def parse_rules(
+    text: str,
+    where: str,
+    lab_names: Collection[str] | None = None,
+    predicting: Collection[str] | None = None,
+) -> Rules:
     """As read_rules; where: what messages call it."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
     labs = course.table("labs", None)
@@ -278,6 +289,7 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
         labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
         parts=_parts(course),
         with_variants=_with_variants(lab_names),
+        predicting=None if predicting is None else frozenset(predicting),
         kept_until=_at(course, "kept_until"),
         contact=course.text("contact", ""),
     )
@@ -312,14 +324,18 @@ def parse_rules(text: str, where: str, lab_names: Collection[str] | None = None)
     )
 
 
-def read_rules(path: Path, lab_names: Collection[str] | None = None) -> Rules:
-    """The defaults where there is no such file. lab_names: of the kit; None: any may be named.
-    Raises UserError, which names file, line and key."""
+def read_rules(
+    path: Path,
+    lab_names: Collection[str] | None = None,
+    predicting: Collection[str] | None = None,
+) -> Rules:
+    """The defaults where there is no such file. lab_names: of the kit; None: any may be named;
+    predicting: as in Rules. Raises UserError, which names file, line and key."""
     try:
         text = read_text(path, UserError)
     except FileNotFoundError:
         return Rules()
-    return parse_rules(text, str(path), lab_names)
+    return parse_rules(text, str(path), lab_names, predicting)
 
 
 # What `gradebook init` writes: the defaults, said. A test reads it back and compares.
