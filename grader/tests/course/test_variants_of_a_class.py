@@ -19,7 +19,7 @@ from numalab.course.intake.intake import take_in
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
-from numalab.grading.variant_kits import ticket_text
+from numalab.grading.variant_kits import parse_ticket, ticket_text
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed, personal_seed
@@ -227,3 +227,9 @@ def test_a_table_tells_lab_and_variant_apart():
     assert lines[0].split() == ["student", "01", "01v"]
     assert lines[1].split()[-2:] == ["9", "4"]
     assert any(line.startswith("v: ") for line in lines)
+
+
+def test_a_ticket_holds_any_id() -> None:
+    for owner in ('a"b', "c:\\d", "Łódź", "two\nlines"):
+        seed = Seed(17, owner)
+        assert parse_ticket(ticket_text(LAB, seed), "variant.toml") == (LAB, seed)

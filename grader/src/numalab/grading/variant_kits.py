@@ -7,6 +7,7 @@ in.
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,7 +84,7 @@ def the_lab(made: Kit, variant: Variant) -> Lab:
 def ticket_text(lab: str, seed: Seed) -> str:
     return (
         "# Whose variant this is. Hand it in with the files beside it, as it is.\n"
-        f'lab = "{lab}"\nfor = "{seed.owner}"\ncode = "{seed.code}"\n'
+        f'lab = "{lab}"\nfor = {json.dumps(seed.owner)}\ncode = "{seed.code}"\n'
     )
 
 
