@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from numalab.grading.variant_kits import open_variant
+from numalab.grading.variant_kits import lab_of_named_variant, open_variant
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, choose_labs, load_labs
-from numalab.labs.variants import is_variant_name, lab_of_variant, lab_with_variants
+from numalab.labs.variants import is_variant_name
 
 
 def variant_option(help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -26,5 +26,4 @@ def named_lab(kit: Kit, name: str, is_variant: bool, above: Path | None = None) 
     if not is_variant and not is_variant_name(name):
         (lab,) = choose_labs(load_labs(kit.root), [name])
         return kit, lab
-    kit.need_solutions("what has to do with variants")
-    return open_variant(kit, lab_with_variants(kit.root, lab_of_variant(name)), above)
+    return open_variant(kit, lab_of_named_variant(kit, name), above)

@@ -9,20 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
-from numalab.kit import Kit
+from numalab.kit import EDITION, Kit
 from numalab.labs import quantities
-from numalab.labs.declaration import KERNEL_FILES, Lab, load_lab
+from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab, load_labs
 from numalab.labs.seeds import Seed, seed_of_code
 from numalab.labs.variants import (
     Variant,
     draw_variant,
     lab_files,
     lab_of_variant,
+    lab_with_variants,
     read_draws,
     solution_files,
     variant_name,
@@ -32,7 +34,9 @@ from numalab.toml_files.tables import parse_table
 TICKET = "variant.toml"  # in a person's folder: whose variant it is
 TICKET_BYTES = 4096
 _KEYS = ("lab", "for", "code")
-_LINKED = ("common", "grader", "CMakeLists.txt", "CMakePresets.json", "numalab", ".venv")
+_LINKED = (
+    "common", "grader", "CMakeLists.txt", "CMakePresets.json", "numalab", ".venv", EDITION
+)  # fmt: skip
 _SHOWN = ("README.md", *KERNEL_FILES.values())
 
 
@@ -43,26 +47,35 @@ def make_variant(kit: Kit, lab: str, seed: Seed) -> tuple[Variant, Mapping[str, 
     variant = draw_variant(draws, seed)
     files, solution = lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant)
     digest = hashlib.sha256(repr((sorted(files.items()), sorted(solution.items()))).encode())
+
+    def write(root: Path) -> None:
+        _write(root / "labs" / variant.name, files)
+        _write(root / "solutions" / variant.name, solution)
+
+    return variant, files, made_kit(kit, variant.name, seed, digest.hexdigest(), write)
+
+
+def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path], None]) -> Kit:
+    """The small kit of a variant. digest: of what is in it, since a build keeps a handout and
+    objects; write: puts the lab and its solution below a root, may raise OSError. Raises
+    KitError."""
     above = kit.build_root / "variants"
-    # By what is in it, too: a build keeps a handout and objects.
-    root = above / f"{variant.name}-{seed.number}-{digest.hexdigest()[:12]}"
+    root = above / f"{name}-{seed.number}-{digest[:12]}"
     try:
         if not (root / "made").is_file():
-            for old in above.glob(f"{variant.name}-{seed.number}-*"):
+            for old in above.glob(f"{name}-{seed.number}-*"):
                 shutil.rmtree(old, ignore_errors=True)
-            _write(root / "labs" / variant.name, files)
-            _write(root / "solutions" / variant.name, solution)
-            for name in _LINKED:
-                if (kit.root / name).exists():
-                    (root / name).symlink_to(kit.root / name)
+            write(root)
+            for linked in _LINKED:
+                if (kit.root / linked).exists():
+                    (root / linked).symlink_to(kit.root / linked)
             write_whole(root / "made", "")
     except OSError as error:
         raise KitError(f"can't make the variant in {root}: {reason_of(error)}") from error
-    made = Kit(
+    return Kit(
         root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
         kit.variants_root,
     )  # fmt: skip
-    return variant, files, made
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
@@ -139,6 +152,15 @@ def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) ->
     return folder
 
 
+def lab_of_named_variant(kit: Kit, name: str) -> str:
+    """The lab's name. name: of the lab, or of its variant. Raises UserError and KitError."""
+    lab = lab_of_variant(name)
+    if not kit.is_edition:
+        return lab_with_variants(kit.root, lab)
+    (chosen,) = choose_labs(load_labs(kit.root), [lab])  # whose variants come packed
+    return chosen.name
+
+
 def open_variant(kit: Kit, lab: str, above: Path | None = None) -> tuple[Kit, Lab]:
     """The kit and the lab of the variant that lies in above, else among the user's own. Raises
     UserError where there is none, or it is nobody's, and KitError."""
@@ -155,5 +177,49 @@ def open_variant(kit: Kit, lab: str, above: Path | None = None) -> tuple[Kit, La
             f"{folder / TICKET} is of a variant of {named}, and {variant_name(lab)} is to be "
             "graded. Put each variant's files into the folder of its own name."
         )
-    variant, _, made = make_variant(kit, lab, seed)
-    return made, the_lab(made, variant)
+    if kit.is_edition:
+        made = open_pack(kit, variant_name(lab), seed)
+    else:
+        made = make_variant(kit, lab, seed)[2]
+    return made, load_lab(made.lab_folder(variant_name(lab)))
+
+
+# ---- in a student's edition --------------------------------------------------------------------
+
+
+def pack_path(folder: Path) -> Path:
+    """Of what an edition needs of a variant: beside the person's folder, since it is not handed
+    in."""
+    return folder.with_name(f"{folder.name}.pack")
+
+
+def write_pack(tree: Path, path: Path) -> None:
+    """tree: labs/ and solutions/ with the variant, as an edition has them. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as pack:
+        for file in sorted(file for file in tree.rglob("*") if file.is_file()):
+            pack.write(file, file.relative_to(tree).as_posix())
+
+
+def open_pack(kit: Kit, name: str, seed: Seed) -> Kit:
+    """The kit of a variant that lies packed beside its folder. Raises UserError where none does,
+    and KitError."""
+    path = pack_path(kit.variants_root / name)
+    if not path.is_file():
+        raise UserError(
+            f"{kit.shown(path)} is missing: a student's edition makes no variants. Your instructor "
+            f"has it for you; put it beside {name}/."
+        )
+    try:
+        content = path.read_bytes()
+        with zipfile.ZipFile(path) as pack:
+            names = pack.namelist()
+            wanted = tuple(f"{above}/{name}/" for above in ("labs", "solutions"))
+            if not all(one.startswith(wanted) and ".." not in one for one in names):
+                raise UserError(f"{kit.shown(path)} is not of {name}; ask your instructor for it")
+            digest = hashlib.sha256(content).hexdigest()
+            return made_kit(kit, name, seed, digest, lambda root: pack.extractall(root))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"{kit.shown(path)} can't be read ({error}); ask your instructor for it once more"
+        ) from error

@@ -28,14 +28,14 @@ from numalab.grading.own_files import provide
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.grading.session import Session
 from numalab.grading.turns import shared_node
-from numalab.grading.variant_kits import open_variant
+from numalab.grading.variant_kits import lab_of_named_variant, open_variant
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
-from numalab.labs.variants import is_variant_name, lab_of_variant, lab_with_variants
+from numalab.labs.variants import is_variant_name
 from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
@@ -61,8 +61,7 @@ def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
     kit = kit or open_kit()
     keep_matplotlib_in(kit.build / "matplotlib")
     if is_variant_name(name):
-        kit.need_solutions("what has to do with variants")
-        kit, declared = open_variant(kit, lab_with_variants(kit.root, lab_of_variant(name)))
+        kit, declared = open_variant(kit, lab_of_named_variant(kit, name))
     else:
         (declared,) = choose_labs(load_labs(kit.root), [name])
         provide(kit, [declared], _silent)

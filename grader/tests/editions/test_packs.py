@@ -1,0 +1,139 @@
+"""A student's edition grades a variant that staff have packed."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalab.editions.packs import pack_variant
+from numalab.editions.search import plain_lines
+from numalab.editions.write import write_edition
+from numalab.errors import KitError, UserError
+from numalab.grading import variant_kits
+from numalab.grading.grade import grade
+from numalab.grading.session import Session
+from numalab.grading.variant_kits import (
+    make_variant,
+    open_pack,
+    open_variant,
+    pack_path,
+    the_lab,
+    write_own_files,
+)
+from numalab.harness.build import build_kit, configure
+from numalab.harness.monitor import describe_node
+from numalab.judging.effort import effort_for
+from numalab.kit import EDITION, Kit
+from numalab.labs.declaration import KERNEL_FILES, load_labs
+from numalab.labs.seeds import Seed
+
+LAB = "01_first_touch"
+VARIANT = f"{LAB}_variant"
+SEED = Seed(17, "ada")
+
+
+def silent(step: str) -> None:
+    del step
+
+
+@pytest.fixture
+def edition(kit: Kit, tmp_path: Path) -> Kit:
+    """As far as it is asked whether it is one."""
+    root = tmp_path / "edition"
+    shutil.copytree(kit.root / "labs" / LAB, root / "labs" / LAB)
+    (root / EDITION).write_text("{}")
+    return Kit(root, kit.preset, tmp_path / "builds")
+
+
+def packed(path: Path, names: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as pack:
+        for name in names:
+            pack.writestr(name, "x")
+
+
+def test_a_pack_that_is_missing_or_another_is_told(edition: Kit) -> None:
+    folder = edition.variants_root / VARIANT
+    folder.mkdir(parents=True)
+    (folder / variant_kits.TICKET).write_text(variant_kits.ticket_text(LAB, SEED))
+    with pytest.raises(UserError, match="makes no variants"):
+        open_variant(edition, LAB)
+    path = pack_path(folder)
+    path.write_text("no zip")
+    with pytest.raises(UserError, match="can't be read"):
+        open_variant(edition, LAB)
+    for name in ("labs/02_affinity_variant/lab.toml", f"labs/{VARIANT}/../../x", "/etc/x"):
+        packed(path, [f"labs/{VARIANT}/lab.toml", name])
+        with pytest.raises(UserError, match=f"is not of {VARIANT}"):
+            open_variant(edition, LAB)
+
+
+def test_a_pack_becomes_a_kit_of_its_own(edition: Kit) -> None:
+    packed(pack_path(edition.variants_root / VARIANT), [f"labs/{VARIANT}/lab.toml"])
+    made = open_pack(edition, VARIANT, SEED)
+    assert (made.root / "labs" / VARIANT / "lab.toml").read_text() == "x"
+    assert made.is_edition
+    assert made.origin == edition.root
+
+
+@pytest.mark.builds
+@pytest.mark.slow
+def test_an_edition_grades_as_the_kit_does(kit: Kit, tmp_path: Path) -> None:
+    """The handout and the solution of a variant, and no line of that in the pack."""
+    labs = load_labs(kit.root)
+    root = tmp_path / "edition"
+    write_edition(kit, [labs[LAB]], root, silent)
+    edition = Kit(root, kit.preset, tmp_path / "builds")
+    made, files, own_kit = make_variant(kit, LAB, SEED)
+    lab = the_lab(own_kit, made)
+    folder = write_own_files(replace(kit, variants=edition.variants_root), lab, files, SEED)
+    pack_variant(own_kit, lab, pack_path(folder), silent)
+    opened, lab = open_variant(edition, LAB)
+    solution = own_kit.solution_folder(VARIANT) / KERNEL_FILES["c"]
+    given = [path.read_bytes() for path in (opened.root / "labs").rglob("*") if path.is_file()]
+    shown = {line for content in given for line in plain_lines(content)}
+    secret = {line for line in plain_lines(solution.read_bytes()) if len(line) > 12} - shown
+    assert secret
+    with zipfile.ZipFile(pack_path(folder)) as pack:
+        assert not [name for name in pack.namelist() if name.endswith("solutions/kernel.c")]
+        for name in pack.namelist():
+            assert not secret & set(plain_lines(pack.read(name)))
+    configure(opened)
+    build_kit(opened, ["describe_node", opened.monitor(lab.name).name])
+    statuses = {}
+    for what, kernel in (("handout", folder / KERNEL_FILES["c"]), ("solution", solution)):
+        handed_in = tmp_path / what
+        handed_in.mkdir()
+        shutil.copy(kernel, handed_in / KERNEL_FILES["c"])
+        session = Session(
+            opened, lab, "c", "submission", handed_in, effort_for("quick", True),
+            describe_node(opened), silent, timing_refused="not asked for", here_only=True,
+        )  # fmt: skip
+        statuses[what] = grade(session, with_times=False).statuses
+    assert statuses["solution"]["touched_where_used"] == "pass"
+    assert statuses["handout"]["touched_where_used"] == "fail"
+
+
+def test_a_pack_that_would_show_the_labs_solution_is_not_written(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _, own_kit = make_variant(kit, LAB, SEED)
+    lab = the_lab(own_kit, made)
+    copied = tmp_path / "kit"
+    shutil.copytree(own_kit.root, copied, symlinks=True)
+    public = (kit.root / "solutions" / LAB / KERNEL_FILES["c"]).read_text()
+    with (copied / "labs" / VARIANT / "driver.c").open("a") as driver:
+        driver.write(public)
+
+    def no_objects(made: Kit, labs: object, target: Path, progress: object) -> None:
+        (target / VARIANT).mkdir(parents=True)
+
+    monkeypatch.setattr("numalab.editions.packs.make_objects", no_objects)
+    path = tmp_path / "variant.pack"
+    with pytest.raises(KitError, match="would show lines of solutions"):
+        pack_variant(replace(own_kit, root=copied), lab, path, silent)
+    assert not path.exists()
