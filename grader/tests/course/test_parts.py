@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.overview import table_lines
-from numalab.course.gradebook.parts import PART_NAMES, Shown, parts_of, points_of
+from numalab.course.gradebook.parts import PART_NAMES, PartName, Shown, parts_of, points_of
 from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
@@ -410,3 +411,15 @@ def test_the_commands_know_parts(kit: Kit, tmp_path: Path) -> None:
     )
     assert made.code == 0
     assert "variant_points" in out.read_text(encoding="utf-8")
+
+
+def test_a_lab_has_the_parts_that_there_are() -> None:
+    """What no variant asks for, and what no case is of, is nobody's fault."""
+    asking: dict[PartName, Sequence[str]] = {"prediction": [OTHER_LAB], "diagnose": [LAB]}
+    found = parse_rules(PARTS, "course.toml", NAMES, asking)
+    assert list(found.weights(LAB)) == ["kernel", "variant", "diagnose", "viva"]
+    assert list(found.weights(OTHER_LAB)) == ["kernel", "viva"]  # it has no variant to predict in
+    named = f'{PARTS}[labs.{LAB}]\nparts = ["kernel", "prediction"]\n'
+    assert list(parse_rules(named, "course.toml", NAMES, asking).weights(LAB)) == [
+        "kernel", "prediction"
+    ]  # fmt: skip

@@ -19,6 +19,7 @@ from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.course_folder import CourseFolder
+    from numalab.course.gradebook.parts import PartName
     from numalab.course.gradebook.rules import Rules
     from numalab.machines.machine import Machine
     from numalab.virtual.place import VirtualPlaces
@@ -196,6 +197,10 @@ def course_at(path: Path) -> CourseFolder:
 def rules_of_course(kit: Kit, course: CourseFolder) -> Rules:
     """course.toml, held against the labs that there are. Raises UserError and KitError."""
     from numalab.course.gradebook.rules import read_rules
+    from numalab.diagnosing.case import labs_with_cases
     from numalab.labs.variants import labs_that_ask, names_with_variants
 
-    return read_rules(course.rules, names_with_variants(kit.root), labs_that_ask(kit.root))
+    asking: dict[PartName, list[str]] = {
+        "prediction": labs_that_ask(kit.root), "diagnose": labs_with_cases(kit)
+    }  # fmt: skip
+    return read_rules(course.rules, names_with_variants(kit.root), asking)

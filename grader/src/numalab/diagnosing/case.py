@@ -18,7 +18,7 @@ from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
 from numalab.draws import draw, pick, shuffled
 from numalab.errors import KitError, reason_of
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab, Language
+from numalab.labs.declaration import KERNEL_FILES, Lab, Language, load_labs
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import seeded_machine
 from numalab.words import listed
@@ -140,6 +140,15 @@ def bank(kit: Kit, lab: Lab) -> list[Suspect]:
     KitError."""
     suspects = _suspects(kit, lab, read_wrong(kit, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
+
+
+def labs_with_cases(kit: Kit) -> list[str]:
+    """Raises KitError."""
+    return [
+        name
+        for name, lab in load_labs(kit.root).items()
+        if any(wrong.cure for wrong in read_wrong(kit, lab))
+    ]
 
 
 def make_case(kit: Kit, lab: Lab, seed: Seed, language: str | None = None) -> Case:

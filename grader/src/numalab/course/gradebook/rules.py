@@ -100,7 +100,7 @@ class Rules:
     """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
     points; languages: those that count; allow_quick: gradings with --quick do, too; parts: of a
     grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
-    that have them, None: any may; predicting: labs whose variants ask for predictions, None: all
+    that have them, None: any may; asking: labs that have the other parts, by part, left out: all
     may; kept_until, contact: what students are told of what is kept."""
 
     title: str = ""
@@ -115,7 +115,7 @@ class Rules:
     parts: Mapping[PartName, float] = field(default_factory=dict)
     vivas: tuple[VivaMark, ...] = ()
     with_variants: frozenset[str] | None = None
-    predicting: frozenset[str] | None = None
+    asking: Mapping[PartName, frozenset[str]] = field(default_factory=dict)
     kept_until: str = ""
     contact: str = ""
 
@@ -140,9 +140,7 @@ class Rules:
         """Of the parts of a lab's grade that count for anything."""
         has = self.lab(lab).parts
         if has is None:
-            lacking: set[PartName] = set()
-            if self.predicting is not None and lab not in self.predicting:
-                lacking.add("prediction")
+            lacking: set[PartName] = {part for part, of in self.asking.items() if lab not in of}
             if self.with_variants is not None and lab not in self.with_variants:
                 lacking.update(OF_VARIANT)
             has = tuple(part for part in PART_NAMES if part not in lacking)
@@ -262,6 +260,9 @@ def _at(table: Table, key: str = "at") -> str:
     return at.isoformat()
 
 
+NOT_KNOWN: Mapping[PartName, Collection[str]] = {}  # which labs have which parts
+
+
 def _with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
     if lab_names is None:
         return None
@@ -272,7 +273,7 @@ def parse_rules(
     text: str,
     where: str,
     lab_names: Collection[str] | None = None,
-    predicting: Collection[str] | None = None,
+    asking: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
     """As read_rules; where: what messages call it."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
@@ -289,7 +290,7 @@ def parse_rules(
         labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
         parts=_parts(course),
         with_variants=_with_variants(lab_names),
-        predicting=None if predicting is None else frozenset(predicting),
+        asking={part: frozenset(of) for part, of in asking.items()},
         kept_until=_at(course, "kept_until"),
         contact=course.text("contact", ""),
     )
@@ -327,15 +328,15 @@ def parse_rules(
 def read_rules(
     path: Path,
     lab_names: Collection[str] | None = None,
-    predicting: Collection[str] | None = None,
+    asking: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
     """The defaults where there is no such file. lab_names: of the kit; None: any may be named;
-    predicting: as in Rules. Raises UserError, which names file, line and key."""
+    asking: as in Rules. Raises UserError, which names file, line and key."""
     try:
         text = read_text(path, UserError)
     except FileNotFoundError:
         return Rules()
-    return parse_rules(text, str(path), lab_names, predicting)
+    return parse_rules(text, str(path), lab_names, asking)
 
 
 # What `gradebook init` writes: the defaults, said. A test reads it back and compares.
@@ -370,11 +371,11 @@ grace_minutes = 0    # who is no later than this is in time
 
 # [parts]             # what parts of a lab's grade weigh; without them kernels alone count,
 #                     # and a variant is a lab of its own
-# kernel = 40
-# variant = 30        # 01_first_touch_variant/, where the lab has variants
+# kernel = 20         # public solutions earn it in full
+# variant = 45        # 01_first_touch_variant/, where the lab has variants
 # prediction = 10     # predictions.toml in it, where the variant asks for some
 # diagnose = 10       # diagnose.toml, beside the kernel: ./numalab diagnose
-# viva = 10           # [[viva]], below; counts 0 until there is a mark
+# viva = 15           # [[viva]], below; counts 0 until there is a mark
 
 # [labs.01_first_touch]
 # deadline = 2027-05-03T23:59:00+02:00   # with its zone; of its variant, too, if that has none
