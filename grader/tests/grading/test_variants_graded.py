@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import Done, numalab_command
 
+from numalab.commands.audit import _seeds
 from numalab.grading.variant_kits import make_variant
 from numalab.kit import Kit
 from numalab.labs.seeds import Seed
@@ -131,3 +132,15 @@ def test_a_kernel_does_not_find_what_was_drawn(kit, tmp_path, sandbox):
     assert done.code == 1
     assert "kernel.c does not compile" in " ".join(done.out.split())
     assert "variant.h: No such file" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("seeds", ["0", "-3", "3-", "5-2", "a", "9-x", "1001", "", "1-2-3"])
+def test_seeds_that_are_none_are_told(kit: Kit, seeds: str) -> None:
+    done = numalab_command(kit, "audit", "01", "--seeds", seeds)
+    assert done.code == 2
+    assert "write how many, such as 20, or which, such as 9-20" in done.said
+
+
+def test_seeds_are_some_or_a_range_of_them() -> None:
+    assert _seeds("20") == range(1, 21)
+    assert _seeds("9-20") == range(9, 21)

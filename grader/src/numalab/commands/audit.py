@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
 from numalab.labs.variants import labs_with_variants
 
+MOST_SEED = 1000
+
 
 @click.command(short_help="Prove the labs: handouts fail as declared, solutions pass.")
 @labs_argument
@@ -43,9 +46,9 @@ from numalab.labs.variants import labs_with_variants
 @click.option("--here-only", is_flag=True, help="Prove what this node can show, no more.")
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="Prove the variants of the seeds 1 to N instead, without times.",
+    callback=lambda context, option, text: None if text is None else _seeds(text),
+    metavar="N|M-N",
+    help="Prove the variants of the seeds 1 to N, or M to N, instead, without times.",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
@@ -55,7 +58,7 @@ def audit(
     language: str,
     on: Sequence[str],
     here_only: bool,
-    seeds: int | None,
+    seeds: range | None,
     json_path: Path | None,
 ) -> int:
     """Check that each handout fails exactly the criteria that lab.toml names on this
@@ -70,6 +73,7 @@ def audit(
       ./numalab audit 01 --lang c
       ./numalab audit 01 02 --on spr        on a machine that no lab names
       ./numalab audit 01 --seeds 20 --here-only
+      ./numalab audit 05 --seeds 9-20       where one to 20 was interrupted
     """
     kit.need_solutions("./numalab audit")
     check_places(on, here_only)
@@ -81,7 +85,7 @@ def audit(
         if json_path is not None:
             raise UserError("--seeds and --json exclude each other")
         asked = Request((), language, "solution", on=machines, here_only=here_only)
-        return _prove_variants(kit, labs, bool(names), range(1, seeds + 1), asked, listener)
+        return _prove_variants(kit, labs, bool(names), seeds, asked, listener)
     try:
         with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
             asked = Request(
@@ -107,6 +111,18 @@ def audit(
             click.echo(click.wrap_text(told, 78, "        ", "        "))
     click.echo(f"{len(proofs) - wrong} of {len(proofs)} as declared")
     return EXIT_FAILED if wrong else EXIT_PASSED
+
+
+def _seeds(text: str) -> range:
+    """Of --seeds. Raises UserError."""
+    found = re.fullmatch(r"(?:([1-9]\d{0,3})-)?([1-9]\d{0,3})", text, re.ASCII)
+    if found is not None:
+        first, last = int(found[1] or 1), int(found[2])
+        if first <= last <= MOST_SEED:
+            return range(first, last + 1)
+    raise UserError(
+        f"--seeds {text}: write how many, such as 20, or which, such as 9-20; up to {MOST_SEED}"
+    )
 
 
 def _prove_variants(
