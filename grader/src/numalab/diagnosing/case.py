@@ -116,12 +116,15 @@ def _text(path: Path) -> str:
         raise KitError(f"{path} can't be read: {reason_of(error)}") from error
 
 
-def _drawn_others(text: str, suspect: Suspect, others: Sequence[Suspect]) -> list[Suspect]:
+def _drawn_others(
+    text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
+) -> list[Suspect]:
     """In an order that text draws, those first that are as right or as wrong in their results: the
     others are told apart at once."""
-    is_right = "correct" not in suspect.wrong.fails
+    names = {criterion.name for criterion in lab.criteria if criterion.kind == "correctness"}
+    ours = names.intersection(suspect.wrong.fails)
     return sorted(
-        shuffled(text, others), key=lambda other: ("correct" not in other.wrong.fails) != is_right
+        shuffled(text, others), key=lambda other: names.intersection(other.wrong.fails) != ours
     )
 
 
@@ -177,9 +180,9 @@ def case_of(kit: Kit, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed
     others = _others(suspect, cases)
     is_there = is_shown_there(lab, suspect.wrong)
     questions = [
-        _mistake_question(text, suspect, others),
+        _mistake_question(text, lab, suspect, others),
         *_criteria_question(text, lab, suspect, cases, is_there),
-        _cure_question(text, suspect, others),
+        _cure_question(text, lab, suspect, others),
     ]
     path = suspect.wrong.kernels[suspect.language]
     return Case(
@@ -206,8 +209,8 @@ def _machine_seed(text: str) -> int:
 # ---- questions ------------------------------------------------------------------------------
 
 
-def _mistake_question(text: str, suspect: Suspect, others: Sequence[Suspect]) -> Question:
-    four = [suspect, *_drawn_others(f"{text}: other mistakes", suspect, others)[: CHOICES - 1]]
+def _mistake_question(text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]) -> Question:
+    four = [suspect, *_drawn_others(f"{text}: other mistakes", lab, suspect, others)[: CHOICES - 1]]
     mixed = shuffled(f"{text}: mistake", four)
     return Question(
         MISTAKE,
@@ -227,9 +230,9 @@ def _renamed_lines(suspect: Suspect, text: str) -> tuple[str, ...]:
     return tuple(renamed(line, names) for line in suspect.lines)
 
 
-def _cure_question(text: str, suspect: Suspect, others: Sequence[Suspect]) -> Question:
+def _cure_question(text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]) -> Question:
     """With other mistakes than the first one, so that none gives the other's answer away."""
-    drawn = _drawn_others(f"{text}: other cures", suspect, others)
+    drawn = _drawn_others(f"{text}: other cures", lab, suspect, others)
     cures = dict.fromkeys(one.cure for one in drawn)
     four = [suspect.cure, *list(cures)[: CHOICES - 1]]
     return Question(
