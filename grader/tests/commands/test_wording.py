@@ -251,6 +251,8 @@ def test_what_a_virtual_node_shows_is_not_called_done_without_one(first_touch: L
         "Right as far as was looked at, on this node. A virtual node shows local_pages: "
         "./numalab grade 01"
     )
+    variant = replace(first_touch, name="01_first_touch_variant")
+    assert next_words(variant, record, here_only=True).endswith("./numalab grade 01 --variant")
     two = invented.evidence(invented.TWO_NODES, times=invented.steady(9, **invented.FAST))
     assert next_words(first_touch, two, here_only=True).startswith("Done: all that")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,20 +63,32 @@ def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path
     above = kit.build_root / "variants"
     root = above / f"{name}-{seed.number}-{digest[:12]}"
     try:
-        if not (root / "made").is_file():
+        if not root.is_dir():
             for old in above.glob(f"{name}-{seed.number}-*"):
                 shutil.rmtree(old, ignore_errors=True)
-            write(root)
-            for linked in _LINKED:
-                if (kit.root / linked).exists():
-                    (root / linked).symlink_to(kit.root / linked)
-            write_whole(root / "made", "")
+            above.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=above, prefix=".") as folder:
+                begun = Path(folder) / "kit"
+                write(begun)
+                for linked in _LINKED:
+                    if (kit.root / linked).exists():
+                        (begun / linked).symlink_to(kit.root / linked)
+                _put_in_place(begun, root)
     except OSError as error:
         raise KitError(f"can't make the variant in {root}: {reason_of(error)}") from error
     return Kit(
         root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
         kit.variants_root,
     )  # fmt: skip
+
+
+def _put_in_place(begun: Path, root: Path) -> None:
+    """Whole or not at all; who comes second finds what the first one made. Raises OSError."""
+    try:
+        begun.rename(root)
+    except OSError:
+        if not root.is_dir():
+            raise
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

@@ -15,6 +15,7 @@ from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.labs.variants import is_variant_name
 
 STATUS_STYLE = {
     "pass": ("pass", "bold green"),
@@ -220,9 +221,10 @@ def next_step(kernel: GradedKernel) -> str | None:
         c.name for c in verdict.criteria if c.kind == "evidence" and c.cause == "too_few_numa_nodes"
     ]
     if kernel.here_only and kernel.lab.machines and elsewhere:
+        option = " --variant" if is_variant_name(kernel.lab.name) else ""
         return (
             "Right as far as was looked at, on this node. A virtual node shows "
-            f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}"
+            f"{words.listed(elsewhere)}: ./numalab grade {kernel.lab.number}{option}"
         )
     partly = dict.fromkeys(
         f"{c.name} has {c.points} of {words.count(c.max_points, 'point')}"

@@ -1,0 +1,57 @@
+"""A variant's kit is there whole or not at all, whoever else makes it at the same moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalab.errors import KitError
+from numalab.grading.variant_kits import made_kit
+from numalab.kit import Kit
+from numalab.labs.seeds import Seed
+
+NAME = "01_first_touch_variant"
+SEED = Seed(7, "audit 7")
+DIGEST = "0123456789abcdef"
+
+
+@pytest.fixture
+def apart(kit: Kit, tmp_path: Path) -> Kit:
+    """With a build folder of its own."""
+    return replace(kit, builds=tmp_path)
+
+
+def put(root: Path, text: str) -> None:
+    (root / "labs" / NAME).mkdir(parents=True)
+    (root / "labs" / NAME / "kernel.c").write_text(text)
+
+
+def test_one_that_could_not_be_made_leaves_nothing(apart: Kit) -> None:
+    def stops(root: Path) -> None:
+        put(root, "half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(KitError, match="No space left on device"):
+        made_kit(apart, NAME, SEED, DIGEST, stops)
+    assert list((apart.build_root / "variants").iterdir()) == []
+    made = made_kit(apart, NAME, SEED, DIGEST, lambda root: put(root, "whole"))
+    assert (made.root / "labs" / NAME / "kernel.c").read_text() == "whole"
+    assert (made.root / "common").samefile(apart.root / "common")
+
+
+def test_who_comes_second_takes_what_is_there(apart: Kit) -> None:
+    def meanwhile(root: Path) -> None:
+        made_kit(apart, NAME, SEED, DIGEST, lambda other: put(other, "first"))
+        put(root, "second")
+
+    made = made_kit(apart, NAME, SEED, DIGEST, meanwhile)
+    assert (made.root / "labs" / NAME / "kernel.c").read_text() == "first"
+    assert [path.name for path in (apart.build_root / "variants").iterdir()] == [made.root.name]
+
+
+def test_that_of_an_earlier_kit_is_taken_away(apart: Kit) -> None:
+    before = made_kit(apart, NAME, SEED, DIGEST, lambda root: put(root, "before"))
+    now = made_kit(apart, NAME, SEED, DIGEST[::-1], lambda root: put(root, "now"))
+    assert now.root.is_dir() and not before.root.exists()
