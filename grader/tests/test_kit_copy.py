@@ -79,13 +79,15 @@ def test_an_audit_here_alone_is_on_no_machine(without_times: Kit) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        (f"solutions/{LAB}/kernel.c", PARALLEL, SERIAL, "touched_where_used is 'fail'"),
-        (f"solutions/{LAB}/kernel.c", "i % 7", "i % 8", "correct is 'fail'"),
-        (f"solutions/{LAB}/kernel.c", "a[i] = 0.0f;", "a[i] = 0.0f", "does not compile"),
-        (f"labs/{LAB}/kernel.c", SERIAL, PARALLEL,
-         "touched_where_used is 'pass', lab.toml says 'fail'"),
+        pytest.param(f"solutions/{LAB}/kernel.c", PARALLEL, SERIAL, "touched_where_used is 'fail'",
+                     id="serial_solution", marks=pytest.mark.slow),
+        pytest.param(f"solutions/{LAB}/kernel.c", "i % 7", "i % 8", "correct is 'fail'",
+                     id="wrong_solution", marks=pytest.mark.slow),
+        pytest.param(f"solutions/{LAB}/kernel.c", "a[i] = 0.0f;", "a[i] = 0.0f",
+                     "does not compile", id="solution_does_not_compile"),
+        pytest.param(f"labs/{LAB}/kernel.c", SERIAL, PARALLEL,
+                     "touched_where_used is 'pass', lab.toml says 'fail'", id="repaired_handout"),
     ],
-    ids=["serial_solution", "wrong_solution", "solution_does_not_compile", "repaired_handout"],
 )  # fmt: skip
 def test_audit_fails(without_times: Kit, file: str, old: str, new: str, says: str) -> None:
     with changed(without_times.root / file, old, new):
