@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.slow]
 ROOT = find_kit("gnu").root
 LABS = load_labs(ROOT)
 MOST_WRONG = 100
+TRIES = 4  # of what other load left open
 Case = tuple[str, Language, str]  # lab; language; handout, solution, or a wrong submission's name
 
 
@@ -117,7 +118,10 @@ def both(
 @pytest.mark.parametrize("case", all_cases(), ids="-".join)
 def test_the_verdict_is_the_kits(both: tuple[Kit, Kit], case: Case, tmp_path: Path) -> None:
     folder = handed_in(case, tmp_path)
-    kits, editions = (statuses(kit, case, folder) for kit in both)
+    for _ in range(TRIES):
+        kits, editions = (statuses(kit, case, folder) for kit in both)
+        if "inconclusive" not in {*kits.values(), *editions.values()}:
+            break
     assert editions == kits
 
 
