@@ -188,6 +188,11 @@ class Kit:
         return self.build / "common" / "guest_confine"
 
     @property
+    def relay(self) -> Path:
+        """The switch between the nodes of a cluster."""
+        return self.build / "common" / "relay"
+
+    @property
     def probe_host(self) -> Path:
         return self.build / "common" / "probe_host"
 
