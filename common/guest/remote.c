@@ -134,7 +134,8 @@ static int ask(int connection, char **words)
     size_t bytes = 0;
     if (!getcwd(folder, sizeof folder)) return -errno;
     int error = append(request, &bytes, folder, '\0');
-    for (; *words && error == 0; words++) error = append(request, &bytes, *words, words[1] ? ' ' : '\0');
+    for (; *words && error == 0; words++)
+        error = append(request, &bytes, *words, words[1] ? ' ' : '\0');
     if (error == 0) error = append_variables(request, &bytes);
     if (error < 0) return error;
     const uint32_t length = htole32((uint32_t)bytes);

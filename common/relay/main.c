@@ -1,8 +1,9 @@
 /* relay --parent PID --rate BYTES_PER_S --port FD [--capture FD] --port FD [--capture FD] ...
  *
- * Carries frames between sockets that it inherits (relay.h) until its standard input ends; a capture
- * is of the port before it. Prints one line of counts whenever a line comes from there, and a last
- * one at the end. PID is who started it, with whom it dies, even where that one is killed. */
+ * Carries frames between sockets that it inherits (relay.h) until its standard input ends; a
+ * capture is of the port before it. Prints one line of counts whenever a line comes from there, and
+ * a last one at the end. PID is who started it, with whom it dies, even where that one is killed.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>

@@ -44,6 +44,7 @@ struct port {
 
 struct numalab_relay {
     unsigned ports;
+    unsigned turn; /* whose frame is next where several wait for room */
     int64_t wall_ns, last_ns; /* last_ns: when a frame crossed a link; -1: not yet known */
     int capture_errno;
     struct port port[];
@@ -218,10 +219,15 @@ int64_t numalab_relay_step(struct numalab_relay *relay, int64_t now_ns)
 {
     if (relay->last_ns < 0) relay->last_ns = now_ns;
     for (bool goes_on = true; goes_on;) {
+        const unsigned first = relay->turn;
         goes_on = false;
-        for (unsigned i = 0; i < relay->ports; i++) {
-            if (take(relay, i, now_ns)) goes_on = true;
+        for (unsigned i = 0; i < relay->ports; i++)
             if (give(relay, i, now_ns)) goes_on = true;
+        for (unsigned i = 0; i < relay->ports; i++) {
+            const unsigned number = (first + i) % relay->ports;
+            if (!take(relay, number, now_ns)) continue;
+            relay->turn = (number + 1) % relay->ports;
+            goes_on = true;
         }
     }
     int64_t next_ns = INT64_MAX;
