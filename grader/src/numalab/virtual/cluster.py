@@ -182,7 +182,10 @@ def boot_cluster(
     rate_bytes_per_s = round(options.rate_mbit_s * 1e6 / 8)
     relay = Relay(kit.relay, nodes, rate_bytes_per_s, captures)
     try:
-        members = [Member(node, link) for node, link in zip(nodes, relay.links, strict=True)]
+        finalize = kit.guest_finalize.read_bytes()
+        members = [
+            Member(node, link, finalize) for node, link in zip(nodes, relay.links, strict=True)
+        ]
         guests = boot_all(plan, store, progress, members)
         relay.close_links()
     except BaseException:

@@ -29,7 +29,7 @@ from numalab.virtual import channel as line
 from numalab.virtual import qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.guest_plan import GuestPlan
-from numalab.virtual.network import HOSTS_FILE, REMOTE, Node, all_nodes, hosts_text
+from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE, Node, all_nodes, hosts_text
 from numalab.virtual.qemu_process import (
     STEP_LIMIT_S,
     GuestEnded,
@@ -63,10 +63,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Member:
-    """What makes a guest a node of a cluster. link: QEMU's end of its link."""
+    """What makes a guest a node of a cluster. link: QEMU's end of its link; finalize: the library
+    that MPI programs need there."""
 
     node: Node
     link: socket.socket
+    finalize: bytes
 
 
 # ---- the guest's own files ---------------------------------------------------------------
@@ -108,7 +110,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         member: Member | None = None,
     ) -> None:
         self.plan = plan
-        self._node = member.node if member else None
+        self._member = member
         self.name = member.node.name if member else plan.machine.name
         self.from_snapshot = snapshot is not None
         # A file's position is shared with the process that inherits it.
@@ -258,22 +260,25 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send_strings(line.LINK, target, path)
         for path, content in _host_files():
             self.channel.send(line.WRITE, path.encode() + b"\0" + content)
-        hosts = hosts_text(self._node) if self._node else f"127.0.0.1 localhost {self.name}\n"
+        node = self._member.node if self._member else None
+        hosts = hosts_text(node) if node else f"127.0.0.1 localhost {self.name}\n"
         for path, text in (("/etc/hosts", hosts), ("/proc/sys/kernel/hostname", self.name)):
             self.channel.send(line.WRITE, f"{path}\0{text}".encode())
-        if self._node:
-            self._send_network(self._node)
+        if self._member:
+            self._send_network(self._member)
         numbered = sorted(enumerate(self.plan.shares), key=lambda pair: len(pair[1].path.parts))
         for number, share in numbered:
             self.channel.send_strings(
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
 
-    def _send_network(self, node: Node) -> None:
-        """Its addresses, and what MPI's launcher needs."""
+    def _send_network(self, member: Member) -> None:
+        """Its addresses, and what MPI needs."""
+        node = member.node
         names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
         self.channel.send(line.WRITE, f"{HOSTS_FILE}\0{names}".encode())
         self.channel.send_strings(line.LINK, "/init", REMOTE)
+        self._send_program(FINALIZE, member.finalize)
         addresses = (text for one in (node, *node.others) for text in (one.ethernet, one.ip))
         self.channel.send_strings(line.NETWORK, *addresses)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 INTERFACE = "eth0"
 HOSTS_FILE = "/etc/numalab-nodes"  # of the nodes' names, as MPI's launchers read it
 REMOTE = "/numalab-remote"  # common/guest/remote.h
+FINALIZE = "/numalab-finalize.so"  # common/guest/finalize.c
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,13 @@ def hosts_text(node: Node) -> str:
 
 def mpi_environment() -> dict[str, str]:
     """By which Hydra starts ranks on all nodes, and MPICH's UCX talks over the link: TCP on the
-    card, memory within a node. Without it UCX takes the loopback device for one that leads to the
-    others, and MPI_Finalize hangs."""
+    card, memory within a node. Left to itself UCX takes the loopback device for one that leads to
+    the others."""
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,
         "HYDRA_HOST_FILE": HOSTS_FILE,
         "UCX_NET_DEVICES": INTERFACE,
         "UCX_TLS": "tcp,self,sysv",
+        "LD_PRELOAD": FINALIZE,
     }

@@ -202,14 +202,14 @@ def programs_are_built(kit: Kit, for_cluster: bool = False) -> bool:
 
 def _programs_for_guests(kit: Kit, for_cluster: bool) -> tuple[Path, ...]:
     programs = (kit.guest_init, kit.guest_confine, kit.probe_host)
-    return (*programs, kit.relay) if for_cluster else programs
+    return (*programs, kit.guest_finalize, kit.relay) if for_cluster else programs
 
 
 def build_programs(kit: Kit, for_cluster: bool = False) -> None:
     """Builds them; the caller holds the build folder's lock. Raises KitError."""
     configure(kit)
     programs = _programs_for_guests(kit, for_cluster)
-    build_kit(kit, [program.name for program in programs])
+    build_kit(kit, [program.stem for program in programs])
     for program in programs:
         program.touch()  # one may be older than a source of the other
 
