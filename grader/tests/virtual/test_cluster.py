@@ -12,12 +12,14 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support.commands import (
     SOON_LIMIT_S,
+    STARTED_BY,
     environment,
     numalab_command,
     processes_of,
@@ -247,9 +249,9 @@ def test_a_transfer_is_counted_limited_and_captured(
     assert size < sent.tcp_payload_bytes < size * 1.02
     full_frames = size / (MTU_FRAME_BYTES - HEADER_BYTES)
     assert full_frames <= sent.tcp_frames < full_frames * 1.1
-    # Frames without payload have 66 bytes, and 74 where a connection begins.
+    # A few more where a connection begins, and where a segment is told to be missing.
     headers = sent.bytes - sent.tcp_payload_bytes
-    assert HEADER_BYTES * sent.frames <= headers <= HEADER_BYTES * sent.frames + 100
+    assert HEADER_BYTES * sent.frames <= headers <= HEADER_BYTES * sent.frames * 1.02
     assert sent.largest_frame_bytes == MTU_FRAME_BYTES
     for node in crossed.nodes:
         for traffic in (node.sent, node.received):
@@ -294,7 +296,6 @@ def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) ->
     assert largest["virtio-net"] == MTU_FRAME_BYTES < largest["e1000"]
 
 
-@pytest.mark.slow
 def test_four_nodes_talk(kit: Kit, programs: Path) -> None:
     with started(kit, programs, 4) as cluster:
         lines = said(cluster, 1, "mpiexec", "-n", "8", "-ppn", "2", str(programs / "hello"))
@@ -357,7 +358,7 @@ def test_the_command_tells_what_has_crossed(kit: Kit, tmp_path: Path) -> None:
     told = json.loads(path.read_text())
     assert told["exit_code"] == 5 and [node["name"] for node in told["nodes"]] == ["node1", "node2"]
     sent = told["nodes"][1]["sent"]
-    assert 100_000 < sent["tcp_payload_bytes"] < 101_000
+    assert 100_000 < sent["tcp_payload_bytes"] < 102_000
     assert len(packets(tmp_path / "frames" / "node2.pcap")) == sum(
         told["nodes"][1][way]["frames"] for way in ("sent", "received")
     )
@@ -375,11 +376,11 @@ def test_on_all_each_line_has_its_node(kit: Kit) -> None:
     assert done.code == 127 and "there is no command nosuch" in done.said
 
 
-def start_command(kit: Kit, *arguments: str) -> subprocess.Popen[str]:
+def start_command(kit: Kit, *arguments: str, **env: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(kit.root / "numalab"), "cluster", "run", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment(kit), cwd=kit.root,
+        env=environment(kit, **env), cwd=kit.root,
     )  # fmt: skip
 
 
@@ -407,17 +408,14 @@ def test_ctrl_c_ends_a_command_on_all(kit: Kit) -> None:
 # ---- killed ----------------------------------------------------------------------------------
 
 
-def relays_of(name: str, kit: Kit) -> set[int]:
+def relays(kit: Kit) -> set[int]:
     """Of clusters that this process of pytest started, if only through others."""
-    del name
-    ours = f"PYTEST_PROCESS={os.environ['PYTEST_PROCESS']}".encode()
+    ours = f"{STARTED_BY}={os.environ[STARTED_BY]}".encode()
     found = set()
     for pid in processes_of(kit.relay):
-        try:
+        with suppress(OSError):
             if ours in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 found.add(pid)
-        except OSError:
-            continue
     return found
 
 
@@ -428,21 +426,19 @@ def test_killing_it_at_any_time_leaves_nothing_behind(kit: Kit, tmp_path: Path) 
     text = (gallery_folder(kit) / "hydra.toml").read_text()
     marked = tmp_path / f"killed-{os.getpid()}.toml"
     marked.write_text(text.replace('name = "hydra"', f'name = "{marked.stem}"'))
-    (tmp_path / "tmp").mkdir()
-    before = set(Path("/dev/shm").iterdir())
+    own = tmp_path / "tmp"
+    own.mkdir()
     loop = "while :; do mpiexec -n 2 -ppn 1 hostname; done"
-    reached_the_command = 0
-    for _ in range(20):
-        process = start_command(kit, str(marked), "x2", "--", "sh", "-c", loop)
-        time.sleep(chance.uniform(0, 6))
+    for number in range(20):
+        process = start_command(kit, str(marked), "x2", "--", "sh", "-c", loop, TMPDIR=str(own))
+        if number % 4 == 3:  # within the job: a busy host takes long to come so far
+            assert process.stdout is not None and process.stdout.readline().startswith("node")
+        time.sleep(chance.uniform(0, 6 if number % 4 == 0 else 2))
         process.send_signal(signal.SIGKILL)
-        out, _ = process.communicate(timeout=SOON_LIMIT_S)
-        reached_the_command += "node2" in out
+        process.communicate(timeout=SOON_LIMIT_S)
         assert wait_until_gone(marked.stem) == []
         deadline = time.monotonic() + SOON_LIMIT_S
-        while relays_of(marked.stem, kit) and time.monotonic() < deadline:
+        while relays(kit) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert relays_of(marked.stem, kit) == set()
-        assert not list((tmp_path / "tmp").iterdir())
-        assert set(Path("/dev/shm").iterdir()) <= before
-    assert reached_the_command > 0
+        assert relays(kit) == set()
+        assert not list(own.iterdir())

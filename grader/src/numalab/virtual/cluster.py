@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import selectors
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from typing import Any
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
-from numalab.virtual.channel import Channel, ChannelClosed
+from numalab.virtual.channel import Channel
 from numalab.virtual.guest import Ended, Guest, Input, Member, boot_all
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.link import Counts, Relay, capture_files
@@ -59,6 +60,11 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
     def __init__(self, guests: Sequence[Guest], relay: Relay) -> None:
         self.guests = tuple(guests)  # node1 first
         self._relay = relay
+        # Readable once QEMU has ended; Linux before 5.3 has none, and then nobody hears of it.
+        self._ends: dict[int, Guest] = {}
+        for guest in guests:
+            with contextlib.suppress(OSError):
+                self._ends[os.pidfd_open(guest.process.pid)] = guest
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -68,6 +74,9 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         for guest in self.guests:
             guest.close()
         self._relay.close()
+        for end in self._ends:
+            os.close(end)
+        self._ends = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +112,7 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         it. One command per node at a time. Raises GuestFailed, also where another node or the
         relay ends."""
         guest = self.guests[node - 1]
-        others = [one for one in self.guests if one is not guest]
+        others = {end: one for end, one in self._ends.items() if one is not guest}
         return guest.run(
             arguments,
             folder,
@@ -139,9 +148,8 @@ class _Watch(Input):
     """Another input, and beside it that nothing ends that a command on one node depends on: it
     would wait for ever for a node that is gone."""
 
-    def __init__(self, source: Input, others: Sequence[Guest], relay: Relay) -> None:
-        self._source, self._relay = source, relay
-        self._others = {guest.channel: guest for guest in others}
+    def __init__(self, source: Input, others: Mapping[int, Guest], relay: Relay) -> None:
+        self._source, self._others, self._relay = source, others, relay
 
     def readers(self) -> Sequence[Any]:
         return [*self._source.readers(), self._relay, *self._others]
@@ -149,12 +157,9 @@ class _Watch(Input):
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
         if self._relay in ready:
             raise self._relay.failure()
-        for line, guest in self._others.items():
-            if line in ready:
-                try:
-                    line.receive_ready()
-                except ChannelClosed as error:
-                    raise guest.lost() from error
+        for end, guest in self._others.items():
+            if end in ready:
+                raise guest.lost()
         self._source.handle(ready, selector, channel)
 
     def consumed(self) -> None:

@@ -81,8 +81,15 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:  # Ctrl-C: the threads end with their nodes
+        for guest in cluster.guests:
+            guest.process.kill()
+        for thread in threads:
+            thread.join()
+        raise
     if failed:
         raise KitError(str(failed[0]))
     codes = []
