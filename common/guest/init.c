@@ -592,8 +592,8 @@ static void note(char *trouble, size_t trouble_bytes, const struct frame *frame,
     snprintf(trouble, trouble_bytes, "%c %.400s: %s", frame->type, about, strerror(-error));
 }
 
-static void obey(struct command *command, struct frame *frame, int port, int *remote,
-                 char *trouble, size_t trouble_bytes)
+static void obey(struct command *command, struct frame *frame, int port, int *remote, char *trouble,
+                 size_t trouble_bytes)
 {
     int error = 0;
     switch (frame->type) {

@@ -31,8 +31,8 @@ enum {
 };
 
 /* Of the environment what programs are found by; a launcher hands on what ranks need. */
-static const char *const variables[] = {"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG",
-                                        "NUMALAB_MACHINE"};
+static const char *const variables[] = {"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR",
+                                        "LANG", "NUMALAB_MACHINE"};
 
 /* ---- bytes on the connection ------------------------------------------------------------ */
 

@@ -44,7 +44,7 @@ struct port {
 
 struct numalab_relay {
     unsigned ports;
-    unsigned turn; /* whose frame is next where several wait for room */
+    unsigned turn;            /* whose frame is next where several wait for room */
     int64_t wall_ns, last_ns; /* last_ns: when a frame crossed a link; -1: not yet known */
     int capture_errno;
     struct port port[];
@@ -118,8 +118,8 @@ static bool read_frame(struct numalab_relay *relay, unsigned number, int64_t now
     struct port *port = &relay->port[number];
     struct frame *held = &port->held;
     for (;;) {
-        const ssize_t got = recv(port->socket, held->data, sizeof held->data,
-                                 MSG_DONTWAIT | MSG_TRUNC);
+        const ssize_t got =
+            recv(port->socket, held->data, sizeof held->data, MSG_DONTWAIT | MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             port->is_idle = true;
@@ -247,8 +247,8 @@ void numalab_relay_poll(const struct numalab_relay *relay, struct pollfd *polled
 {
     for (unsigned i = 0; i < relay->ports; i++) {
         const struct port *port = &relay->port[i];
-        const int wanted = (port->held.bytes == 0 ? POLLIN : 0) |
-                           (port->queue.is_blocked ? POLLOUT : 0);
+        const int wanted =
+            (port->held.bytes == 0 ? POLLIN : 0) | (port->queue.is_blocked ? POLLOUT : 0);
         polled[i] = (struct pollfd){.fd = wanted ? port->socket : -1, .events = (short)wanted};
     }
 }

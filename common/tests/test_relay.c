@@ -190,8 +190,7 @@ static void test_a_frame_crosses_two_links(void)
                                  *received = numalab_relay_received(two.relay, 1);
     EXPECT(sent->frames == 1 && sent->bytes == 1000 && sent->tcp_frames == 1);
     EXPECT(sent->tcp_payload_bytes == 946 && sent->largest_frame_bytes == 1000);
-    EXPECT(received->frames == 1 && received->bytes == 1000 &&
-           received->tcp_payload_bytes == 946);
+    EXPECT(received->frames == 1 && received->bytes == 1000 && received->tcp_payload_bytes == 946);
     EXPECT(numalab_relay_received(two.relay, 0)->frames == 0);
     EXPECT(numalab_relay_sent(two.relay, 1)->frames == 0);
     close_cluster(&two);

@@ -28,8 +28,9 @@ from typing import Any
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
+from numalab.virtual.booting import boot_all
 from numalab.virtual.channel import Channel
-from numalab.virtual.guest import Ended, Guest, Input, Member, boot_all
+from numalab.virtual.guest import Ended, Guest, Input, Member
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.link import Counts, Relay, capture_files
 from numalab.virtual.network import all_nodes, mpi_environment

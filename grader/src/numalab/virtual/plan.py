@@ -14,9 +14,9 @@ from numalab.kit import Kit
 from numalab.machines.announced import other_processors
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
-from numalab.virtual.guest import find_qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import NETWORK_MODULES, OTHER_KERNEL, find_kernel
+from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport, count
 
 NODE_MEMORY_MIB = 256
