@@ -84,27 +84,31 @@ def found(files: dict[str, bytes], *builtin: str) -> kernel.Modules:
 def test_a_network_takes_modules_of_its_own() -> None:
     modules = found(FILES)
     assert list(modules.base) == list(kernel.MODULES)
-    assert modules.network is not None
+    assert modules.found == kernel.NETWORK_MODULES
     # virtio_pci is there already.
     wanted = ["failover", "net_failover", "virtio_net", "e1000", "af_packet"]
     assert list(modules.network) == wanted
-    builtin = found(FILES, "virtio_net", "af_packet", "e1000").network
-    assert builtin is not None and list(builtin) == []
+    builtin = found(FILES, "virtio_net", "af_packet", "e1000")
+    assert (list(builtin.network), builtin.found) == ([], kernel.NETWORK_MODULES)
 
 
-@pytest.mark.parametrize("missing", ["failover", "e1000", "af_packet"])
-def test_without_one_of_them_a_kernel_is_still_good_for_single_nodes(missing: str) -> None:
-    modules = found({name: data for name, data in FILES.items() if name != missing})
-    assert list(modules.base) == list(kernel.MODULES) and modules.network is None
-
-
-def test_a_cluster_needs_a_kernel_with_them(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    lacking = GuestKernel("6.1-cloud", Path("/k"), True, (), None)
-    monkeypatch.setattr(plan, "find_kernel", lambda *_: lacking)
-    with pytest.raises(
-        UserError, match=r"6.1-cloud has no modules for a cluster's network.*--guest"
+def test_without_one_of_them_a_kernel_is_still_good_for_others() -> None:
+    for missing, left in (
+        ("failover", ("e1000", "af_packet")),
+        ("e1000", ("virtio_net", "af_packet")),
+        ("af_packet", ("virtio_net", "e1000")),
     ):
-        plan.make_plan(kit, GALLERY["hydra"], [], plan.GuestOptions(), print, [], 2, "virtio-net")
+        modules = found({name: data for name, data in FILES.items() if name != missing})
+        assert list(modules.base) == list(kernel.MODULES)
+        assert modules.found == left and set(left) <= set(modules.network)
+
+
+def test_a_cluster_needs_a_kernel_with_its_card(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = GuestKernel("6.1-cloud", Path("/k"), True, (), (), ("virtio_net",))
+    monkeypatch.setattr(plan, "find_kernel", lambda *_: lacking)
+    says = r"6.1-cloud has no module e1000 for .* card \(e1000\).*--guest-kernel"
+    with pytest.raises(UserError, match=says):
+        plan.make_plan(kit, GALLERY["hydra"], [], plan.GuestOptions(), print, [], 2, "e1000")
 
 
 # ---- how much of a machine -------------------------------------------------------------------

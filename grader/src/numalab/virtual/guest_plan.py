@@ -53,7 +53,7 @@ class GuestPlan:
         return qemu.kernel_command_line(self.accelerator, self.tsc_khz, by_physical_ids)
 
     def initrd(self) -> bytes:
-        network = (self.kernel.network_modules or ()) if self.card else ()
+        network = self.kernel.network_modules if self.card else ()
         modules = {path.stem: path.read_bytes() for path in (*self.kernel.modules, *network)}
         processors = qemu.apic_ids(self.machine), qemu.processor_numbers(self.machine)
         tables = {"madt": initramfs.processor_table(*processors)}

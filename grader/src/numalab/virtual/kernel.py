@@ -22,6 +22,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -34,7 +35,7 @@ from numalab.words import StepReport
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 # And those of a cluster, for its cards and for captures inside.
 NETWORK_MODULES = ("virtio_net", "e1000", "af_packet")
-PREPARED_VERSION = 2  # of the folder's content
+PREPARED_VERSION = 3  # of the folder's content
 FETCH_LIMIT_S = 900
 OTHER_KERNEL = (
     "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
@@ -45,13 +46,15 @@ OTHER_KERNEL = (
 @dataclass(frozen=True)
 class GuestKernel:
     """image: what QEMU starts; modules: in the order in which they are loaded; network_modules:
-    after those, in a node of a cluster; None where the kernel lacks one of them."""
+    after those, in a node of a cluster. network: which of NETWORK_MODULES it has, if only built
+    in."""
 
     version: str
     image: Path
     is_pvh: bool
     modules: tuple[Path, ...]
-    network_modules: tuple[Path, ...] | None = None
+    network_modules: tuple[Path, ...] = ()
+    network: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -132,10 +135,12 @@ def dependencies(module: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Modules:
-    """Contents by name, each after those that it needs. network: None where one is missing."""
+    """Contents by name, each after those that it needs; found: which of NETWORK_MODULES there are,
+    if only built in."""
 
     base: Mapping[str, bytes]
-    network: Mapping[str, bytes] | None
+    network: Mapping[str, bytes]
+    found: tuple[str, ...]
 
 
 def find_modules(
@@ -144,11 +149,13 @@ def find_modules(
     """The modules that guests need; for the arguments see load_order. Raises UserError where one
     is missing that every guest needs."""
     base = load_order(read, files, builtin, version)
-    try:
-        network = load_order(read, files, [*builtin, *base], version, NETWORK_MODULES)
-    except UserError:
-        return Modules(base, None)
-    return Modules(base, network)
+    network: dict[str, bytes] = {}
+    found = []
+    for name in NETWORK_MODULES:
+        with suppress(UserError):
+            network |= load_order(read, files, [*builtin, *base, *network], version, [name])
+            found.append(name)
+    return Modules(base, network, tuple(found))
 
 
 def load_order(
@@ -198,7 +205,7 @@ def _prepare(
     is_pvh = has_pvh_entry(unpacked)
     content = unpacked if is_pvh else image
     digest = hashlib.sha256(content)
-    files = {**modules.base, **(modules.network or {})}
+    files = {**modules.base, **modules.network}
     for name, module in files.items():
         digest.update(name.encode() + module)
     final = store / f"{version}-{digest.hexdigest()[:12]}-{PREPARED_VERSION}"
@@ -215,7 +222,8 @@ def _prepare(
                 "version": version,
                 "is_pvh": is_pvh,
                 "modules": list(modules.base),
-                "network_modules": None if modules.network is None else list(modules.network),
+                "network_modules": list(modules.network),
+                "network": list(modules.found),
             }
             (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
             try:
@@ -240,13 +248,13 @@ def _load(folder: Path) -> GuestKernel | None:
     def paths(names: Sequence[str]) -> tuple[Path, ...]:
         return tuple(folder / f"{name}.ko" for name in names)
 
-    network = facts["network_modules"]
     return GuestKernel(
         facts["version"],
         folder / "image",
         facts["is_pvh"],
         paths(facts["modules"]),
-        None if network is None else paths(network),
+        paths(facts["network_modules"]),
+        tuple(facts["network"]),
     )
 
 

@@ -15,7 +15,7 @@ from numalab.machines.announced import other_processors
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest_plan import GuestPlan, Share
-from numalab.virtual.kernel import NETWORK_MODULES, OTHER_KERNEL, find_kernel
+from numalab.virtual.kernel import OTHER_KERNEL, find_kernel
 from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport, count
 
@@ -283,10 +283,10 @@ def make_plan(
     system = toolchain_folders() if system is None else system
     cache = host.cache_folder()
     kernel = find_kernel(cache / "kernels", options.guest_kernel, progress, kit.guest_kernels)
-    if card is not None and kernel.network_modules is None:
+    if card is not None and qemu.CARDS[card].module not in kernel.network:
         raise UserError(
-            f"the kernel {kernel.version} has no modules for a cluster's network "
-            f"({', '.join(NETWORK_MODULES)}). {OTHER_KERNEL}"
+            f"the kernel {kernel.version} has no module {qemu.CARDS[card].module} for a cluster's "
+            f"network card ({card}). {OTHER_KERNEL}"
         )
     abilities = host.examine(kit.probe_host, cache)
     accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"

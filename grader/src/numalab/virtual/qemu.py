@@ -21,13 +21,22 @@ NO_QEMU = (
 
 Accelerator = Literal["tcg", "kvm"]
 
-# Network cards of a cluster's nodes, as QEMU's options have them. A card that is woken would tell
-# everybody of its address, which nobody has asked for (guest_announce). A boot from the network
-# (romfile) takes time.
 Card = Literal["virtio-net", "e1000"]
-_CARD_OPTIONS: dict[Card, str] = {
-    "virtio-net": "virtio-net-pci,guest_announce=off",
-    "e1000": "e1000",
+
+
+@dataclass(frozen=True)
+class CardKind:
+    """device: as QEMU's option has it; module: of Linux's."""
+
+    device: str
+    module: str
+
+
+# Network cards of a cluster's nodes. A card that is woken would tell everybody of its address,
+# which nobody has asked for (guest_announce).
+CARDS: dict[Card, CardKind] = {
+    "virtio-net": CardKind("virtio-net-pci,guest_announce=off", "virtio_net"),
+    "e1000": CardKind("e1000", "e1000"),
 }
 
 # 0xFF means all, and more bits need an x2APIC and an interrupt remapper.
@@ -284,13 +293,13 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
 
 
 def _card_options(card: Card | None, link: int | None) -> list[str]:
-    """The card has the first address of all, until its node gives it its own: so one snapshot
-    serves all nodes."""
+    """The card has an address of QEMU's until its node gives it its own, so one snapshot serves all
+    nodes. Without romfile QEMU would try to boot from the network."""
     if card is None or link is None:
         return []
     return [
         "-netdev", f"dgram,id=link,local.type=fd,local.str={link}",
-        "-device", f"{_CARD_OPTIONS[card]},netdev=link,romfile=",
+        "-device", f"{CARDS[card].device},netdev=link,romfile=",
         "-global", "migration.announce-rounds=0",
     ]  # fmt: skip
 
