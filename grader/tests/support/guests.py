@@ -9,7 +9,7 @@ from numalab.kit import Kit, find_kit
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery  # fmt: skip
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
-from numalab.virtual import guest, plan
+from numalab.virtual import booting, plan
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.session import guest_environment
@@ -45,7 +45,7 @@ def start(kit: Kit, name: str, *shares: Share, options: plan.GuestOptions | None
     ready, store = plan.make_plan(
         kit, find_machine(kit, name), shares, options or plan.GuestOptions(), print
     )
-    return guest.boot(ready, store, print)
+    return booting.boot(ready, store, print)
 
 
 def pu_list(machine: Machine) -> list[Json]:

@@ -23,11 +23,12 @@ from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
-from numalab.virtual import guest, host, plan, snapshots
+from numalab.virtual import booting, guest, host, plan, snapshots
 from numalab.virtual.apart import system_links
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.qemu_process import find_qemu
 from numalab.virtual.seen import described_node
 
 pytestmark = pytest.mark.boots
@@ -608,14 +609,14 @@ def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
     ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], options, print)
     store = snapshots.Store(tmp_path)
     said: list[str] = []
-    with guest.boot(ready, store, said.append) as node:
+    with booting.boot(ready, store, said.append) as node:
         assert not node.from_snapshot
     (kept,) = tmp_path.iterdir()
-    with guest.boot(ready, store, said.append) as node:
+    with booting.boot(ready, store, said.append) as node:
         assert node.from_snapshot
         assert text(node, "nproc") == "2\n"
     kept.write_bytes(kept.read_bytes()[:100_000])
-    with guest.boot(ready, store, said.append) as node:
+    with booting.boot(ready, store, said.append) as node:
         assert not node.from_snapshot
         assert text(node, "nproc") == "2\n"
     assert said == ["booting hydra", "waking hydra", "waking hydra", "booting hydra"]
@@ -630,10 +631,10 @@ def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> N
     store = snapshots.Store(tmp_path) if use_snapshot else None
     said: list[str] = []
     if store:
-        guest.boot(ready, store, said.append).close()
+        booting.boot(ready, store, said.append).close()
     said.clear()
     for _ in range(50):
-        with guest.boot(ready, store, said.append) as node:
+        with booting.boot(ready, store, said.append) as node:
             assert text(node, "nproc") == "2\n"
     hung = [step for step in said if "hangs" in step]
     assert len(hung) <= (0 if use_snapshot else 2), hung
@@ -648,5 +649,5 @@ def test_snapshots_of_all_machines_differ(kit: Kit) -> None:
             machine = find_machine(kit, name).scaled(cores)
             for memory in (256, 512):
                 made = GuestPlan(machine, memory, "tcg", kernel, b"init", 0, (), 1.0)
-                keys.add(made.key(guest.find_qemu(), made.initrd()))
+                keys.add(made.key(find_qemu(), made.initrd()))
     assert len(keys) == 4 * len(GALLERY)

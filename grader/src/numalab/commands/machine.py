@@ -22,7 +22,7 @@ from numalab.machines.picture import description, heading
 from numalab.machines.seeded import PREFIX
 from numalab.palette import keep_matplotlib_in
 from numalab.terminal import make_console, stripped
-from numalab.virtual import guest, plan, session
+from numalab.virtual import booting, plan, session
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -310,7 +310,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
             with kit.lock():
                 plan.build_programs(kit)
         ready, store = plan.make_plan(kit, described, shares, options, progress)
-        node = guest.boot(ready, store, progress)
+        node = booting.boot(ready, store, progress)
     with node:
         if ready.machine.scaled_from is not None:
             note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"

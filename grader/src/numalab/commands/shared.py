@@ -98,8 +98,8 @@ def prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | No
     """Fetches and builds what they need; otherwise the first of them does. Returns why
     that can't be done."""
     from numalab.virtual import host, plan
-    from numalab.virtual.guest import find_qemu
     from numalab.virtual.kernel import find_kernel
+    from numalab.virtual.qemu_process import find_qemu
 
     try:
         find_qemu()

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import os
 import selectors
-import shutil
 import signal
 import socket
 import struct
@@ -23,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError, reason_of
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import channel as line
-from numalab.virtual import qemu, snapshots
+from numalab.virtual import qemu
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.guest_plan import GuestPlan
+from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE, Node, all_nodes, hosts_text
 from numalab.virtual.qemu_process import (
     STEP_LIMIT_S,
     GuestEnded,
@@ -38,7 +37,6 @@ from numalab.virtual.qemu_process import (
     memory_file,
     start_qemu,
 )
-from numalab.words import StepReport
 
 RESTORE_LIMIT_S = 20.0
 HEARTBEAT_S = 5.0
@@ -58,6 +56,16 @@ class Ended:
     code: int
     signal: int = 0
     refused: int = 0
+
+
+@dataclass(frozen=True)
+class Member:
+    """What makes a guest a node of a cluster. link: QEMU's end of its link; finalize: the library
+    that MPI programs need there."""
+
+    node: Node
+    link: socket.socket
+    finalize: bytes
 
 
 # ---- the guest's own files ---------------------------------------------------------------
@@ -90,9 +98,17 @@ def _host_links() -> Iterator[tuple[str, str]]:
 class Guest(contextlib.AbstractContextManager["Guest"]):
     """Use boot(). As a context manager it ends the guest at the block's end."""
 
-    def __init__(self, plan: GuestPlan, program: str, initrd: bytes, snapshot: int | None) -> None:
+    def __init__(
+        self,
+        plan: GuestPlan,
+        program: str,
+        initrd: bytes,
+        snapshot: int | None,
+        member: Member | None = None,
+    ) -> None:
         self.plan = plan
-        self.name = plan.machine.name
+        self._member = member
+        self.name = member.node.name if member else plan.machine.name
         self.from_snapshot = snapshot is not None
         # A file's position is shared with the process that inherits it.
         if snapshot is not None:
@@ -107,10 +123,13 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         # Those that are left over show what is visible anyway.
         shares += [("/usr", False)] * (qemu.SHARES - len(shares))
         with memory_file("initrd", initrd) as initrd_file, theirs, their_control:
+            link = member.link.fileno() if member else None
             devices = qemu.Devices(
-                initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares
+                initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares, link
             )
             inherited = [devices.initrd, devices.channel, devices.monitor]
+            if link is not None:
+                inherited.append(link)
             if snapshot is not None:
                 inherited.append(snapshot)
             self.process = start_qemu(
@@ -149,13 +168,14 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         tail = f" Its console's last lines:\n{said}" if said else " Its console is empty."
         return GuestFailed(f"{what}{tail}")
 
-    def _lost(self) -> GuestFailed:
+    def lost(self) -> GuestFailed:
+        """What to tell once its line is closed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_LIMIT_S)
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
         return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
 
-    def _is_up_within(self, limit_s: float) -> bool:
+    def is_up_within(self, limit_s: float) -> bool:
         try:
             ready = self.channel.wait_for(line.READY, limit_s)
         except ChannelClosed as error:
@@ -183,12 +203,12 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         if answer is None:
             raise self.failure(f"{self.name} does not answer.")
         return answer.payload.decode(errors="replace")
 
-    def _save(self, file: int) -> None:
+    def save(self, file: int) -> None:
         """Writes the guest's state to a file; it goes on whether that works or not."""
         monitor = QemuMonitor(self._control)
         monitor.ask("stop")
@@ -207,7 +227,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 raise GuestFailed(f"the state of {self.name} can't be kept ({state})")
             time.sleep(0.02)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Lets the guest go on once its state is read; it was stopped when it was kept."""
         monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
@@ -224,7 +244,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         try:
             self._send_set_up()
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         trouble = self._ping(STEP_LIMIT_S)
         if trouble:
             raise self.failure(f"{self.name} could not be set up: {trouble}.")
@@ -237,14 +257,27 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send_strings(line.LINK, target, path)
         for path, content in _host_files():
             self.channel.send(line.WRITE, path.encode() + b"\0" + content)
-        hosts = f"127.0.0.1 localhost {self.name}\n"
+        node = self._member.node if self._member else None
+        hosts = hosts_text(node) if node else f"127.0.0.1 localhost {self.name}\n"
         for path, text in (("/etc/hosts", hosts), ("/proc/sys/kernel/hostname", self.name)):
             self.channel.send(line.WRITE, f"{path}\0{text}".encode())
+        if self._member:
+            self._send_network(self._member)
         numbered = sorted(enumerate(self.plan.shares), key=lambda pair: len(pair[1].path.parts))
         for number, share in numbered:
             self.channel.send_strings(
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
+
+    def _send_network(self, member: Member) -> None:
+        """Its addresses, and what MPI needs."""
+        node = member.node
+        names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
+        self.channel.send(line.WRITE, f"{HOSTS_FILE}\0{names}".encode())
+        self.channel.send_strings(line.LINK, "/init", REMOTE)
+        self._send_program(FINALIZE, member.finalize)
+        addresses = (text for one in (node, *node.others) for text in (one.ethernet, one.ip))
+        self.channel.send_strings(line.NETWORK, *addresses)
 
     def hold(self, programs: Mapping[str, Path]) -> None:
         """Keeps these programs of the host's, by their paths in the guest, and none that it held
@@ -268,7 +301,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 if digests[path] != self._held.get(path):
                     self._send_program(path, data)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         self._held = digests
         trouble = self._ping(STEP_LIMIT_S)
         if trouble:
@@ -332,7 +365,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                     if source is not None:
                         source.handle(ready, selector, self.channel)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
 
     def _handle(
         self,
@@ -387,97 +420,3 @@ class Input:
 
     def consumed(self) -> None:
         """The guest has taken what it was sent last."""
-
-
-def find_qemu() -> str:
-    program = shutil.which(qemu.PROGRAM)
-    if program is None:
-        raise UserError(qemu.NO_QEMU)
-    if shutil.which("setpriv") is None:
-        raise UserError("virtual nodes need setpriv (the package util-linux)")
-    return program
-
-
-def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
-    """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
-    the console said last, or with what the host refuses."""
-    program = find_qemu()
-    try:
-        initrd = plan.initrd()
-        key = plan.key(program, initrd)
-        guest = _restore(plan, program, initrd, store, key, progress) if store else None
-        return guest or _boot(plan, program, initrd, store, key, progress)
-    except GuestFailed as error:
-        raise KitError(str(error)) from error
-    except OSError as error:
-        raise KitError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
-
-
-def _restore(
-    plan: GuestPlan,
-    program: str,
-    initrd: bytes,
-    store: snapshots.Store,
-    key: str,
-    progress: StepReport,
-) -> Guest | None:
-    file = store.open(key)
-    if file is None:
-        return None
-    progress(f"waking {plan.machine.name}")
-    guest = None
-    try:
-        guest = Guest(plan, program, initrd, file)
-        guest._wake()
-        guest.set_up()
-    except GuestFailed:
-        # A state that does not work is worth nothing; the machine boots instead.
-        if guest is not None:
-            guest.close()
-        store.drop(key)
-        return None
-    except BaseException:
-        if guest is not None:
-            guest.close()
-        raise
-    finally:
-        os.close(file)
-    return guest
-
-
-def _boot(
-    plan: GuestPlan,
-    program: str,
-    initrd: bytes,
-    store: snapshots.Store | None,
-    key: str,
-    progress: StepReport,
-) -> Guest:
-    progress(f"booting {plan.machine.name}")
-    deadline = time.monotonic() + plan.boot_limit_s
-    guest = Guest(plan, program, initrd, None)
-    try:
-        if not guest._is_up_within(plan.boot_limit_s / 2):
-            # An emulated machine hangs once in many boots; none does so twice running.
-            guest.close()
-            progress(f"booting {plan.machine.name} once more, since it hangs")
-            guest = Guest(plan, program, initrd, None)
-            if not guest._is_up_within(deadline - time.monotonic()):
-                raise guest.failure(
-                    f"{plan.machine.name} did not come up within {plan.boot_limit_s:g} s."
-                )
-        if store is not None:
-            try:
-                with store.writing(key) as file:
-                    if file is not None:
-                        guest._save(file)
-            except (OSError, GuestFailed):
-                if guest.process.poll() is not None:
-                    raise
-                # Most often a full disk. It only costs time.
-                progress(f"{plan.machine.name} is up; its state can't be kept in {store.folder}")
-        guest.set_up()
-    except BaseException:
-        guest.close()
-        raise
-    return guest

@@ -15,9 +15,10 @@ from numalab.kit import Kit
 from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
 from numalab.virtual import apart
-from numalab.virtual.guest import Guest, boot, find_qemu
+from numalab.virtual.booting import boot
+from numalab.virtual.guest import Guest
 from numalab.virtual.plan import GuestOptions, build_programs, make_plan, scaling_note
-from numalab.virtual.qemu_process import GuestEnded, GuestFailed
+from numalab.virtual.qemu_process import GuestEnded, GuestFailed, find_qemu
 from numalab.words import StepReport
 
 # Emulation, times the threads that share a core of the host.

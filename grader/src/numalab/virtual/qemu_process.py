@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from numalab.errors import UserError
 from numalab.evidence.record import Json
+from numalab.virtual import qemu
 
 STEP_LIMIT_S = 60.0
 
@@ -31,6 +34,15 @@ _FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 def is_own_end(code: int | None) -> bool:
     """Whether QEMU's exit code, or None where it runs, says that the guest brought it about."""
     return code is not None and (code == 0 or -code in _FAULTS)
+
+
+def find_qemu() -> str:
+    program = shutil.which(qemu.PROGRAM)
+    if program is None:
+        raise UserError(qemu.NO_QEMU)
+    if shutil.which("setpriv") is None:
+        raise UserError("virtual nodes need setpriv (the package util-linux)")
+    return program
 
 
 def memory_file(name: str, content: bytes = b"") -> BinaryIO:

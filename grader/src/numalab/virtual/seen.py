@@ -13,9 +13,10 @@ from numalab.files import read_json, write_json
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual import apart, host, snapshots
-from numalab.virtual.guest import boot, find_qemu
+from numalab.virtual.booting import boot
 from numalab.virtual.place import PlaceLost, VirtualPlace, hidden_folders
 from numalab.virtual.plan import GuestOptions, build_programs, make_plan
+from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport
 
 MOST_KEPT = 1000  # of a few KiB each

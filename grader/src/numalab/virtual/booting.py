@@ -1,0 +1,144 @@
+"""Brings guests up: from a state that is kept, else by a boot, of which the state is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numalab.errors import KitError, reason_of
+from numalab.virtual import snapshots
+from numalab.virtual.guest import Guest, Member
+from numalab.virtual.guest_plan import GuestPlan
+from numalab.virtual.qemu_process import GuestFailed, find_qemu
+from numalab.words import StepReport
+
+
+def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
+    """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
+    the console said last, or with what the host refuses."""
+    return boot_all(plan, store, progress, [None])[0]
+
+
+def boot_all(
+    plan: GuestPlan,
+    store: snapshots.Store | None,
+    progress: StepReport,
+    members: Sequence[Member | None],
+) -> list[Guest]:
+    """The same of several guests beside each other, the nodes of a cluster. Where none is kept the
+    first one boots, and the others are woken from its state: that takes less than booting all."""
+    program = find_qemu()
+    try:
+        initrd = plan.initrd()
+        start = _Start(plan, program, initrd, plan.key(program, initrd), progress)
+        if store is None:
+            return start.boot(members, None)
+        woken = start.wake(members, store)
+        if woken is not None:
+            return woken
+        first, others = members[:1], members[1:]
+        with contextlib.ExitStack() as started:
+            guests = start.boot(first, store)
+            for guest in guests:
+                started.enter_context(guest)
+            if others:
+                guests += start.wake(others, store) or start.boot(others, None)
+            started.pop_all()
+        return guests
+    except GuestFailed as error:
+        raise KitError(str(error)) from error
+    except OSError as error:
+        raise KitError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What guests of one plan are started with. key: of their snapshot."""
+
+    plan: GuestPlan
+    program: str
+    initrd: bytes
+    key: str
+    progress: StepReport
+
+    def wake(self, members: Sequence[Member | None], store: snapshots.Store) -> list[Guest] | None:
+        """From the state that is kept; None where none is, or it does not work."""
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
+            files = []  # each reads it on its own, so each has a position of its own in it
+            for _ in members:
+                file = store.open(self.key)
+                if file is None:
+                    return None
+                opened.callback(os.close, file)
+                files.append(file)
+            self.progress(f"waking {self._what(members)}")
+            try:
+                guests = [
+                    started.enter_context(Guest(self.plan, self.program, self.initrd, file, member))
+                    for file, member in zip(files, members, strict=True)
+                ]
+                for guest in guests:
+                    guest.wake()
+                for guest in guests:
+                    guest.set_up()
+            except GuestFailed:
+                # A state that does not work is worth nothing; the machine boots instead.
+                store.drop(self.key)
+                return None
+            started.pop_all()
+        return guests
+
+    def boot(self, members: Sequence[Member | None], store: snapshots.Store | None) -> list[Guest]:
+        """store: for the state of the first one."""
+        self.progress(f"booting {self._what(members)}")
+        deadline = time.monotonic() + self.plan.boot_limit_s
+        with contextlib.ExitStack() as started:
+            guests = [
+                started.enter_context(Guest(self.plan, self.program, self.initrd, None, member))
+                for member in members
+            ]
+            for number, guest in enumerate(guests):
+                if not guest.is_up_within(self.plan.boot_limit_s / 2):
+                    # An emulated machine hangs once in many boots; none does so twice running.
+                    guest.close()
+                    again = started.enter_context(self._boot_again(members[number], deadline))
+                    guests[number] = again
+            if store is not None:
+                self._keep(guests[0], store)
+            for guest in guests:
+                guest.set_up()
+            started.pop_all()
+        return guests
+
+    def _what(self, members: Sequence[Member | None]) -> str:
+        names = ", ".join(member.node.name for member in members if member)
+        return f"{names} ({self.plan.machine.name})" if names else self.plan.machine.name
+
+    def _boot_again(self, member: Member | None, deadline: float) -> Guest:
+        self.progress(f"booting {self._what([member])} once more, since it hangs")
+        guest = Guest(self.plan, self.program, self.initrd, None, member)
+        try:
+            if not guest.is_up_within(deadline - time.monotonic()):
+                raise guest.failure(
+                    f"{self.plan.machine.name} did not come up within {self.plan.boot_limit_s:g} s."
+                )
+        except BaseException:
+            guest.close()
+            raise
+        return guest
+
+    def _keep(self, guest: Guest, store: snapshots.Store) -> None:
+        """Where it can't be kept that only costs time: most often a full disk."""
+        try:
+            with store.writing(self.key) as file:
+                if file is not None:
+                    guest.save(file)
+        except (OSError, GuestFailed):
+            if guest.process.poll() is not None:
+                raise
+            self.progress(
+                f"{self.plan.machine.name} is up; its state can't be kept in {store.folder}"
+            )
