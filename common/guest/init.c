@@ -1,6 +1,7 @@
 /* The first process of a virtual node: loads modules, brings the processors up, then does
  * what the host asks for. Linked statically, since at first it is alone in its file
- * system. Called as a command there it keeps another one apart (apart.h). */
+ * system. Called as a command there it keeps another one apart (apart.h), or has one run on
+ * another node of a cluster (remote.h). */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <endian.h>
@@ -27,14 +28,17 @@
 #include <unistd.h>
 
 #include "apart.h"
+#include "network.h"
 #include "protocol.h"
+#include "remote.h"
 
 enum {
     CHUNK_BYTES = 32 * 1024,
     DRAIN_MS = 300,
     CLOCK_WAIT_MS = 15000,
     PORT_WAIT_MS = 10000,
-    RUN_HEAD_BYTES = 8
+    RUN_HEAD_BYTES = 8,
+    MOST_NODES = 4
 };
 static const struct timespec pause_10_ms = {0, 10 * 1000 * 1000};
 
@@ -350,6 +354,23 @@ static int set_clock(const struct frame *frame)
     return clock_settime(CLOCK_REALTIME, &now) < 0 ? -errno : 0;
 }
 
+/* From then on the other nodes may have commands run here; *remote: where that is heard. */
+static int join_network(const struct frame *frame, int *remote)
+{
+    struct numalab_node_address node[MOST_NODES];
+    const char *end = frame->payload + frame->bytes;
+    size_t nodes = 0;
+    for (char *at = frame->payload; at < end && nodes < MOST_NODES;) {
+        node[nodes].ethernet = at;
+        node[nodes++].ip = at = next_string(frame, at);
+        at = next_string(frame, at);
+    }
+    int error = numalab_network_raise(node, nodes);
+    if (error < 0 || *remote >= 0) return error;
+    *remote = numalab_remote_listen();
+    return *remote < 0 ? *remote : 0;
+}
+
 /* ---- the command ----------------------------------------------------------------------- */
 
 struct command {
@@ -565,13 +586,14 @@ static void note(char *trouble, size_t trouble_bytes, const struct frame *frame,
     const char *about = frame->payload;
     if (frame->type == NUMALAB_GUEST_LINK || frame->type == NUMALAB_GUEST_MOUNT)
         about = next_string(frame, frame->payload);
+    if (frame->type == NUMALAB_GUEST_NETWORK) about = "the network card";
     if (frame->type == NUMALAB_GUEST_CLOCK) about = "the clock";
     if (frame->type == NUMALAB_GUEST_NOISE) about = "random numbers";
     snprintf(trouble, trouble_bytes, "%c %.400s: %s", frame->type, about, strerror(-error));
 }
 
-static void obey(struct command *command, struct frame *frame, int port, char *trouble,
-                 size_t trouble_bytes)
+static void obey(struct command *command, struct frame *frame, int port, int *remote,
+                 char *trouble, size_t trouble_bytes)
 {
     int error = 0;
     switch (frame->type) {
@@ -592,6 +614,9 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
         break;
     case NUMALAB_GUEST_MOUNT:
         error = mount_share(frame);
+        break;
+    case NUMALAB_GUEST_NETWORK:
+        error = join_network(frame, remote);
         break;
     case NUMALAB_GUEST_CLOCK:
         error = set_clock(frame);
@@ -627,7 +652,11 @@ static void obey(struct command *command, struct frame *frame, int port, char *t
 
 int main(int argc, char **argv)
 {
-    if (getpid() != 1) return numalab_apart(argc, argv);
+    if (getpid() != 1) {
+        const char *name = strrchr(argv[0], '/');
+        const bool is_remote = strcmp(name ? name + 1 : argv[0], NUMALAB_REMOTE) == 0;
+        return is_remote ? numalab_remote(argc, argv) : numalab_apart(argc, argv);
+    }
     umask(022);
     mount_own();
     make_group();
@@ -646,6 +675,7 @@ int main(int argc, char **argv)
 
     struct command command = {.input = -1, .output = {-1, -1}};
     char trouble[512] = "";
+    int remote = -1; /* no cluster */
     for (;;) {
         bool runs = command.pid > 0;
         struct pollfd polled[] = {
@@ -654,16 +684,18 @@ int main(int argc, char **argv)
             {.fd = runs ? command.output[0] : -1, .events = POLLIN},
             {.fd = runs ? command.output[1] : -1, .events = POLLIN},
             {.fd = runs && command.pending ? command.input : -1, .events = POLLOUT},
+            {.fd = remote, .events = POLLIN},
         };
         if (poll(polled, sizeof polled / sizeof polled[0], -1) < 0) continue;
         if (polled[0].revents & POLLIN) {
             struct frame frame = receive_frame(port);
-            obey(&command, &frame, port, trouble, sizeof trouble);
+            obey(&command, &frame, port, &remote, trouble, sizeof trouble);
             free(frame.payload);
         }
         for (int i = 0; i < 2; i++)
             if (polled[2 + i].revents && command.output[i] >= 0) pass_on(&command, i, port);
         if (polled[4].revents && command.pending) feed(&command, port);
+        if (polled[5].revents) numalab_remote_accept(remote);
         if (polled[1].revents) {
             struct signalfd_siginfo news;
             while (read(ended, &news, sizeof news) > 0) continue;

@@ -16,6 +16,8 @@
 #define NUMALAB_GUEST_NOISE 'N' /* bytes that nobody can guess, for its random numbers */
 #define NUMALAB_GUEST_LINK 'L'  /* target, path of the symbolic link */
 #define NUMALAB_GUEST_MOUNT 'M' /* 9p tag, path, options; "ro," first for read-only */
+/* Of each node of a cluster its Ethernet and its IPv4 address, this node's first. */
+#define NUMALAB_GUEST_NETWORK 'A'
 #define NUMALAB_GUEST_CLOCK 'T' /* seconds, nanoseconds since 1970: two 64-bit numbers */
 #define NUMALAB_GUEST_PING 'P'  /* asks for a PONG */
 /* Rows and columns of the terminal, zeros for none, then the numbers of arguments and of

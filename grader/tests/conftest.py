@@ -107,7 +107,7 @@ def kit() -> Kit:
     if kit.builds is not None:  # the suite's command has built the other one
         configure(kit)
         build_kit(kit, ["all"])
-        build_programs(kit)
+        build_programs(kit, for_cluster=True)
     return kit
 
 

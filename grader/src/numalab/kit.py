@@ -188,6 +188,16 @@ class Kit:
         return self.build / "common" / "guest_confine"
 
     @property
+    def guest_finalize(self) -> Path:
+        """Preloaded in MPI programs on a cluster (common/guest/finalize.c)."""
+        return self.build / "common" / "guest_finalize.so"
+
+    @property
+    def relay(self) -> Path:
+        """The switch between the nodes of a cluster."""
+        return self.build / "common" / "relay"
+
+    @property
     def probe_host(self) -> Path:
         return self.build / "common" / "probe_host"
 

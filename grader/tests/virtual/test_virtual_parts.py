@@ -563,8 +563,8 @@ def test_frames_arrive_whole_however_they_are_cut() -> None:
 
 def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
     header = (kit_root / "common/guest/protocol.h").read_text()
-    for name in ("WRITE", "PROGRAM", "DROP", "NOISE", "LINK", "MOUNT", "CLOCK", "PING", "RUN",
-                 "INPUT", "SIGNAL", "WINDOW", "READY", "PONG", "OUTPUT", "ERRORS", "CONSUMED",
+    for name in ("WRITE", "PROGRAM", "DROP", "NOISE", "LINK", "MOUNT", "NETWORK", "CLOCK",
+                 "PING", "RUN", "INPUT", "SIGNAL", "WINDOW", "READY", "PONG", "OUTPUT", "ERRORS", "CONSUMED",
                  "REFUSED", "ENDED"):  # fmt: skip
         assert f"NUMALAB_GUEST_{name} '{chr(getattr(channel, name))}'" in " ".join(header.split())
     assert f'NUMALAB_GUEST_PORT "{qemu.PORT}"' in header

@@ -11,6 +11,7 @@ import click
 COMMANDS = {
     "audit": "audit:audit",
     "batch": "batch:batch",
+    "cluster": "cluster:cluster",
     "completion": "completion:completion",
     "criterion": "ctest:criterion",
     "diagnose": "diagnose:diagnose",

@@ -29,6 +29,7 @@ from numalab.virtual import channel as line
 from numalab.virtual import qemu, snapshots
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.guest_plan import GuestPlan
+from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE, Node, all_nodes, hosts_text
 from numalab.virtual.qemu_process import (
     STEP_LIMIT_S,
     GuestEnded,
@@ -58,6 +59,16 @@ class Ended:
     code: int
     signal: int = 0
     refused: int = 0
+
+
+@dataclass(frozen=True)
+class Member:
+    """What makes a guest a node of a cluster. link: QEMU's end of its link; finalize: the library
+    that MPI programs need there."""
+
+    node: Node
+    link: socket.socket
+    finalize: bytes
 
 
 # ---- the guest's own files ---------------------------------------------------------------
@@ -90,9 +101,17 @@ def _host_links() -> Iterator[tuple[str, str]]:
 class Guest(contextlib.AbstractContextManager["Guest"]):
     """Use boot(). As a context manager it ends the guest at the block's end."""
 
-    def __init__(self, plan: GuestPlan, program: str, initrd: bytes, snapshot: int | None) -> None:
+    def __init__(
+        self,
+        plan: GuestPlan,
+        program: str,
+        initrd: bytes,
+        snapshot: int | None,
+        member: Member | None = None,
+    ) -> None:
         self.plan = plan
-        self.name = plan.machine.name
+        self._member = member
+        self.name = member.node.name if member else plan.machine.name
         self.from_snapshot = snapshot is not None
         # A file's position is shared with the process that inherits it.
         if snapshot is not None:
@@ -107,10 +126,13 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         # Those that are left over show what is visible anyway.
         shares += [("/usr", False)] * (qemu.SHARES - len(shares))
         with memory_file("initrd", initrd) as initrd_file, theirs, their_control:
+            link = member.link.fileno() if member else None
             devices = qemu.Devices(
-                initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares
+                initrd_file.fileno(), theirs.fileno(), their_control.fileno(), shares, link
             )
             inherited = [devices.initrd, devices.channel, devices.monitor]
+            if link is not None:
+                inherited.append(link)
             if snapshot is not None:
                 inherited.append(snapshot)
             self.process = start_qemu(
@@ -149,7 +171,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         tail = f" Its console's last lines:\n{said}" if said else " Its console is empty."
         return GuestFailed(f"{what}{tail}")
 
-    def _lost(self) -> GuestFailed:
+    def lost(self) -> GuestFailed:
+        """What to tell once its line is closed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_LIMIT_S)
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
@@ -183,7 +206,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         if answer is None:
             raise self.failure(f"{self.name} does not answer.")
         return answer.payload.decode(errors="replace")
@@ -224,7 +247,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         try:
             self._send_set_up()
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         trouble = self._ping(STEP_LIMIT_S)
         if trouble:
             raise self.failure(f"{self.name} could not be set up: {trouble}.")
@@ -237,14 +260,27 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.channel.send_strings(line.LINK, target, path)
         for path, content in _host_files():
             self.channel.send(line.WRITE, path.encode() + b"\0" + content)
-        hosts = f"127.0.0.1 localhost {self.name}\n"
+        node = self._member.node if self._member else None
+        hosts = hosts_text(node) if node else f"127.0.0.1 localhost {self.name}\n"
         for path, text in (("/etc/hosts", hosts), ("/proc/sys/kernel/hostname", self.name)):
             self.channel.send(line.WRITE, f"{path}\0{text}".encode())
+        if self._member:
+            self._send_network(self._member)
         numbered = sorted(enumerate(self.plan.shares), key=lambda pair: len(pair[1].path.parts))
         for number, share in numbered:
             self.channel.send_strings(
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
+
+    def _send_network(self, member: Member) -> None:
+        """Its addresses, and what MPI needs."""
+        node = member.node
+        names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
+        self.channel.send(line.WRITE, f"{HOSTS_FILE}\0{names}".encode())
+        self.channel.send_strings(line.LINK, "/init", REMOTE)
+        self._send_program(FINALIZE, member.finalize)
+        addresses = (text for one in (node, *node.others) for text in (one.ethernet, one.ip))
+        self.channel.send_strings(line.NETWORK, *addresses)
 
     def hold(self, programs: Mapping[str, Path]) -> None:
         """Keeps these programs of the host's, by their paths in the guest, and none that it held
@@ -268,7 +304,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 if digests[path] != self._held.get(path):
                     self._send_program(path, data)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
         self._held = digests
         trouble = self._ping(STEP_LIMIT_S)
         if trouble:
@@ -332,7 +368,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                     if source is not None:
                         source.handle(ready, selector, self.channel)
         except ChannelClosed as error:
-            raise self._lost() from error
+            raise self.lost() from error
 
     def _handle(
         self,
@@ -401,83 +437,126 @@ def find_qemu() -> str:
 def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
     """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
     the console said last, or with what the host refuses."""
+    return boot_all(plan, store, progress, [None])[0]
+
+
+def boot_all(
+    plan: GuestPlan,
+    store: snapshots.Store | None,
+    progress: StepReport,
+    members: Sequence[Member | None],
+) -> list[Guest]:
+    """The same of several guests beside each other, the nodes of a cluster. Where none is kept the
+    first one boots, and the others are woken from its state: that takes less than booting all."""
     program = find_qemu()
     try:
         initrd = plan.initrd()
-        key = plan.key(program, initrd)
-        guest = _restore(plan, program, initrd, store, key, progress) if store else None
-        return guest or _boot(plan, program, initrd, store, key, progress)
+        start = _Start(plan, program, initrd, plan.key(program, initrd), progress)
+        if store is None:
+            return start.boot(members, None)
+        woken = start.wake(members, store)
+        if woken is not None:
+            return woken
+        first, others = members[:1], members[1:]
+        with contextlib.ExitStack() as started:
+            guests = start.boot(first, store)
+            for guest in guests:
+                started.enter_context(guest)
+            if others:
+                guests += start.wake(others, store) or start.boot(others, None)
+            started.pop_all()
+        return guests
     except GuestFailed as error:
         raise KitError(str(error)) from error
     except OSError as error:
         raise KitError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
 
 
-def _restore(
-    plan: GuestPlan,
-    program: str,
-    initrd: bytes,
-    store: snapshots.Store,
-    key: str,
-    progress: StepReport,
-) -> Guest | None:
-    file = store.open(key)
-    if file is None:
-        return None
-    progress(f"waking {plan.machine.name}")
-    guest = None
-    try:
-        guest = Guest(plan, program, initrd, file)
-        guest._wake()
-        guest.set_up()
-    except GuestFailed:
-        # A state that does not work is worth nothing; the machine boots instead.
-        if guest is not None:
-            guest.close()
-        store.drop(key)
-        return None
-    except BaseException:
-        if guest is not None:
-            guest.close()
-        raise
-    finally:
-        os.close(file)
-    return guest
+@dataclass(frozen=True)
+class _Start:
+    """What guests of one plan are started with. key: of their snapshot."""
 
+    plan: GuestPlan
+    program: str
+    initrd: bytes
+    key: str
+    progress: StepReport
 
-def _boot(
-    plan: GuestPlan,
-    program: str,
-    initrd: bytes,
-    store: snapshots.Store | None,
-    key: str,
-    progress: StepReport,
-) -> Guest:
-    progress(f"booting {plan.machine.name}")
-    deadline = time.monotonic() + plan.boot_limit_s
-    guest = Guest(plan, program, initrd, None)
-    try:
-        if not guest._is_up_within(plan.boot_limit_s / 2):
-            # An emulated machine hangs once in many boots; none does so twice running.
-            guest.close()
-            progress(f"booting {plan.machine.name} once more, since it hangs")
-            guest = Guest(plan, program, initrd, None)
+    def wake(self, members: Sequence[Member | None], store: snapshots.Store) -> list[Guest] | None:
+        """From the state that is kept; None where none is, or it does not work."""
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
+            files = []  # each reads it on its own, so each has a position of its own in it
+            for _ in members:
+                file = store.open(self.key)
+                if file is None:
+                    return None
+                opened.callback(os.close, file)
+                files.append(file)
+            self.progress(f"waking {self._what(members)}")
+            try:
+                guests = [
+                    started.enter_context(Guest(self.plan, self.program, self.initrd, file, member))
+                    for file, member in zip(files, members, strict=True)
+                ]
+                for guest in guests:
+                    guest._wake()
+                for guest in guests:
+                    guest.set_up()
+            except GuestFailed:
+                # A state that does not work is worth nothing; the machine boots instead.
+                store.drop(self.key)
+                return None
+            started.pop_all()
+        return guests
+
+    def boot(self, members: Sequence[Member | None], store: snapshots.Store | None) -> list[Guest]:
+        """store: for the state of the first one."""
+        self.progress(f"booting {self._what(members)}")
+        deadline = time.monotonic() + self.plan.boot_limit_s
+        with contextlib.ExitStack() as started:
+            guests = [
+                started.enter_context(Guest(self.plan, self.program, self.initrd, None, member))
+                for member in members
+            ]
+            for number, guest in enumerate(guests):
+                if not guest._is_up_within(self.plan.boot_limit_s / 2):
+                    # An emulated machine hangs once in many boots; none does so twice running.
+                    guest.close()
+                    again = started.enter_context(self._boot_again(members[number], deadline))
+                    guests[number] = again
+            if store is not None:
+                self._keep(guests[0], store)
+            for guest in guests:
+                guest.set_up()
+            started.pop_all()
+        return guests
+
+    def _what(self, members: Sequence[Member | None]) -> str:
+        names = ", ".join(member.node.name for member in members if member)
+        return f"{names} ({self.plan.machine.name})" if names else self.plan.machine.name
+
+    def _boot_again(self, member: Member | None, deadline: float) -> Guest:
+        self.progress(f"booting {self._what([member])} once more, since it hangs")
+        guest = Guest(self.plan, self.program, self.initrd, None, member)
+        try:
             if not guest._is_up_within(deadline - time.monotonic()):
                 raise guest.failure(
-                    f"{plan.machine.name} did not come up within {plan.boot_limit_s:g} s."
+                    f"{self.plan.machine.name} did not come up within {self.plan.boot_limit_s:g} s."
                 )
-        if store is not None:
-            try:
-                with store.writing(key) as file:
-                    if file is not None:
-                        guest._save(file)
-            except (OSError, GuestFailed):
-                if guest.process.poll() is not None:
-                    raise
-                # Most often a full disk. It only costs time.
-                progress(f"{plan.machine.name} is up; its state can't be kept in {store.folder}")
-        guest.set_up()
-    except BaseException:
-        guest.close()
-        raise
-    return guest
+        except BaseException:
+            guest.close()
+            raise
+        return guest
+
+    def _keep(self, guest: Guest, store: snapshots.Store) -> None:
+        """Where it can't be kept that only costs time: most often a full disk."""
+        try:
+            with store.writing(self.key) as file:
+                if file is not None:
+                    guest._save(file)
+        except (OSError, GuestFailed):
+            if guest.process.poll() is not None:
+                raise
+            self.progress(
+                f"{self.plan.machine.name} is up; its state can't be kept in {store.folder}"
+            )

@@ -30,7 +30,7 @@ class Share:
 
 @dataclass(frozen=True)
 class GuestPlan:
-    """All that a guest is started from."""
+    """All that a guest is started from. card: of a node of a cluster; None for one by itself."""
 
     machine: Machine
     node_memory_mib: int  # where the machine's own does not count
@@ -40,6 +40,7 @@ class GuestPlan:
     tsc_khz: int
     shares: tuple[Share, ...]
     boot_limit_s: float
+    card: qemu.Card | None = None
 
     @property
     def memory_bytes(self) -> int:
@@ -52,7 +53,8 @@ class GuestPlan:
         return qemu.kernel_command_line(self.accelerator, self.tsc_khz, by_physical_ids)
 
     def initrd(self) -> bytes:
-        modules = {path.stem: path.read_bytes() for path in self.kernel.modules}
+        network = (self.kernel.network_modules or ()) if self.card else ()
+        modules = {path.stem: path.read_bytes() for path in (*self.kernel.modules, *network)}
         processors = qemu.apic_ids(self.machine), qemu.processor_numbers(self.machine)
         tables = {"madt": initramfs.processor_table(*processors)}
         if not qemu.lists_nodes_in_order(self.machine):
@@ -65,12 +67,13 @@ class GuestPlan:
         return qemu.command_line(
             program, self.machine, self.node_memory_mib, self.accelerator,
             str(self.kernel.image), self.kernel.is_pvh, self.kernel_words, devices, snapshot,
+            self.card,
         )  # fmt: skip
 
     def key(self, program: str, initrd: bytes) -> str:
         """Of a snapshot: all but the host's folders, which are looked at later."""
         blank = [("/", False)] * qemu.SHARES
-        command = self.command(program, qemu.Devices(0, 0, 0, blank), None)
+        command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()
         return snapshots.key_of(
             [

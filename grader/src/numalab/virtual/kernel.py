@@ -32,7 +32,9 @@ from numalab.words import StepReport
 
 # In the kernel's file names; what they need in turn is found from the modules.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
-PREPARED_VERSION = 1  # of the folder's content
+# And those of a cluster, for its cards and for captures inside.
+NETWORK_MODULES = ("virtio_net", "e1000", "af_packet")
+PREPARED_VERSION = 2  # of the folder's content
 FETCH_LIMIT_S = 900
 OTHER_KERNEL = (
     "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
@@ -42,12 +44,14 @@ OTHER_KERNEL = (
 
 @dataclass(frozen=True)
 class GuestKernel:
-    """image: what QEMU starts; modules: in the order in which they are loaded."""
+    """image: what QEMU starts; modules: in the order in which they are loaded; network_modules:
+    after those, in a node of a cluster; None where the kernel lacks one of them."""
 
     version: str
     image: Path
     is_pvh: bool
     modules: tuple[Path, ...]
+    network_modules: tuple[Path, ...] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -126,8 +130,33 @@ def dependencies(module: bytes) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in names if name)
 
 
+@dataclass(frozen=True)
+class Modules:
+    """Contents by name, each after those that it needs. network: None where one is missing."""
+
+    base: Mapping[str, bytes]
+    network: Mapping[str, bytes] | None
+
+
+def find_modules(
+    read: Callable[[str], bytes], files: Mapping[str, str], builtin: Sequence[str], version: str
+) -> Modules:
+    """The modules that guests need; for the arguments see load_order. Raises UserError where one
+    is missing that every guest needs."""
+    base = load_order(read, files, builtin, version)
+    try:
+        network = load_order(read, files, [*builtin, *base], version, NETWORK_MODULES)
+    except UserError:
+        return Modules(base, None)
+    return Modules(base, network)
+
+
 def load_order(
-    read: Callable[[str], bytes], files: Mapping[str, str], builtin: Iterable[str], version: str
+    read: Callable[[str], bytes],
+    files: Mapping[str, str],
+    builtin: Iterable[str],
+    version: str,
+    names: Sequence[str] = MODULES,
 ) -> dict[str, bytes]:
     """The modules that a guest needs, decompressed, each after those that it needs.
 
@@ -150,7 +179,7 @@ def load_order(
             add(needed)
         order[name] = content
 
-    for name in MODULES:
+    for name in names:
         add(name)
     return order
 
@@ -162,14 +191,15 @@ def _prepare(
     store: Path,
     version: str,
     image: bytes,
-    modules: Mapping[str, bytes],
+    modules: Modules,
 ) -> GuestKernel:
     """Keeps a kernel for later: unpacked, named by its content, renamed into place."""
     unpacked = decompress(payload(image))
     is_pvh = has_pvh_entry(unpacked)
     content = unpacked if is_pvh else image
     digest = hashlib.sha256(content)
-    for name, module in modules.items():
+    files = {**modules.base, **(modules.network or {})}
+    for name, module in files.items():
         digest.update(name.encode() + module)
     final = store / f"{version}-{digest.hexdigest()[:12]}-{PREPARED_VERSION}"
     if not final.is_dir():
@@ -178,13 +208,14 @@ def _prepare(
             folder = Path(name) / "kernel"
             folder.mkdir()
             (folder / "image").write_bytes(content)
-            for file, data in modules.items():
+            for file, data in files.items():
                 (folder / f"{file}.ko").write_bytes(data)
             facts = {
                 "prepared_version": PREPARED_VERSION,
                 "version": version,
                 "is_pvh": is_pvh,
-                "modules": list(modules),
+                "modules": list(modules.base),
+                "network_modules": None if modules.network is None else list(modules.network),
             }
             (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
             try:
@@ -205,15 +236,25 @@ def _load(folder: Path) -> GuestKernel | None:
         return None
     if facts.get("prepared_version") != PREPARED_VERSION:
         return None
-    modules = tuple(folder / f"{name}.ko" for name in facts["modules"])
-    return GuestKernel(facts["version"], folder / "image", facts["is_pvh"], modules)
+
+    def paths(names: Sequence[str]) -> tuple[Path, ...]:
+        return tuple(folder / f"{name}.ko" for name in names)
+
+    network = facts["network_modules"]
+    return GuestKernel(
+        facts["version"],
+        folder / "image",
+        facts["is_pvh"],
+        paths(facts["modules"]),
+        None if network is None else paths(network),
+    )
 
 
 # ---- where kernels come from -----------------------------------------------------------
 
 
-def _modules_in(folder: Path, version: str) -> dict[str, bytes]:
-    """The modules that a guest needs, from a folder like /lib/modules/VERSION."""
+def _modules_in(folder: Path, version: str) -> Modules:
+    """The modules that guests need, from a folder like /lib/modules/VERSION."""
     if not folder.is_dir():
         raise UserError(
             f"the modules of the kernel {version} are not there: {folder}. {OTHER_KERNEL}"
@@ -221,7 +262,7 @@ def _modules_in(folder: Path, version: str) -> dict[str, bytes]:
     files = {module_name(path.name): str(path) for path in folder.rglob("*.ko*") if path.is_file()}
     listed = folder / "modules.builtin"
     builtin = [module_name(line) for line in listed.read_text().split()] if listed.is_file() else []
-    return load_order(lambda path: Path(path).read_bytes(), files, builtin, version)
+    return find_modules(lambda path: Path(path).read_bytes(), files, builtin, version)
 
 
 def from_file(store: Path, path: Path) -> GuestKernel:
@@ -286,7 +327,7 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
     kept: dict[str, bytes] = {}
     pattern = re.compile(
         r"(/boot/vmlinuz-[^/]+|/modules\.builtin|/kernel/(drivers/(virtio|char)|net/9p|fs)/.*"
-        r"\.ko(\.\w+)?)$"
+        r"\.ko(\.\w+)?|/(virtio_net|net_failover|failover|e1000|af_packet)\.ko(\.\w+)?)$"
     )
     for package in packages:
         with subprocess.Popen(
@@ -313,7 +354,7 @@ def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
     files = {module_name(name): name for name in members if ".ko" in PurePosixPath(name).name}
     lists = [data.decode() for name, data in members.items() if name.endswith("modules.builtin")]
     builtin = [module_name(line) for text in lists for line in text.split()]
-    modules = load_order(members.__getitem__, files, builtin, version)
+    modules = find_modules(members.__getitem__, files, builtin, version)
     return _prepare(store, version, images[0], modules)
 
 

@@ -16,7 +16,7 @@ from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
 from numalab.virtual.guest import find_qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
-from numalab.virtual.kernel import find_kernel
+from numalab.virtual.kernel import NETWORK_MODULES, OTHER_KERNEL, find_kernel
 from numalab.words import StepReport, count
 
 NODE_MEMORY_MIB = 256
@@ -44,9 +44,14 @@ class GuestOptions:
 
 
 def scale(
-    machine: Machine, options: GuestOptions, host_cores: int, accelerator: qemu.Accelerator
+    machine: Machine,
+    options: GuestOptions,
+    host_cores: int,
+    accelerator: qemu.Accelerator,
+    copies: int = 1,
 ) -> Machine:
-    """As much of the machine as the host can carry, or as was asked for. Raises UserError."""
+    """As much of the machine as the host can carry, or as was asked for. copies: how many of it
+    run beside each other, as a cluster's nodes do. Raises UserError."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
     if machine.seed is not None:
@@ -63,7 +68,7 @@ def scale(
                 f"({count(largest.pus, 'PU')} of {machine.pus})"
             )
         return machine.scaled(asked)
-    pus = PUS_PER_CORE[accelerator] * host_cores
+    pus = PUS_PER_CORE[accelerator] * host_cores // copies
     return largest_with(machine, LEAST_CORES_PER_NODE, most, lambda small: small.pus <= pus)
 
 
@@ -111,12 +116,13 @@ def free_memory_mib() -> int:
     return 0
 
 
-def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
-    """Memory of each NUMA node of the guest. Raises UserError where the host has too little."""
+def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int = 1) -> int:
+    """Memory of each NUMA node of each guest. copies: how many guests. Raises UserError where the
+    host has too little."""
     nodes = len(machine.numa_nodes)
     if machine.seed is not None:
-        return _own_memory_mib(machine, options, free_mib)
-    most = int((free_mib * MOST_MEMORY_SHARE - QEMU_MEMORY_MIB) / nodes)
+        return _own_memory_mib(machine, options, free_mib, copies)
+    most = int((free_mib * MOST_MEMORY_SHARE / copies - QEMU_MEMORY_MIB) / nodes)
     asked_mib = options.node_memory_mib or NODE_MEMORY_MIB
     if options.node_memory_mib is None:
         # In steps, since a snapshot fits one size only.
@@ -126,16 +132,17 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> i
             f"--node-memory {asked_mib}: Linux needs {LEAST_NODE_MEMORY_MIB} MiB or more"
         )
     if asked_mib > most or asked_mib < LEAST_NODE_MEMORY_MIB:
+        each_mib = nodes * max(asked_mib, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB
         raise UserError(
-            f"{machine.name} with {count(nodes, 'NUMA node')} needs "
-            f"{nodes * max(asked_mib, LEAST_NODE_MEMORY_MIB) + QEMU_MEMORY_MIB} MiB, more than "
-            f"{MOST_MEMORY_SHARE:.0%} of the {free_mib} MiB that are free on this host. End "
-            "other programs, or take a machine with fewer NUMA nodes (./numalab machine list)."
+            f"{_copies_of(machine, copies)} with {count(nodes, 'NUMA node')} needs "
+            f"{copies * each_mib} MiB, {_more_than(free_mib)}. End other programs, "
+            f"{'take fewer nodes, ' if copies > 1 else ''}"
+            "or take a machine with fewer NUMA nodes (./numalab machine list)."
         )
     return asked_mib
 
 
-def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> int:
+def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int) -> int:
     """Of its smallest NUMA node: each has the memory that the machine has there."""
     if options.node_memory_mib is not None:
         raise UserError(
@@ -143,13 +150,21 @@ def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int) -> i
             "option out"
         )
     sizes_mib = machine.guest_memory_mib(LEAST_NODE_MEMORY_MIB)
-    needed_mib = sum(sizes_mib) + QEMU_MEMORY_MIB
+    needed_mib = copies * (sum(sizes_mib) + QEMU_MEMORY_MIB)
     if needed_mib > free_mib * MOST_MEMORY_SHARE:
         raise UserError(
-            f"{machine.name} needs {needed_mib} MiB, more than {MOST_MEMORY_SHARE:.0%} of the "
-            f"{free_mib} MiB that are free on this host. End other programs, or take another seed."
+            f"{_copies_of(machine, copies)} needs {needed_mib} MiB, {_more_than(free_mib)}. End "
+            "other programs, or take another seed."
         )
     return min(sizes_mib)
+
+
+def _copies_of(machine: Machine, copies: int) -> str:
+    return machine.name if copies == 1 else f"{copies} times {machine.name}"
+
+
+def _more_than(free_mib: int) -> str:
+    return f"more than {MOST_MEMORY_SHARE:.0%} of the {free_mib} MiB that are free on this host"
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
@@ -170,28 +185,31 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
 # ---- programs of the kit ---------------------------------------------------------------
 
 
-def programs_are_built(kit: Kit) -> bool:
+def programs_are_built(kit: Kit, for_cluster: bool = False) -> bool:
     """Whether the guest's first process, the probe and what becomes a worker are there and up to
-    date."""
+    date; for a cluster its relay, too."""
     common = kit.root / "common"
     sources = [
         *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
+        *((common / "relay").iterdir() if for_cluster else ()),
     ]  # fmt: skip
     newest = max(path.stat().st_mtime for path in sources)
     return all(
-        path.is_file() and path.stat().st_mtime >= newest for path in _programs_for_guests(kit)
+        path.is_file() and path.stat().st_mtime >= newest
+        for path in _programs_for_guests(kit, for_cluster)
     )
 
 
-def _programs_for_guests(kit: Kit) -> tuple[Path, ...]:
-    return (kit.guest_init, kit.guest_confine, kit.probe_host)
+def _programs_for_guests(kit: Kit, for_cluster: bool) -> tuple[Path, ...]:
+    programs = (kit.guest_init, kit.guest_confine, kit.probe_host)
+    return (*programs, kit.guest_finalize, kit.relay) if for_cluster else programs
 
 
-def build_programs(kit: Kit) -> None:
+def build_programs(kit: Kit, for_cluster: bool = False) -> None:
     """Builds them; the caller holds the build folder's lock. Raises KitError."""
     configure(kit)
-    programs = _programs_for_guests(kit)
-    build_kit(kit, [program.name for program in programs])
+    programs = _programs_for_guests(kit, for_cluster)
+    build_kit(kit, [program.stem for program in programs])
     for program in programs:
         program.touch()  # one may be older than a source of the other
 
@@ -254,18 +272,26 @@ def make_plan(
     options: GuestOptions,
     progress: StepReport,
     system: Sequence[Path] | None = None,
+    copies: int = 1,
+    card: qemu.Card | None = None,
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. system: the host's programs and libraries; None: all folders that
-    may have some. Raises UserError and KitError with what to do, before anything is started."""
+    may have some. copies, card: of a cluster, how many such guests, and what each has on its link.
+    Raises UserError and KitError with what to do, before anything is started."""
     find_qemu()
     system = toolchain_folders() if system is None else system
     cache = host.cache_folder()
     kernel = find_kernel(cache / "kernels", options.guest_kernel, progress, kit.guest_kernels)
+    if card is not None and kernel.network_modules is None:
+        raise UserError(
+            f"the kernel {kernel.version} has no modules for a cluster's network "
+            f"({', '.join(NETWORK_MODULES)}). {OTHER_KERNEL}"
+        )
     abilities = host.examine(kit.probe_host, cache)
     accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
-    scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator)
-    memory_mib = node_memory_mib(scaled, options, free_memory_mib())
+    scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator, copies)
+    memory_mib = node_memory_mib(scaled, options, free_memory_mib(), copies)
     plan = GuestPlan(
         machine=scaled,
         node_memory_mib=memory_mib,
@@ -274,7 +300,8 @@ def make_plan(
         init=kit.guest_init.read_bytes(),
         tsc_khz=abilities.tsc_khz,
         shares=combine([*(Share(path) for path in system), *shares]),
-        boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus,
+        boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus * copies,
+        card=card,
     )
     # Under KVM a boot takes about as long as reading a snapshot.
     keeps = options.use_snapshot and not abilities.kvm

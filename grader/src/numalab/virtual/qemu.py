@@ -21,6 +21,15 @@ NO_QEMU = (
 
 Accelerator = Literal["tcg", "kvm"]
 
+# Network cards of a cluster's nodes, as QEMU's options have them. A card that is woken would tell
+# everybody of its address, which nobody has asked for (guest_announce). A boot from the network
+# (romfile) takes time.
+Card = Literal["virtio-net", "e1000"]
+_CARD_OPTIONS: dict[Card, str] = {
+    "virtio-net": "virtio-net-pci,guest_announce=off",
+    "e1000": "e1000",
+}
+
 # 0xFF means all, and more bits need an x2APIC and an interrupt remapper.
 HIGHEST_APIC_ID = 0xFE
 FLAT_PUS = 8  # Linux: arch/x86/kernel/apic/apic_flat_64.c
@@ -183,12 +192,13 @@ def kernel_command_line(
 @dataclass(frozen=True)
 class Devices:
     """File descriptors that QEMU inherits, and the folders that it shows to the guest:
-    (folder, whether the guest may write to it), at most SHARES."""
+    (folder, whether the guest may write to it), at most SHARES. link: of a cluster's node."""
 
     initrd: int
     channel: int
     monitor: int
     shares: Sequence[tuple[str, bool]]
+    link: int | None = None
 
 
 def share_tag(number: int) -> str:
@@ -273,6 +283,18 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
     return options + (_hmat_options(machine) if has_hmat(machine) else [])
 
 
+def _card_options(card: Card | None, link: int | None) -> list[str]:
+    """The card has the first address of all, until its node gives it its own: so one snapshot
+    serves all nodes."""
+    if card is None or link is None:
+        return []
+    return [
+        "-netdev", f"dgram,id=link,local.type=fd,local.str={link}",
+        "-device", f"{_CARD_OPTIONS[card]},netdev=link,romfile=",
+        "-global", "migration.announce-rounds=0",
+    ]  # fmt: skip
+
+
 def command_line(
     qemu: str,
     machine: Machine,
@@ -283,8 +305,10 @@ def command_line(
     kernel_words: str,
     devices: Devices,
     snapshot: int | None = None,
+    card: Card | None = None,
 ) -> list[str]:
-    """snapshot: descriptor of a stored state to go on from, instead of booting."""
+    """snapshot: descriptor of a stored state to go on from, instead of booting. card: of a
+    cluster's node."""
     command = [
         qemu,
         "-name", machine.name,
@@ -315,6 +339,7 @@ def command_line(
             f"readonly={readonly},multidevs=remap",
             "-device", f"virtio-9p-pci,fsdev={share_tag(number)},mount_tag={share_tag(number)}",
         ]  # fmt: skip
+    command += _card_options(card, devices.link)
     if is_pvh:
         command += ["-bios", "qboot.rom"]
     if snapshot is not None:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import KitError, UserError
@@ -109,9 +109,15 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
     )
 
 
-def run_command(guest: Guest, command: Sequence[str], folder: Path, results: Path | None) -> int:
-    """Runs it with this process's input, output and Ctrl-C. Returns its exit code, 128 and
-    the signal's number where one ended it."""
+def run_command(
+    guest: Guest,
+    command: Sequence[str],
+    folder: Path,
+    results: Path | None,
+    run: Callable[..., Ended | None] | None = None,
+) -> int:
+    """Runs it with this process's input, output and Ctrl-C. run: in place of guest.run. Returns
+    its exit code, 128 and the signal's number where one ended it."""
     interactive = is_interactive()
 
     def write(descriptor: int, data: bytes) -> None:
@@ -119,10 +125,10 @@ def run_command(guest: Guest, command: Sequence[str], folder: Path, results: Pat
             data = data[os.write(descriptor, data) :]
 
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    environment = guest_environment(os.environ, guest.name, results)
+    environment = guest_environment(os.environ, guest.plan.machine.name, results)
     try:
         with HostInput(interactive).attached() as source:
-            ended = guest.run(
+            ended = (run or guest.run)(
                 command,
                 str(folder),
                 environment,
@@ -134,10 +140,11 @@ def run_command(guest: Guest, command: Sequence[str], folder: Path, results: Pat
     except GuestFailed as error:
         raise KitError(str(error)) from error
     assert ended is not None  # without a limit it comes to its end
-    return _exit_code(ended, command[0], folder, guest.plan.shares)
+    return exit_code(ended, command[0], folder, guest.plan.shares)
 
 
-def _exit_code(ended: Ended, command: str, folder: Path, shares: Sequence[Share]) -> int:
+def exit_code(ended: Ended, command: str, folder: Path, shares: Sequence[Share]) -> int:
+    """As a shell has it; says why a command could not be started."""
     if ended.refused:
         why = why_refused(ended.refused, command, folder, shares)
         print(f"numalab: {why}", file=sys.stderr)

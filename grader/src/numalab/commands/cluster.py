@@ -1,0 +1,208 @@
+"""The commands about clusters of virtual nodes: ./numalab cluster ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from numalab.commands.completing import complete_machine
+from numalab.commands.shared import check_json_target, progress_line, taking_one
+from numalab.errors import KitError
+from numalab.files import write_json
+from numalab.kit import Kit
+from numalab.machines.gallery import find_machine
+from numalab.virtual import cluster as clusters
+from numalab.virtual import cluster_session, plan, session
+from numalab.virtual.cluster import LEAST_NODES, MOST_NODES, MOST_RATE_MBIT_S, ClusterOptions
+from numalab.virtual.qemu import Card
+from numalab.virtual.qemu_process import GuestFailed
+
+
+@click.group(short_help="Virtual nodes with a network between them.")
+def cluster() -> None:
+    """Two to four virtual nodes with a network between them, for MPI over several nodes and for a
+    look at what crosses the link.
+
+    \b
+    Examples:
+      ./numalab cluster run hydra x2 -- mpiexec -n 4 -ppn 2 ./hello
+      ./numalab cluster run hydra x2 -- bash
+    """
+
+
+class Times(click.ParamType[int]):
+    """How many nodes, as x2."""
+
+    name = "xN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"x(\d{1,3})", str(value))
+        if found is None or not LEAST_NODES <= int(found[1]) <= MOST_NODES:
+            self.fail(
+                f"{value!r} is no number of nodes; write x{LEAST_NODES} to x{MOST_NODES}",
+                param, ctx,
+            )  # fmt: skip
+        return int(found[1])
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """As the command's help says. What was left out is None."""
+
+    name: str
+    nodes: int
+    command: Sequence[str]
+    on_all: bool
+    rate_mbit_s: float
+    card: Card
+    capture: Path | None
+    json_path: Path | None
+    results: Path | None
+    more: Sequence[Path]
+    cores: int | None
+    node_memory: int | None
+    guest_kernel: Path | None
+    no_snapshot: bool
+    boot_limit: float | None
+
+
+@cluster.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Run a command on several virtual nodes.",
+)
+@click.argument("name", shell_complete=complete_machine)
+@click.argument("nodes", type=Times(), metavar="xN")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--on-all", is_flag=True, help="Run COMMAND on each node, not on node1 only.")
+@click.option(
+    "--rate",
+    "rate_mbit_s",
+    type=float,
+    default=MOST_RATE_MBIT_S,
+    metavar="MBIT_S",
+    help=f"What each direction of a link carries; {MOST_RATE_MBIT_S:g} at most, and if left out.",
+)
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write what crosses each node's link to DIR/node1.pcap and so on, for tcpdump and "
+    "Wireshark.",
+)
+@click.option(
+    "--card",
+    type=click.Choice(get_args(Card)),
+    default="virtio-net",
+    help="The nodes' network card; e1000 cuts TCP segments itself, virtio-net (if left out) has "
+    "Linux do it.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what has crossed the links to FILE.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder that the command may write to, made if it is not there; inside it is at "
+    "the same path, and in $NUMALAB_RESULTS.",
+)
+@click.option(
+    "--share",
+    "more",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="One more folder of this host that the command may read; may be repeated.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="At most N cores per NUMA node. Left out: what this host can carry.",
+)
+@click.option(
+    "--node-memory",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    help="Memory of each NUMA node. Left out: 256.",
+)
+@click.option(
+    "--guest-kernel",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Boot this Linux kernel (vmlinuz) instead of one of the distribution.",
+)
+@click.option("--no-snapshot", is_flag=True, help="Boot; neither use nor keep a snapshot.")
+@click.option(
+    "--boot-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Give up if they are not up by then. Left out: 60, and 2 for each PU.",
+)
+@click.pass_obj
+@taking_one(RunOptions)
+def run(kit: Kit, asked: RunOptions) -> int:
+    """Boot the machine NAME two to four times (x2 to x4) as nodes of a cluster, run COMMAND on the
+    first one, and end them.
+
+    They are called node1, node2 and so on, with the addresses 10.0.0.1 and so on. mpiexec starts
+    ranks on all of them; numalab-remote node2 COMMAND, in / of each, starts any command there. What
+    they see of this host is as for ./numalab machine run. At the end you are told what has crossed
+    each node's link, starting the ranks included.
+
+    \b
+    Examples:
+      ./numalab cluster run hydra x2 -- mpiexec -n 4 -ppn 2 ./hello
+      ./numalab cluster run hydra x2 --rate 10 -- mpiexec -n 2 -ppn 1 ./ring
+      ./numalab cluster run hydra x2 --capture out -- mpiexec -n 2 -ppn 1 ./ring
+      ./numalab cluster run laptop x4 --on-all -- hostname
+      ./numalab cluster run hydra x2 -- bash
+    """
+    options = ClusterOptions(asked.nodes, asked.rate_mbit_s, asked.card, asked.capture)
+    clusters.check_options(options)
+    check_json_target(asked.json_path)
+    described = find_machine(kit, asked.name)
+    folder = Path.cwd()
+    written = None if asked.results is None else session.results_folder(asked.results)
+    shares = session.shares_for(folder, written, asked.more)
+    guest_options = plan.GuestOptions(
+        asked.cores,
+        False,
+        asked.node_memory,
+        asked.guest_kernel,
+        asked.boot_limit,
+        not asked.no_snapshot,
+    )
+    with progress_line(f"{described.name} x{asked.nodes}") as progress:
+        if not plan.programs_are_built(kit, for_cluster=True):
+            progress("building the first process of virtual nodes, and the relay between them")
+            with kit.lock():
+                plan.build_programs(kit, for_cluster=True)
+        booted = clusters.boot_cluster(kit, described, shares, options, guest_options, progress)
+    with booted:
+        ready = booted.guests[0].plan
+        if ready.machine.scaled_from is not None:
+            note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
+            click.echo(click.wrap_text(note, 78), err=True)
+        start = cluster_session.run_on_all if asked.on_all else cluster_session.run_on_first
+        code = start(booted, asked.command, folder, written)
+        try:
+            counts = booted.counts()
+        except GuestFailed as error:
+            raise KitError(str(error)) from error
+    click.echo(cluster_session.in_words(booted.names, counts, options.rate_mbit_s), err=True)
+    if asked.json_path is not None:
+        write_json(
+            asked.json_path,
+            cluster_session.as_json(described.name, options, counts, code),
+        )
+    return code

@@ -1,0 +1,208 @@
+"""Two to four virtual nodes with a network between them.
+
+    with boot_cluster(kit, machine, shares, ClusterOptions(2), GuestOptions(), print) as cluster:
+        cluster.hold({"/numalab/ring": kit.build / "ring"})     # on all nodes
+        before = cluster.counts()
+        ended = cluster.run(1, ["mpiexec", "-n", "2", "-ppn", "1", "/numalab/ring"],
+                            "/", environment, out.extend, err.extend, limit_s=60.0)
+        crossed = cluster.counts().since(before)
+        crossed.nodes[0].sent.tcp_payload_bytes
+
+Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
+each other's Ethernet addresses and speak no IPv6, so nothing crosses that nobody sent: no ARP, no
+neighbour discovery. MPI programs are started by mpiexec on node1 over the link itself
+(mpi_environment); what that takes crosses it, too: some kilobytes (README.md has the figures).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import selectors
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import UserError
+from numalab.kit import Kit
+from numalab.machines.machine import Machine
+from numalab.virtual.channel import Channel, ChannelClosed
+from numalab.virtual.guest import Ended, Guest, Input, Member, boot_all
+from numalab.virtual.guest_plan import Share
+from numalab.virtual.link import Counts, Relay, capture_files
+from numalab.virtual.network import all_nodes, mpi_environment
+from numalab.virtual.plan import GuestOptions, make_plan
+from numalab.virtual.qemu import Card
+from numalab.words import StepReport
+
+LEAST_NODES, MOST_NODES = 2, 4
+LEAST_RATE_MBIT_S, MOST_RATE_MBIT_S = 0.1, 50.0
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """rate_mbit_s: of each direction of each node's link, LEAST_ to MOST_RATE_MBIT_S. card: with
+    e1000 the nodes' Linux leaves it to the card to cut TCP segments (a capture inside shows some
+    that are larger than the MTU; on the link none is). capture: a folder for node1.pcap and so on,
+    all frames of each node's link in both directions, as they crossed it."""
+
+    nodes: int = 2
+    rate_mbit_s: float = MOST_RATE_MBIT_S
+    card: Card = "virtio-net"
+    capture: Path | None = None
+
+
+class Cluster(contextlib.AbstractContextManager["Cluster"]):
+    """Use boot_cluster(). As a context manager it ends all nodes and the relay."""
+
+    def __init__(self, guests: Sequence[Guest], relay: Relay) -> None:
+        self.guests = tuple(guests)  # node1 first
+        self._relay = relay
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all nodes and the relay."""
+        for guest in self.guests:
+            guest.close()
+        self._relay.close()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """node1, node2, ..."""
+        return tuple(guest.name for guest in self.guests)
+
+    @property
+    def mpi_environment(self) -> dict[str, str]:
+        """By which mpiexec starts ranks on all nodes, in the order of their names, and MPICH talks
+        over the link. run() adds it."""
+        return mpi_environment()
+
+    def hold(self, programs: Mapping[str, Path]) -> None:
+        """Keeps these files of the host's in the memory of every node, by their paths there, and
+        none that they held before. Raises GuestFailed."""
+        for guest in self.guests:
+            guest.hold(programs)
+
+    def run(
+        self,
+        node: int,
+        arguments: Sequence[str],
+        folder: str,
+        environment: Mapping[str, str],
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None],
+        source: Input | None = None,
+        window: tuple[int, int] = (0, 0),
+        limit_s: float | None = None,
+    ) -> Ended | None:
+        """Runs one command on a node (1 is node1), with mpi_environment added, to its end; None
+        when limit_s is over, with the command killed. What it has started on other nodes ends with
+        it. One command per node at a time. Raises GuestFailed, also where another node or the
+        relay ends."""
+        guest = self.guests[node - 1]
+        others = [one for one in self.guests if one is not guest]
+        return guest.run(
+            arguments,
+            folder,
+            dict(environment) | self.mpi_environment,
+            on_output,
+            on_errors,
+            _Watch(source or Input(), others, self._relay),
+            window,
+            limit_s,
+        )
+
+    def on(self, node: int) -> Callable[..., Ended | None]:
+        """run() on this node, to be called as Guest.run is."""
+        return functools.partial(self.run, node)
+
+    def counts(self) -> Counts:
+        """What has crossed each node's link since the cluster was booted, once nothing has crossed
+        any for a moment. Raises GuestFailed."""
+        return self._relay.counts()
+
+    def pause(self) -> None:
+        """Stops all nodes, so that they take nothing of the host's cores."""
+        for guest in self.guests:
+            guest.pause()
+
+    def resume(self) -> None:
+        """Lets them go on."""
+        for guest in self.guests:
+            guest.resume()
+
+
+class _Watch(Input):
+    """Another input, and beside it that nothing ends that a command on one node depends on: it
+    would wait for ever for a node that is gone."""
+
+    def __init__(self, source: Input, others: Sequence[Guest], relay: Relay) -> None:
+        self._source, self._relay = source, relay
+        self._others = {guest.channel: guest for guest in others}
+
+    def readers(self) -> Sequence[Any]:
+        return [*self._source.readers(), self._relay, *self._others]
+
+    def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
+        if self._relay in ready:
+            raise self._relay.failure()
+        for line, guest in self._others.items():
+            if line in ready:
+                try:
+                    line.receive_ready()
+                except ChannelClosed as error:
+                    raise guest.lost() from error
+        self._source.handle(ready, selector, channel)
+
+    def consumed(self) -> None:
+        self._source.consumed()
+
+
+def boot_cluster(
+    kit: Kit,
+    machine: Machine,
+    shares: Sequence[Share],
+    options: ClusterOptions,
+    guest_options: GuestOptions,
+    progress: StepReport,
+    system: Sequence[Path] | None = None,
+) -> Cluster:
+    """Nodes that are up and reach each other. The kit's programs for them are built (plan.
+    build_programs(kit, for_cluster=True)). system: as for plan.make_plan. Raises UserError where
+    the host carries no such cluster, and KitError with what a node's console said last."""
+    check_options(options)
+    plan, store = make_plan(
+        kit, machine, shares, guest_options, progress, system, options.nodes, options.card
+    )
+    nodes = all_nodes(options.nodes)
+    captures = [] if options.capture is None else capture_files(options.capture, nodes)
+    rate_bytes_per_s = round(options.rate_mbit_s * 1e6 / 8)
+    relay = Relay(kit.relay, nodes, rate_bytes_per_s, captures)
+    try:
+        finalize = kit.guest_finalize.read_bytes()
+        members = [
+            Member(node, link, finalize) for node, link in zip(nodes, relay.links, strict=True)
+        ]
+        guests = boot_all(plan, store, progress, members)
+        relay.close_links()
+    except BaseException:
+        relay.close()
+        raise
+    return Cluster(guests, relay)
+
+
+def check_options(options: ClusterOptions) -> None:
+    """Raises UserError."""
+    if not LEAST_NODES <= options.nodes <= MOST_NODES:
+        raise UserError(
+            f"x{options.nodes}: a cluster has x{LEAST_NODES} to x{MOST_NODES} nodes; name one of "
+            "these numbers"
+        )
+    if not LEAST_RATE_MBIT_S <= options.rate_mbit_s <= MOST_RATE_MBIT_S:
+        raise UserError(
+            f"--rate {options.rate_mbit_s:g}: a link carries {LEAST_RATE_MBIT_S:g} to "
+            f"{MOST_RATE_MBIT_S:g} Mbit/s; emulated nodes send hardly more"
+        )

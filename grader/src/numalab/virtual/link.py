@@ -1,0 +1,214 @@
+"""The network between the nodes of a cluster: the kit's relay (common/relay) and what it has
+counted.
+
+The relay is a process of the host that carries the Ethernet frames of two to four nodes. What it
+counts nobody in a node can change: it sees what their network cards sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import KitError, UserError, reason_of
+from numalab.evidence.record import Json
+from numalab.virtual.network import Node
+from numalab.virtual.qemu_process import GuestFailed, memory_file
+
+ANSWER_LIMIT_S = 30.0
+QUIET_MS = 100  # nothing has crossed for so long: what a job sent has come
+QUIET_LIMIT_S = 10.0
+# Of what a card has sent, and the relay or the node has not yet taken: some ten frames, so that
+# few wait where nobody counts them.
+SOCKET_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Of one direction of a node's link, since the relay was started.
+
+    bytes count whole Ethernet frames with their header of 14 bytes, and without what a wire adds
+    (preamble, check sum and gap: 24 bytes per frame). tcp_payload_bytes: what TCP carried in
+    them, headers of IP and TCP left out; what was sent twice counts twice. tcp_frames: those that
+    carry such payload. largest_frame_bytes and most_bytes_in_100_ms are of all the time.
+    """
+
+    frames: int
+    bytes: int
+    tcp_frames: int
+    tcp_payload_bytes: int
+    largest_frame_bytes: int
+    most_bytes_in_100_ms: int
+
+    @property
+    def peak_mbit_s(self) -> float:
+        """The most that crossed within a tenth of a second."""
+        return self.most_bytes_in_100_ms * 8 / 0.1 / 1e6
+
+    def since(self, earlier: Traffic) -> Traffic:
+        """What has crossed since then. The largest frame and the peak stay those of all the
+        time."""
+        return Traffic(
+            self.frames - earlier.frames,
+            self.bytes - earlier.bytes,
+            self.tcp_frames - earlier.tcp_frames,
+            self.tcp_payload_bytes - earlier.tcp_payload_bytes,
+            self.largest_frame_bytes,
+            self.most_bytes_in_100_ms,
+        )
+
+
+@dataclass(frozen=True)
+class NodeCounts:
+    """Of a node's link: what its network card sent, and what was given to it. dropped_frames: of
+    its own that were no Ethernet frames, or too large; none where all is well."""
+
+    sent: Traffic
+    received: Traffic
+    dropped_frames: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of all nodes, node1 first."""
+
+    nodes: tuple[NodeCounts, ...]
+
+    def since(self, earlier: Counts) -> Counts:
+        """What has crossed since then: of a job, where `earlier` was read before it."""
+        return Counts(tuple(
+            NodeCounts(
+                now.sent.since(then.sent),
+                now.received.since(then.received),
+                now.dropped_frames - then.dropped_frames,
+            )
+            for now, then in zip(self.nodes, earlier.nodes, strict=True)
+        ))  # fmt: skip
+
+
+# ---- the relay's process -----------------------------------------------------------------------
+
+
+def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
+    """Of each node what crossed its link. Made, empty. Raises UserError."""
+    files = [folder / f"{node.name}.pcap" for node in nodes]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            file.write_bytes(b"")
+    except OSError as error:
+        raise UserError(f"--capture {folder}: {reason_of(error)}") from error
+    return files
+
+
+class Relay(contextlib.AbstractContextManager["Relay"]):
+    """The switch, running. links: QEMU's ends, one per node; whoever starts QEMU closes them
+    after."""
+
+    def __init__(
+        self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
+    ) -> None:
+        """captures: one file per node, or none. Raises KitError."""
+        self.links: list[socket.socket] = []
+        inherited: list[int] = []
+        self._errors = memory_file("relay")
+        command = [str(program), "--parent", str(os.getpid()), "--rate", str(rate_bytes_per_s)]
+        try:
+            with contextlib.ExitStack() as opened:
+                for number in range(len(nodes)):
+                    link, port = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+                    self.links.append(link)
+                    opened.enter_context(port)
+                    for end in (link, port):
+                        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+                    command += ["--port", str(port.fileno())]
+                    inherited.append(port.fileno())
+                    if captures:
+                        file = opened.enter_context(captures[number].open("wb"))
+                        command += ["--capture", str(file.fileno())]
+                        inherited.append(file.fileno())
+                # In a session of its own, so that the terminal's Ctrl-C passes it by.
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+                    pass_fds=inherited, start_new_session=True, cwd="/",
+                )  # fmt: skip
+        except OSError as error:
+            self.close_links()
+            raise KitError(f"the relay can't be started: {reason_of(error)}") from error
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close_links(self) -> None:
+        for link in self.links:
+            link.close()
+
+    def close(self) -> None:
+        self.close_links()
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def fileno(self) -> int:
+        """Becomes readable when the relay has ended, which it does not do by itself."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def failure(self) -> GuestFailed:
+        size = os.fstat(self._errors.fileno()).st_size
+        said = os.pread(self._errors.fileno(), size, 0).decode(errors="replace").strip()
+        return GuestFailed(
+            f"the relay between the nodes has ended ({said or 'it said nothing'}). Try again."
+        )
+
+    def ask(self) -> Any:
+        """What it tells now (common/relay/relay.h). Raises GuestFailed."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self.failure() from error
+        told = bytearray()
+        while not told.endswith(b"\n"):
+            if not select.select([self.fileno()], [], [], ANSWER_LIMIT_S)[0]:
+                raise GuestFailed(f"the relay does not answer within {ANSWER_LIMIT_S:g} s.")
+            piece = os.read(self.fileno(), 1 << 16)
+            if not piece:
+                raise self.failure()
+            told += piece
+        answer = json.loads(told)
+        if answer["capture_errno"]:
+            reason = os.strerror(answer["capture_errno"])
+            raise GuestFailed(f"the captures can't be written: {reason}. Free space, then again.")
+        return answer
+
+    def counts(self) -> Counts:
+        """Once nothing has crossed for QUIET_MS, or after QUIET_LIMIT_S. Raises GuestFailed."""
+        deadline = time.monotonic() + QUIET_LIMIT_S
+        while True:
+            told = self.ask()
+            is_quiet = told["quiet_ms"] >= QUIET_MS and told["waiting_frames"] == 0
+            if is_quiet or time.monotonic() > deadline:
+                return counts_of(told)
+            time.sleep(max(0.005, (QUIET_MS - told["quiet_ms"]) / 1000))
+
+
+def counts_of(told: Json) -> Counts:
+    """Of the relay's own words."""
+    return Counts(tuple(
+        NodeCounts(Traffic(**one["sent"]), Traffic(**one["received"]), one["dropped_frames"])
+        for one in told["nodes"]
+    ))  # fmt: skip
