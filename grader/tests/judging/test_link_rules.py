@@ -50,7 +50,7 @@ def judged(lab: Lab, text: str | None, **more: Any) -> CriterionVerdict:
 def test_all_answers_right_pass(lab: Lab) -> None:
     found = judged(lab, RIGHT)
     assert (found.status, found.value, found.points) == ("pass", 0, found.max_points)
-    assert found.why == "All 9 answers for seed 1630 are right."
+    assert found.why == "All 11 answers for seed 1630 are right."
 
 
 def test_a_node_that_others_see_is_not_asked_again(lab: Lab) -> None:
@@ -74,7 +74,7 @@ def test_wrong_answers_fail_and_say_why(lab: Lab, name: str) -> None:
 
 def test_what_would_be_right_is_not_told(lab: Lab) -> None:
     found = judged(lab, "seed = 1630\nold_gbit_s = 40\nslot_gbit_s = 7\n")
-    assert found.value == 9
+    assert found.value == 11
     assert "old_gbit_s (that is what its lanes signal, code and all" in found.why
     for told in ("32", "54.5", "18.1", "6492", "63.0"):
         assert told not in found.why
@@ -83,5 +83,5 @@ def test_what_would_be_right_is_not_told(lab: Lab) -> None:
 
 def test_an_empty_file_is_told_who_asks(lab: Lab) -> None:
     found = judged(lab, "seed = 5\n")
-    assert (found.status, found.value) == ("fail", 9)
+    assert (found.status, found.value) == ("fail", 11)
     assert "./numalab rates 5 asks them" in found.why

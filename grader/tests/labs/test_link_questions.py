@@ -58,6 +58,7 @@ def test_what_a_seed_asks_is_fixed() -> None:
     assert (asked.message.name, asked.message_mib, asked.counter) == ("4X EDR", 216, 1702000048)
     assert [link.name for link in asked.path] == ["4X DDR", "12X SDR", "1X HDR"]
     assert (asked.slot_port.name, asked.slot.name) == ("4X EDR", "8X Gen3")
+    assert (asked.items, asked.item_bytes) == (48_000, 16)
 
 
 def test_what_is_right_of_links_that_one_can_work_out() -> None:
@@ -71,6 +72,8 @@ def test_what_is_right_of_links_that_one_can_work_out() -> None:
         "message_ms": 216 * 1048576 * 8 / 100e9 * 1000,
         "counted_mib": 1702000048 * 4 / 1048576,
         "around_s": 17179869184 * 8 / 400e9,
+        "alone_mb": 48_000 * (16 + 14 + 20 + 32) / 1e6,
+        "together_mb": (768_000 + 531 * 66) / 1e6,  # 530.4 segments of 1448 bytes
         "path_gbit_s": 16.0,
         "slot_gbit_s": 64 * 128 / 130,
     })  # fmt: skip

@@ -23,4 +23,4 @@ def rates(seed: int) -> None:
     for question in QUESTIONS:
         key = f"  {question.key:{width}}   "
         click.echo(click.wrap_text(question.text(asked), 80, key, " " * len(key)))
-    click.echo("Three digits are enough. 1 GB = 10^9 bytes, 1 MiB = 2^20 bytes.")
+    click.echo("Three digits are enough. 1 GB = 10^9 bytes, 1 MB = 10^6, 1 MiB = 2^20.")

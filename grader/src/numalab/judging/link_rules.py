@@ -2,7 +2,7 @@
 
 What is measured: of how many questions the answer is farther than 0.5 % from what arithmetic says,
 which no node changes. What could pass without having computed: answers that somebody else has found
-for the same seed, and the kit's own sources, which have them all. A guess has nine to make. What
+for the same seed, and the kit's own sources, which have them all. A guess has eleven to make. What
 fails: one answer that is wrong or missing, a file that can't be used, and the answers that come
 with the kit's solution.
 """

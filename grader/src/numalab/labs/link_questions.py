@@ -52,6 +52,8 @@ class Asked:
     path: tuple[Link, Link, Link]
     slot_port: Link
     slot: Link
+    items: int
+    item_bytes: int
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ def asked_about(seed: int) -> Asked:
         path=one("path", _PATHS),
         slot_port=slot_port,
         slot=slot,
+        items=one("items", range(2_000, 90_001, 1_000)),
+        item_bytes=one("item's bytes", range(8, 65, 8)),
     )
 
 
@@ -276,6 +280,52 @@ def _slot_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
     yield 2 * _slot_gbit_s(asked), _BOTH
 
 
+# ---- small items over Ethernet -----------------------------------------------------------------
+
+_ETHERNET_BYTES, _IP_BYTES, _TCP_BYTES, _OPTION_BYTES = 14, 20, 20, 12
+_HEADER_BYTES = _ETHERNET_BYTES + _IP_BYTES + _TCP_BYTES + _OPTION_BYTES
+_MTU_BYTES = 1500  # of what comes behind the header of Ethernet
+_SEGMENT_BYTES = _MTU_BYTES - (_HEADER_BYTES - _ETHERNET_BYTES)
+
+
+def _in_mb(number: int | Fraction) -> Fraction:
+    return Fraction(number) / _MB
+
+
+def _alone_mb(asked: Asked) -> Fraction:
+    return _in_mb(asked.items * (asked.item_bytes + _HEADER_BYTES))
+
+
+def _alone_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
+    items, size = asked.items, asked.item_bytes
+    yield _in_mb(items * size), "that is the items alone; each travels behind headers of its own"
+    yield _in_mb(items * (size + _ETHERNET_BYTES)), "IP and TCP have headers, too"
+    yield _in_mb(items * (size + _HEADER_BYTES - _ETHERNET_BYTES)), "Ethernet has a header, too"
+    yield _in_mb(items * (size + _HEADER_BYTES - _OPTION_BYTES)), "TCP has options there, too"
+    yield _in_mb(items * 1514), "a frame is as long as it has to be, and not as it may be"
+
+
+def _together_mb(asked: Asked) -> Fraction:
+    payload = asked.items * asked.item_bytes
+    segments = -(-payload // _SEGMENT_BYTES)
+    return _in_mb(payload + segments * _HEADER_BYTES)
+
+
+def _together_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
+    payload = asked.items * asked.item_bytes
+    yield _in_mb(payload), "that is the items alone; each segment travels behind headers"
+    yield _in_mb(payload + asked.items * _HEADER_BYTES), "that is each item in a segment of its own"
+    segments = -(-payload // _SEGMENT_BYTES)
+    yield _in_mb(payload + segments * _ETHERNET_BYTES), "IP and TCP have headers, too"
+
+
+def _alone_text(asked: Asked) -> str:
+    return (
+        f"{asked.items} items of {asked.item_bytes} bytes go over Ethernet, each in a TCP segment "
+        "of its own. How many MB of frames are on the link?"
+    )
+
+
 def _path_text(asked: Asked) -> str:
     first, middle, last = asked.path
     return (
@@ -326,6 +376,13 @@ QUESTIONS: tuple[Question, ...] = (
         lambda asked: f"A PortRcvData of 32 bits counts on a {asked.around.name} link that is "
         "full. After how many seconds has it had all its values once?",
         _around_s, _around_mistakes,
+    ),
+    Question("alone_mb", _alone_text, _alone_mb, _alone_mistakes),
+    Question(
+        "together_mb",
+        lambda asked: "And how many, if all of them are sent side by side, in segments that are as "
+        "full as they can be?",
+        _together_mb, _together_mistakes,
     ),
     Question("path_gbit_s", _path_text, _path_gbit_s, _path_mistakes),
     Question("slot_gbit_s", _slot_text, _slot_gbit_s, _slot_mistakes),
