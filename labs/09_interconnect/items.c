@@ -147,6 +147,7 @@ int main(int argc, char **argv)
         if (rank == 0)
             fputs("usage: mpiexec -n 2 ./items "
                   "each|answered|padded|packed|nothing ITEMS\n", stderr);
+        MPI_Barrier(MPI_COMM_WORLD);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     ways[way].send(&items, rank);
@@ -154,6 +155,5 @@ int main(int argc, char **argv)
         printf("%s: %d items, %zu bytes of payload, %d wrong\n", ways[way].name,
                count, (size_t)items.numbers * sizeof *items.slot,
                ways[way].send == nothing ? 0 : wrong_items(&items));
-    MPI_Finalize();
-    return 0;
+    return MPI_Finalize() != MPI_SUCCESS;
 }
