@@ -44,7 +44,7 @@ from numalab.grading.from_records import judge_again, read_grading
 from numalab.harness import build, interface
 from numalab.judging import explain
 from numalab.kit import Kit
-from numalab.labs import launch, prediction
+from numalab.labs import launch, link_answers, link_questions, prediction
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.launch_commands import LAUNCHERS
 from numalab.machines.gallery import find_machine
@@ -181,6 +181,26 @@ def test_predictions(kit: Kit, labs: dict[str, Lab]) -> None:
             return  # cleaned by whoever tells it
 
     fuzz(st.one_of(changed(texts), tables(keys), quoted).filter(is_text), check)
+
+
+def test_rates(kit: Kit, labs: dict[str, Lab]) -> None:
+    (file,), texts = handed_files(labs, kit, "rates")
+    keys = ["seed", *link_questions.KEYS]
+
+    def check(text: str) -> None:
+        complaint = handed_in.complaint_of(file, text)
+        assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
+        found = only(link_answers.BadRates, lambda: link_answers.read_rates(text))
+        assert (found is None) == (complaint is not None)
+        if found is not None:
+            asked = link_questions.asked_about(found.seed)
+            for question in link_questions.QUESTIONS:
+                given = found.given[question.key]
+                assert given is None or given > 0
+                if given is not None:
+                    link_questions.mistake_in(question, given, asked)
+
+    fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)
 
 
 def test_courses(labs: dict[str, Lab]) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "notes": "notes:notes",
     "portrait": "portrait:portrait",
     "progress": "progress:progress",
+    "rates": "rates:rates",
     "report": "report:report",
     "setup": "setup:setup",
     "test": "test:test",

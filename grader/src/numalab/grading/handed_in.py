@@ -19,6 +19,7 @@ from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.launch import BadPolicy, parse_policy
+from numalab.labs.link_answers import BadRates, read_rates
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.numactl_words import memory_policy
@@ -28,7 +29,7 @@ from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
 _MOST_SAID = 600  # characters of a complaint
-_BAD = (placement.BadPlacement, BadPolicy, BadPrediction, BadAnswers, BadModel)
+_BAD = (placement.BadPlacement, BadPolicy, BadPrediction, BadAnswers, BadRates, BadModel)
 
 
 class _TooMuch(BadPolicy):
@@ -50,6 +51,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         parse_policy(text, file.name)
     elif file.kind == "answers":
         read_answers(text, file.seed)
+    elif file.kind == "rates":
+        read_rates(text)
     elif file.kind == "model":
         read_model(text)
     else:

@@ -39,7 +39,7 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
-FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
+FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "rates", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
 # Lines of KEY=VALUE; the others are TOML.
@@ -61,6 +61,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "rank_a_core_by_pus": "launch",
     "prediction": "prediction",
     "topology": "answers",
+    "rates": "rates",
     "model": "model",
 }
 
@@ -70,8 +71,8 @@ class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
-    numactl. A launch (.toml) says where ranks go, a prediction
-    (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
+    numactl. A launch (.toml) says where ranks go, a prediction (.toml) what a message will take,
+    answers (.toml) what a machine is like, rates (.toml) what links carry, and a model (.toml)
     what loops take. seed: of the machine that answers have to be about; None: any."""
 
     name: str

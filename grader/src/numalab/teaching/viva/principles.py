@@ -197,6 +197,12 @@ PRINCIPLES: dict[str, Principle] = {
         "Why are PUs X and X + 1 not always one core's? (Numbering differs between machines.)",
         ("package", "core", "pu", "numa"),
     ),
+    "rates": Principle(
+        "A link carries its lanes times their signalling rate times the share that the code leaves "
+        "to data, one way; of a path the narrowest part decides.",
+        "A port is 4X QDR: why do 40 Gbit/s never arrive? (8b/10b: of ten bits eight are data.)",
+        ("lane", "link", "code", "rate", "narrow", "encod"),
+    ),
     "counted": Principle(
         "Counted is what crosses between cores and memory: each array that is read, each that is "
         "written, and the line that a store fetches first.",

@@ -1,0 +1,60 @@
+"""The file in which a student answers questions about links that are drawn from a seed. Pure
+functions.
+
+Its keys are the same for all seeds; what is drawn from the seed stands in the questions
+(`./numalab rates`), not in the file. An answer is a number; one that is left out, or "", is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from numalab.labs.link_questions import KEYS
+from numalab.labs.seeds import SEEDS
+from numalab.toml_files.tables import Table, parse_table
+
+SEED = "seed"
+PUBLISHED_SEED = 1630  # of the kit's own answers, which come with its solution
+_EXAMPLE = f"write {SEED} = 1234, and answers such as old_gbit_s = 8.5"
+_MOST = 1e15
+
+
+class BadRates(ValueError):
+    """A file that can't be used; the text says why and what to write."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """given: by key; None: no answer."""
+
+    seed: int
+    given: Mapping[str, Fraction | None]
+
+    @property
+    def are_none(self) -> bool:
+        return not any(answer is not None for answer in self.given.values())
+
+
+def read_rates(text: str) -> Rates:
+    """Raises BadRates."""
+    table = parse_table(text, "", BadRates, (SEED, *KEYS), _EXAMPLE)
+    if SEED not in table:
+        table.fail(f"'{SEED}' is missing; write {SEED} = 1234, above the answers")
+    seed = table.whole(SEED, SEEDS[0])
+    if seed not in SEEDS:
+        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
+    return Rates(seed, {key: _answer(table, key) for key in KEYS})
+
+
+def _answer(table: Table, key: str) -> Fraction | None:
+    value = table.values.get(key, "")
+    if isinstance(value, str):
+        if value.strip():
+            table.wrong(key, "write a number, without quotes and without its unit")
+        return None
+    number = table.number(key, most=_MOST)
+    if not number > 0:
+        table.wrong(key, "it must be above 0")
+    return Fraction(number)

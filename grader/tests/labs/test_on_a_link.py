@@ -1,0 +1,155 @@
+"""Lab 09's programs for clusters: what they send is what the lab's text says, by its kind and not
+to the byte, counted by the relay between two virtual nodes; what `frames` sees a card being handed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.commands import SOON_LIMIT_S
+
+from numalab.kit import Kit
+from numalab.machines.gallery import find_machine
+from numalab.virtual import plan, session
+from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
+from numalab.virtual.link import Traffic
+
+pytestmark = [pytest.mark.builds]
+
+STRICT = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+ITEMS = 5000
+PAYLOAD_BYTES = re.compile(r"(\w+): (\d+) items, (\d+) bytes of payload, 0 wrong")
+JOB_LIMIT_S = 240.0  # on a busy node
+
+
+@pytest.fixture(scope="module")
+def programs(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with items, early and frames."""
+    if shutil.which("mpicc") is None:
+        pytest.skip("no MPI")
+    folder = tmp_path_factory.mktemp("programs")
+    for name, compiler in (("items", "mpicc"), ("early", "mpicc"), ("frames", "gcc")):
+        source = kit.lab_folder("09_interconnect") / f"{name}.c"
+        command = [compiler, *STRICT, str(source), "-o", str(folder / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("way", ["each", "answered", "padded", "packed"])
+def test_items_arrive_whole_by_every_way(programs: Path, way: str) -> None:
+    done = subprocess.run(
+        ["mpiexec", "-n", "2", programs / "items", way, "300"],
+        capture_output=True, text=True, check=False, timeout=SOON_LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = PAYLOAD_BYTES.fullmatch(done.stdout.strip())
+    assert found is not None, done.stdout
+    assert (found[1], found[2]) == (way, "300")
+    assert 300 * 24 < int(found[3]) < 300 * 48  # 36 bytes, by chance
+
+
+def test_items_says_how_it_is_called(programs: Path) -> None:
+    done = subprocess.run(
+        ["mpiexec", "-n", "2", programs / "items", "thrown", "5"],
+        capture_output=True, text=True, check=False, timeout=SOON_LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "each|answered|padded|packed|nothing ITEMS" in done.stderr
+
+
+def test_frames_says_how_it_is_called(programs: Path) -> None:
+    done = subprocess.run([programs / "frames"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "usage: ./frames eth0 PROGRAM" in done.stderr
+
+
+# ---- between two virtual nodes -----------------------------------------------------------------
+
+
+def booted(kit: Kit, programs: Path, options: ClusterOptions) -> Cluster:
+    if not plan.programs_are_built(kit, for_cluster=True):
+        with kit.lock():
+            plan.build_programs(kit, for_cluster=True)
+    shares = session.shares_for(programs, None, ())
+    return boot_cluster(
+        kit, find_machine(kit, "hydra"), shares, options, plan.GuestOptions(), lambda step: None
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(kit: Kit, programs: Path) -> Iterator[Cluster]:
+    with booted(kit, programs, ClusterOptions(2)) as found:
+        yield found
+
+
+def run(cluster: Cluster, programs: Path, *command: str) -> tuple[str, Traffic]:
+    """What a command on node1 has printed, and what node1 has sent meanwhile."""
+    out, err = bytearray(), bytearray()
+    environment = session.guest_environment(os.environ, "hydra", None)
+    before = cluster.counts()
+    ended = cluster.run(
+        1, command, str(programs), environment, out.extend, err.extend, limit_s=JOB_LIMIT_S
+    )
+    assert ended is not None and ended.code == 0, err.decode()
+    return out.decode(), cluster.counts().since(before).nodes[0].sent
+
+
+def per_payload_byte(cluster: Cluster, programs: Path, way: str, items: int) -> float:
+    """Bytes that node1 sends, without what the job's start and end take."""
+    job = ("mpiexec", "-n", "2", "-ppn", "1", "./items")
+    _, nothing = run(cluster, programs, *job, "nothing", str(items))
+    said, sent = run(cluster, programs, *job, way, str(items))
+    found = PAYLOAD_BYTES.search(said)
+    assert found is not None, said
+    return (sent.bytes - nothing.bytes) / int(found[3])
+
+
+@pytest.mark.slow
+@pytest.mark.boots
+def test_packed_items_are_little_more_than_themselves(cluster: Cluster, programs: Path) -> None:
+    """1.17, 1.43, 1.87 and 3.6 in the lab's text. An item without headers of its own has 4 bytes of
+    length and its part of a segment's headers, one of its own 66 at least where nothing is
+    collected."""
+    packed = per_payload_byte(cluster, programs, "packed", ITEMS)
+    each = per_payload_byte(cluster, programs, "each", ITEMS)
+    padded = per_payload_byte(cluster, programs, "padded", ITEMS)
+    answered = per_payload_byte(cluster, programs, "answered", 40)
+    assert 1.1 < packed < 1.25 < each
+    assert 1.75 < padded < 2.0
+    assert 2.5 < answered < 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.boots
+def test_long_messages_wait_for_their_receive(cluster: Cluster, programs: Path) -> None:
+    said, _ = run(cluster, programs, "mpiexec", "-n", "2", "-ppn", "1", "./early")
+    rows = re.findall(r"^ *(\d+) bytes: +(\d+) sent before the receive, +(\d+) in the end$",
+                      said, re.MULTILINE)  # fmt: skip
+    found = {int(size): (int(early), int(end)) for size, early, end in rows}
+    assert list(found) == [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
+    assert all(end > size for size, (_, end) in found.items())
+    assert found[1 << 10][0] > 1 << 10
+    assert found[1 << 20][0] < 2000
+
+
+@pytest.mark.slow
+@pytest.mark.boots
+def test_a_card_that_cuts_is_handed_more_than_the_link_takes(kit: Kit, programs: Path) -> None:
+    job = ("./frames", "eth0", "mpiexec", "-n", "2", "-ppn", "1", "./items", "packed", str(ITEMS))
+    longest = {}
+    for card in ("e1000", "virtio-net"):
+        with booted(kit, programs, ClusterOptions(2, card=card)) as nodes:  # type: ignore[arg-type]
+            said, sent = run(nodes, programs, *job)
+        found = re.search(r"handed to the card: (\d+) frames, .* the longest (\d+)", said)
+        assert found is not None, said
+        longest[card] = int(found[2])
+        assert sent.largest_frame_bytes == 1514
+    assert longest["e1000"] > 2 * 1514
+    assert longest["virtio-net"] == 1514

@@ -1,0 +1,46 @@
+/* Lab 09, the contract: what kernel.c has to define. kernel.f90 defines the
+ * same two names as bind(c) subroutines, with integer(c_int64_t) for int64_t.
+ *
+ * Both get n + 1 readings of a port's counter, PortXmitData or PortRcvData, and
+ * say of each of the n intervals between them how many bytes the port has
+ * moved: bytes[i] of the interval from readings[i] to readings[i + 1]. n is 1
+ * or more. A counter has 32 or 64 bits (width_bits) and counts what the
+ * InfiniBand specification says that it counts. It has no sign: a reading is its
+ * bits, and one of 2^63 or more looks like a negative number here. */
+#ifndef INTERCONNECT_H
+#define INTERCONNECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UNKNOWN = -1 }; /* bytes of an interval of which nobody can tell */
+
+/* Of a counter that goes on with 0 after its largest value, less than once
+ * around between two readings, and that nobody clears. */
+void moved(size_t n, int64_t width_bits, const int64_t *restrict readings,
+           int64_t *restrict bytes);
+
+/* Of a counter that somebody may clear at any time: it then goes on from 0.
+ * sticks: 1: it stays at its largest value, all bits set, until it is cleared;
+ * 0: it goes on with 0. most_bytes_per_ms: that the link can carry in a
+ * millisecond, one way. moments_ms[i]: when readings[i] was taken, each later
+ * than the one before.
+ *
+ * bytes[i] is what the port has moved, where one number can be meant:
+ *   - a counter that goes on with 0 and has become smaller has gone around if
+ *     the link can have carried that much in the time, and was cleared if not;
+ *   - what was moved in an interval in which it was cleared is UNKNOWN;
+ *   - if the link can also have carried so much that the counter went around
+ *     once more, it is UNKNOWN;
+ *   - so it is where a counter that sticks has arrived at its largest value, or
+ *     was there before.
+ * A clearing that readings do not show is nobody's to see: leave it out.
+ *
+ * *mean_bytes_per_s: over the intervals together that are known, or 0 where
+ * none is. */
+void told(size_t n, int64_t width_bits, int64_t sticks,
+          int64_t most_bytes_per_ms, const int64_t *restrict moments_ms,
+          const int64_t *restrict readings, int64_t *restrict bytes,
+          double *restrict mean_bytes_per_s);
+
+#endif
