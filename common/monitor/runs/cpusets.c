@@ -16,10 +16,11 @@
 /* Of each half of a program's memory; enough that 95 % of them is a number of pages. */
 enum { LEAST_PAGES = 1024, LEAST_PAGES_OF_THREAD = 16, TEXT_BYTES = 512 };
 
-/* How often it is asked where threads run, and how long apart: more often until the job was seen
- * on all PUs that it may use, as Linux spreads its threads sooner or later unless it was told not
- * to. */
-enum { LEAST_LOOKS = 20, MOST_LOOKS = 200, LOOK_APART_MS = 10 };
+/* How often it is asked where threads run, and how long apart: and on for some seconds until the
+ * job was seen on all PUs that it may use, since Linux spreads its threads sooner or later unless
+ * it was told not to. A look at many threads takes an emulated machine a tenth of a second. */
+enum { LEAST_LOOKS = 10, LOOK_APART_MS = 10 };
+static const double most_look_s = 4.0;
 
 /* A program in its group. */
 struct program {
@@ -181,8 +182,9 @@ static int look(struct cpusets *cpusets, const struct numalab_run_options *optio
     struct pollfd cancel = {.fd = options->cancel_fd, .events = POLLIN};
     const hwloc_const_bitmap_t machine =
         hwloc_topology_get_topology_cpuset(options->node->topology);
-    for (size_t at = 0; at < LEAST_LOOKS ||
-                        (at < MOST_LOOKS && !is_seen_everywhere(&cpusets->program[JOB], machine));
+    const double end_s = numalab_now_s() + most_look_s;
+    for (size_t at = 0; at < LEAST_LOOKS || (numalab_now_s() < end_s &&
+                                             !is_seen_everywhere(&cpusets->program[JOB], machine));
          at++) {
         if (poll(&cancel, 1, LOOK_APART_MS) > 0)
             return fail(cpusets, "look where threads run", -ECANCELED);

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numalab.evidence.cpusets import Cpusets, GroupRefusal, read_program
 from numalab.evidence.mixes import thread_rates, unseen_loops
 from numalab.evidence.placed_pages import Placing, placing_facts
 from numalab.evidence.read_parts import (
@@ -232,6 +233,17 @@ def _placing(data: Json) -> Placing:
     )
 
 
+def _cpusets(data: Json) -> Cpusets:
+    programs = [read_program(program) for program in data["programs"]]
+    return Cpusets(
+        part=data["part"],
+        outcome=read_outcome(data["outcome"]),
+        file=data["file"],
+        refusals=tuple(GroupRefusal(**refusal) for refusal in data["refusals"]),
+        programs={program.group: program for program in programs},
+    )
+
+
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
@@ -408,6 +420,11 @@ FILLED = Kind(
 FILE_PLACING = Kind(
     "file_placing", _placing, frozenset({"binary_interleaved"}), "kit", run="placing", mark="file"
 )
+# Where the monitor is root and nobody else is.
+CPUSETS = Kind(
+    "cpusets", _cpusets, frozenset({"confined", "memory_confined", "others_out"}), "kit",
+    there_only=True,
+)  # fmt: skip
 RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
@@ -428,7 +445,8 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
-    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, RACE, BINDING,
+    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, RACE,
+    BINDING,
     RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told

@@ -10,6 +10,7 @@ from numalab import words
 from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
 from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
+from numalab.judging.cpuset_rules import confined, memory_confined, others_out
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.model_rules import counted
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
@@ -272,4 +273,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "falls_back": falls_back,
     "fast_memory": fast_memory,
     "binary_interleaved": binary_interleaved,
+    "confined": confined,
+    "memory_confined": memory_confined,
+    "others_out": others_out,
 }

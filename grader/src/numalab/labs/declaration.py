@@ -12,6 +12,7 @@ from numalab.errors import KitError, UserError
 from numalab.files import MIB
 from numalab.kit import EDITION
 from numalab.labs.core_goals import CORE_GOALS
+from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
@@ -39,9 +40,9 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
-FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "model"]
+FileKind = Literal["placement", "policy", "groups", "launch", "prediction", "answers", "model"]
 # Those under which programs of the kit are run; what others say is held against what is measured.
-RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
+RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
 # Lines of KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
@@ -52,6 +53,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "full": "placement",
     **dict.fromkeys(CORE_GOALS, "placement"),
     **dict.fromkeys(POLICY_NODES, "policy"),
+    **dict.fromkeys(JOB_NODES, "groups"),
     "near": "launch",
     "far": "launch",
     "rank_a_numa_node": "launch",
@@ -70,9 +72,10 @@ class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
-    numactl. A launch (.toml) says where ranks go, a prediction
-    (.toml) what a message will take, answers (.toml) what a machine is like, and a model (.toml)
-    what loops take. seed: of the machine that answers have to be about; None: any."""
+    numactl. Groups (.toml) say which CPUs and memory control groups get, a launch (.toml) where
+    ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like,
+    and a model (.toml) what loops take. seed: of the machine that answers have to be about; None:
+    any."""
 
     name: str
     goal: str
