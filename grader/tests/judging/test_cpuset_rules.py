@@ -10,12 +10,16 @@ import pytest
 from support import invented
 from support.mpi_labs import lab_of
 
+from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.read_record import parse, validate
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
+from numalab.reports.comparison import group_views
+from numalab.reports.figures import groups_figure
+from numalab.reports.group_table import group_picture, group_words
 
 Json = dict[str, Any]
 MACHINE = invented.TWO_NODES  # PUs 0, 2, 4, 6 and 1, 3, 5, 7
@@ -274,3 +278,39 @@ def test_without_move_pages_memory_is_not_judged(lab: Lab) -> None:
 def test_a_record_is_read(lab: Lab) -> None:
     (seen,) = parse(session(run())).of(CPUSETS)
     assert seen.job.pages == {1: 2000} and seen.others.ran_on == set(FIRST)
+
+
+# ---- drawn -------------------------------------------------------------------------------------
+
+
+def test_groups_are_drawn(lab: Lab) -> None:
+    record = run({"allowed_pus": ALL, "ran_on_pus": [0, 1, 3, 5, 7]})
+    evidence = parse(session(record))
+    here, there = parse(session()), evidence
+    (sight,) = group_views(lab, judge(lab, there), [("here", here), ("hydra", there)])
+    lines = [line.plain for line in group_picture(sight)]
+    assert lines[0] == "Control groups on hydra"
+    assert [line.split() for line in lines if line.startswith("seen on PUs")] == [
+        ["seen", "on", "PUs", "0-1,3,5,7", "0,2,4,6"]
+    ]
+    assert any("0: 50 % and 1: 50 %" in line for line in lines)
+    assert "seen on PUs: job 0-1,3,5,7, others 0,2,4,6" in group_words(sight.yours)
+    figure = groups_figure([("yours", evidence), ("", evidence)])
+    assert [axes.get_title(loc="left") for axes in figure.axes[::2]] == [
+        "yours, virtual node invented-2", "virtual node invented-2"
+    ]  # fmt: skip
+
+
+def test_what_is_not_known_is_drawn_as_such(lab: Lab) -> None:
+    evidence = parse(session(run({"pages_at_first": None, "partition": None, "allowed_pus": []})))
+    (sight,) = group_views(lab, judge(lab, evidence), [("hydra", evidence)])
+    assert sum("not known" in line.plain for line in group_picture(sight)) == 2
+    assert "PUs allowed: job none" in group_words(sight.yours)
+    assert groups_figure([("", evidence)])
+
+
+def test_without_groups_there_is_nothing_to_draw(lab: Lab) -> None:
+    evidence = parse(session(virtual=False))
+    assert list(group_views(lab, judge(lab, evidence), [("here", evidence)])) == []
+    with pytest.raises(NothingToDraw, match="control group"):
+        groups_figure([("", evidence)])

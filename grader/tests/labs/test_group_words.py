@@ -6,9 +6,10 @@ import pytest
 
 from numalab.kit import Kit
 from numalab.labs.cpuset_goals import node_of_job, pus_of_node
-from numalab.labs.group_words import BadGroups, Groups, kernel_list, read_groups, settings
+from numalab.labs.group_words import BadGroups, Groups, read_groups, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine
+from numalab.pu_lists import kernel_list
 
 
 def topology(kit: Kit, name: str) -> Topology:

@@ -28,8 +28,9 @@ from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.cpuset_goals import node_of_job, nodes_with_pus, pus_of_node
 from numalab.labs.declaration import Criterion
-from numalab.labs.group_words import BadGroups, kernel_list, read_groups, settings
+from numalab.labs.group_words import BadGroups, read_groups, settings
 from numalab.machines.topology import topology_of_node
+from numalab.pu_lists import kernel_list
 
 UNIT = "share"
 # Of the other program's pages, those that may be left on the job's NUMA node.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from numalab.labs.cpuset_goals import nodes_with_pus, pus_of_node
 from numalab.machines.topology import Topology
-from numalab.pu_lists import BadList, parse_pus
+from numalab.pu_lists import BadList, kernel_list, parse_pus
 from numalab.toml_files.tables import Table, parse_table
 
 GROUPS = ("job", "others")
@@ -145,18 +145,6 @@ def _numbers(term: Term, key: str, topology: Topology) -> Iterable[int]:
 
 def _listed(nodes: Sequence[int]) -> str:
     return f"node {nodes[0]} only" if len(nodes) == 1 else f"nodes {nodes[0]} to {nodes[-1]}"
-
-
-def kernel_list(numbers: Iterable[int]) -> str:
-    """As Linux takes and shows it: 0-3,8."""
-    ordered = sorted(numbers)
-    parts: list[tuple[int, int]] = []
-    for at, number in enumerate(ordered):
-        if at and number == ordered[at - 1] + 1:
-            parts[-1] = (parts[-1][0], number)
-        else:
-            parts.append((number, number))
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
 def settings(groups: Groups, topology: Topology) -> list[tuple[str, str, str]]:

@@ -185,6 +185,12 @@ class Run:
             check_file(self.lab, file)
         return self._drawn(lambda: homes_figure(self._labelled(beside), file=file))
 
+    def groups(self, *beside: Run) -> Figure:
+        """What control groups left a job and another program: PUs, and where their pages live."""
+        from numalab.reports.figures import groups_figure
+
+        return self._drawn(lambda: groups_figure(self._labelled(beside)))
+
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the
         interval of their median."""

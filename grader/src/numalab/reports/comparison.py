@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import words
-from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, PLACING, RANKS, STORES, TRACE
+from numalab.evidence.cpusets import Cpusets
+from numalab.evidence.kinds import (
+    BINDING,
+    CPUSETS,
+    LOCATE,
+    PLACEMENT,
+    PLACING,
+    RANKS,
+    STORES,
+    TRACE,
+)
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
 from numalab.evidence.store_notes import Stores
@@ -87,6 +97,26 @@ def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingVie
         if runs:
             failed = _failed(_about(lab, None, PLACING.rules), verdict, where)
             views.append((not failed, len(views), PlacingView(where, runs[-1], owner)))
+    if views:
+        yield min(views)[2]
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """What control groups left two programs."""
+
+    where: str
+    yours: Cpusets
+
+
+def group_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[GroupView]:
+    """Of the first place at which something failed, or else of the first."""
+    views: list[tuple[bool, int, GroupView]] = []
+    for where, evidence in seen:
+        runs = [run for run in evidence.of(CPUSETS) if run.outcome.ok]
+        if runs:
+            failed = _failed(_about(lab, None, CPUSETS.rules), verdict, where)
+            views.append((not failed, len(views), GroupView(where, runs[-1])))
     if views:
         yield min(views)[2]
 

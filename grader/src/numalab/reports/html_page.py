@@ -29,6 +29,7 @@ from numalab.reports import (
 )
 from numalab.reports.comparison import (
     TouchView,
+    group_views,
     line_views,
     located_views,
     placing_views,
@@ -36,6 +37,7 @@ from numalab.reports.comparison import (
     touch_views,
     work_views,
 )
+from numalab.reports.group_table import group_title, group_words
 from numalab.reports.home_table import home_title, home_words
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
@@ -240,6 +242,12 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             home_title(placed),
             partial(report_figures.homes, dict(seen)[placed.where], placed.owner),
             home_words(placed.yours, placed.owner),
+        )
+    for grouped in group_views(lab, verdict, seen):
+        yield picture(
+            group_title(grouped),
+            partial(report_figures.groups, dict(seen)[grouped.where]),
+            group_words(grouped.yours),
         )
     for lined in line_views(lab, verdict, seen):
         yield picture(

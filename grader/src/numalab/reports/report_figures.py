@@ -57,6 +57,12 @@ def homes(yours: Evidence, owner: str) -> Figure:
     return homes_figure([("", yours)], owner=owner, width_in=WIDE_IN)
 
 
+def groups(yours: Evidence) -> Figure:
+    from numalab.reports.figures import groups_figure
+
+    return groups_figure([("", yours)], width_in=WIDE_IN)
+
+
 def lines(sight: LineView, yours: Evidence) -> Figure:
     """As of work."""
     from numalab.reports.figures import lines_figure
