@@ -19,6 +19,7 @@ from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.cpuset_goals import node_of_job, pus_of_node
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
+from numalab.labs.governor_answers import BadRecordAnswers, read_record_answers
 from numalab.labs.group_words import BadGroups, read_groups, settings
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
@@ -31,7 +32,10 @@ from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
 _MOST_SAID = 600  # characters of a complaint
-_BAD = (placement.BadPlacement, BadGroups, BadPolicy, BadPrediction, BadAnswers, BadModel)
+_BAD = (
+    placement.BadPlacement, BadGroups, BadPolicy, BadPrediction, BadAnswers, BadRecordAnswers,
+    BadModel,
+)  # fmt: skip
 
 
 class _TooMuch(BadPolicy):
@@ -53,6 +57,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         parse_policy(text, file.name)
     elif file.kind == "groups":
         read_groups(text)
+    elif file.kind == "recording":
+        read_record_answers(text, file.seed)
     elif file.kind == "answers":
         read_answers(text, file.seed)
     elif file.kind == "model":

@@ -11,6 +11,7 @@ from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
 from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.cpuset_rules import confined, memory_confined, others_out
+from numalab.judging.governor_rules import governor
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.model_rules import counted
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
@@ -262,6 +263,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "thread_level": mpi_rules.thread_level,
     "launch": mpi_rules.launch,
     "topology": topology,
+    "governor": governor,
     "counted": counted,
     "no_shared_lines": no_shared_lines,
     "slots_true": slots_true,

@@ -29,7 +29,7 @@ from numalab.machines.topology import topology_of_node
 
 # Answers in a file are right or wrong whatever the kernel, the node and the kit's own answers.
 # Bindings are those of the kit's own kernel, whatever part they belong to.
-RULES_OF_ANSWERS = frozenset({"topology"}) | model_rules.RULES_OF_TEXT
+RULES_OF_ANSWERS = frozenset({"topology", "governor"}) | model_rules.RULES_OF_TEXT
 RULES_WITHOUT_KERNEL = (
     frozenset({"binding", "binary_interleaved"}) | CPUSETS.rules | RULES_OF_ANSWERS
 )

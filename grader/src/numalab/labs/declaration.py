@@ -40,9 +40,13 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
-FileKind = Literal["placement", "policy", "groups", "launch", "prediction", "answers", "model"]
+FileKind = Literal[
+    "placement", "policy", "groups", "launch", "prediction", "answers", "recording", "model"
+]
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
+# Answers about what is made from a seed, which a course may fix.
+SEEDED: tuple[FileKind, ...] = ("answers", "recording")
 # Lines of KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
@@ -63,6 +67,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "rank_a_core_by_pus": "launch",
     "prediction": "prediction",
     "topology": "answers",
+    "governor": "recording",
     "model": "model",
 }
 
@@ -73,9 +78,9 @@ class HandedFile:
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
     numactl. Groups (.toml) say which CPUs and memory control groups get, a launch (.toml) where
-    ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like,
-    and a model (.toml) what loops take. seed: of the machine that answers have to be about; None:
-    any."""
+    ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like
+    or what a recording of a governor says, and a model (.toml) what loops take. seed: of what
+    answers have to be about; None: any."""
 
     name: str
     goal: str
@@ -287,7 +292,7 @@ def _handed_file(table: Table) -> HandedFile | None:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
     seed = table.maybe("seed", lambda key: table.whole(key, 1))
-    if seed is not None and FILE_KINDS[goal] != "answers":
+    if seed is not None and FILE_KINDS[goal] not in SEEDED:
         table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
     return HandedFile(table.text("file"), goal, allowed, (), seed)
 
