@@ -22,6 +22,7 @@ from numalab.judging.placing_rules import (
     handed_over,
     table_interleaved,
 )
+from numalab.judging.quiet_rules import decided, stops_found, stops_live
 from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     NO_CORES,
@@ -272,4 +273,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "falls_back": falls_back,
     "fast_memory": fast_memory,
     "binary_interleaved": binary_interleaved,
+    "stops_found": stops_found,
+    "stops_live": stops_live,
+    "decided": decided,
 }
