@@ -124,6 +124,8 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
         "which threads write which cache lines, with a program built for it")                      \
     ROW(placing, NUMALAB_NEEDS_ONE_ROLE, "where memory goes that a kernel has placed")             \
     ROW(cpusets, NUMALAB_NEEDS_NO_ROLE, "what control groups leave two programs")                  \
+    ROW(series, NUMALAB_NEEDS_ONE_ROLE, "what a kernel answers about what is drawn")               \
+    ROW(stops, NUMALAB_NEEDS_ONE_ROLE, "what a kernel finds of stops of its own thread")           \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
     ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from numalab.evidence.cpusets import Cpusets, GroupRefusal, read_program
+from numalab.evidence.drawn_series import Series, series_facts
+from numalab.evidence.live_stops import LiveStops, stops_facts
 from numalab.evidence.mixes import thread_rates, unseen_loops
 from numalab.evidence.placed_pages import Placing, placing_facts
 from numalab.evidence.read_parts import (
@@ -244,6 +246,14 @@ def _cpusets(data: Json) -> Cpusets:
     )
 
 
+def _series(data: Json) -> Series:
+    return Series(part=data["part"], outcome=read_outcome(data["outcome"]), **series_facts(data))
+
+
+def _stops(data: Json) -> LiveStops:
+    return LiveStops(part=data["part"], outcome=read_outcome(data["outcome"]), **stops_facts(data))
+
+
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
@@ -425,6 +435,14 @@ CPUSETS = Kind(
     "cpusets", _cpusets, frozenset({"confined", "memory_confined", "others_out"}), "kit",
     there_only=True,
 )  # fmt: skip
+SERIES = Kind(
+    "series", _series, frozenset({"stops_found", "decided"}), "kernel",
+    in_soundness=True, doing="asking it about series that are drawn", here_only=True,
+)  # fmt: skip
+STOPS = Kind(
+    "stops", _stops, frozenset({"stops_live"}), "kernel",
+    in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
+)  # fmt: skip
 RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
@@ -445,9 +463,8 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
-    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, RACE,
-    BINDING,
-    RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, SERIES,
+    STOPS, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

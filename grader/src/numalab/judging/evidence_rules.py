@@ -24,6 +24,7 @@ from numalab.judging.placing_rules import (
     handed_over,
     table_interleaved,
 )
+from numalab.judging.quiet_rules import decided, stops_found, stops_live
 from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     NO_CORES,
@@ -278,4 +279,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "confined": confined,
     "memory_confined": memory_confined,
     "others_out": others_out,
+    "stops_found": stops_found,
+    "stops_live": stops_live,
+    "decided": decided,
 }

@@ -176,6 +176,13 @@ class Run:
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
+    def answers(self, *beside: Run, part: str | None = None) -> Figure:
+        """How the kernel answered series that were drawn, by what they were drawn as. part: one of
+        the lab's kernels, else the first that was asked."""
+        from numalab.reports.figures import answers_figure
+
+        return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
+
     def placing(self, *beside: Run, file: str | None = None) -> Figure:
         """Where memory is that the kernel places: arrays by NUMA node; file: that of a program
         under a policy file that is handed in."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from numalab import words
 from numalab.evidence.cpusets import Cpusets
+from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import (
     BINDING,
     CPUSETS,
@@ -16,6 +17,7 @@ from numalab.evidence.kinds import (
     PLACEMENT,
     PLACING,
     RANKS,
+    SERIES,
     STORES,
     TRACE,
 )
@@ -145,6 +147,28 @@ def line_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[LineView]:
                 continue
             control = [run for run in own.of(STORES, SOLUTION) if run.most_written]
             yield LineView(where, part, runs[-1], control[-1] if failed and control else None)
+
+
+# ---- answers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """What a kernel has answered about what was drawn."""
+
+    where: str
+    part: str | None
+    yours: tuple[DrawnSeries, ...]
+
+
+def answer_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[AnswerView]:
+    """Of kernels that have answered wrongly, or left something open."""
+    for where, evidence in seen:
+        for part in lab.kernel_parts:
+            failed = _failed(_about(lab, part, SERIES.rules), verdict, where)
+            runs = [run for run in evidence.of_parts(part).of(SERIES) if run.series]
+            if runs and failed:
+                yield AnswerView(where, part, runs[-1].series)
 
 
 # ---- work ------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports import prediction_report
+from numalab.reports.answer_picture import answer_picture
 from numalab.reports.comparison import (
+    answer_views,
     group_views,
     line_views,
     placing_views,
@@ -116,6 +118,8 @@ def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[
         yield group_picture(grouped)
     for lined in line_views(lab, verdict, seen):
         yield line_picture(lined, columns)
+    for answered in answer_views(lab, verdict, seen):
+        yield answer_picture(answered, columns)
     for worked in work_views(lab, verdict, seen):
         yield work_picture(worked, columns)
 
