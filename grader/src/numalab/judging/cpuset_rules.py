@@ -198,8 +198,8 @@ def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     share = share_on(pages, seen.node)
     if job.allowed_nodes != {seen.node}:
         why = (
-            f"The job may have memory of {_memory(job.allowed_nodes)}, and of node {seen.node} "
-            f"only it should.{_because(seen, JOB, 'mems')} On node {seen.node} are "
+            f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have node "
+            f"{seen.node}'s alone.{_because(seen, JOB, 'mems')} On node {seen.node} are "
             f"{words.percent(share_on(job.pages_later, seen.node))} of the pages that it brought "
             f"along, and {words.percent(share_on(job.pages_new, seen.node))} of those that it "
             "has written since."
