@@ -11,18 +11,20 @@
 
 /* How many stops are drawn, and how long they are, over the least length that counts. That is so
  * many times the longest time for which the monitor itself was kept from its core before: then no
- * stop of the node's own counts, or few. */
-enum { LEAST_STOPS = 12, MORE_STOPS = 9 };
+ * stop of the node's own counts, or few. Where the node gets busy meanwhile they are drawn anew, as
+ * long as may be. */
+enum { LEAST_STOPS = 12, MORE_STOPS = 6, MOST_TRIES = 3 };
 static const double stop_least = 2.0, stop_most = 4.0;
 static const double least_over_gap = 10.0, least_length_s = 1e-3, most_length_s = 60e-3;
+static const double most_lost = 0.25; /* of what they take, by the node, before that is done */
 
 /* Between two stops the worker runs, in CPU time, so that they are two to it, too. */
-static const double run_least_s = 5e-3, run_most_s = 25e-3;
+static const double run_least_s = 3e-3, run_most_s = 10e-3;
 
 /* How long the monitor watches itself; and what the worker is asked to watch for beyond what it all
  * takes on a quiet node, in which no stop begins that might not end before. */
-static const double watch_itself_s = 0.3, spare_s = 0.1;
-static const double patience = 1.5;
+static const double watch_itself_s = 0.3, spare_s = 0.05;
+static const double patience = 2.0;
 
 struct stop {
     double least_s, most_s; /* between the moments that it lies within, and around */
@@ -59,21 +61,27 @@ static double longest_gap_s(double watch_s)
     return longest_s;
 }
 
-static void draw(struct stops *stops)
+static double least_length(double gap_s)
+{
+    const double length_s = least_over_gap * gap_s;
+    return length_s < least_length_s  ? least_length_s
+           : length_s > most_length_s ? most_length_s
+                                      : length_s;
+}
+
+static void draw(struct stops *stops, double least_s)
 {
     struct numalab_random *random = &stops->random;
     double sum_s = 0.0;
-    stops->gap_s = longest_gap_s(watch_itself_s);
-    stops->least_s = least_over_gap * stops->gap_s;
-    if (stops->least_s < least_length_s) stops->least_s = least_length_s;
-    if (stops->least_s > most_length_s) stops->least_s = most_length_s;
+    stops->least_s = least_s;
+    stops->count = 0;
     stops->wanted = LEAST_STOPS + (size_t)(numalab_random_next(random) % (MORE_STOPS + 1));
     for (size_t i = 0; i < stops->wanted; i++) {
         stops->length_s[i] = stops->least_s * between(random, stop_least, stop_most);
         stops->run_s[i] = between(random, run_least_s, run_most_s);
         sum_s += stops->length_s[i] + patience * stops->run_s[i];
     }
-    stops->watch_s = sum_s + stop_most * stops->least_s + spare_s;
+    stops->watch_s = sum_s + stop_least * stops->least_s + spare_s;
 }
 
 /* ---- while the worker watches ------------------------------------------------------- */
@@ -173,6 +181,30 @@ static int watch(struct stops *stops, const struct numalab_driver *driver)
     return failed ? -1 : 0;
 }
 
+static double stopped_s(const struct stops *stops)
+{
+    double sum_s = 0.0;
+    for (size_t i = 0; i < stops->count; i++) sum_s += stops->stop[i].least_s;
+    return sum_s;
+}
+
+/* Until the node takes little beside the stops, and their length is what it was meant to be. */
+static int watch_again(struct stops *stops, const struct numalab_driver *driver)
+{
+    stops->gap_s = longest_gap_s(watch_itself_s);
+    double least_s = least_length(stops->gap_s);
+    for (size_t tries = 1;; tries++) {
+        draw(stops, least_s);
+        if (watch(stops, driver) < 0) return -1;
+        const double lost_s = stops->waiting_s + stops->taken_s;
+        /* Who does not watch for as long as he is to has no time for stops. */
+        if (tries == MOST_TRIES || lost_s <= most_lost * stopped_s(stops) ||
+            stops->worker.elapsed_s < stops->watch_s)
+            return 0;
+        least_s = most_length_s;
+    }
+}
+
 static json_t *describe_stops(const struct stops *stops)
 {
     json_t *list = json_array();
@@ -202,6 +234,7 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     struct stops stops = {.worker = numalab_no_worker};
     json_t *told = NULL;
+    double elapsed_s = 0.0;
 
     stops.random =
         (struct numalab_random){.seed = options->sampling.seed, .state = options->sampling.seed};
@@ -209,14 +242,16 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
                              options->cancel_fd) == 0 &&
         numalab_worker_allocate(&stops.worker, driver->series->n, driver, NUMALAB_ANONYMOUS) == 0 &&
         numalab_worker_run(&stops.worker, driver->initialize_phase, NULL) == 0) {
-        draw(&stops);
-        if (watch(&stops, driver) == 0) read_told(&stops, driver->watching, &told);
+        if (watch_again(&stops, driver) == 0) {
+            elapsed_s = stops.worker.elapsed_s;
+            read_told(&stops, driver->watching, &told);
+        }
     }
     numalab_worker_end(&stops.worker);
-    return json_pack("{so sf sf sf so so sf sf so}", "seed",
+    return json_pack("{so sf sf sf sf so so sf sf so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s",
-                     stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "stops",
-                     describe_stops(&stops), "told", told ? told : json_null(), "waiting_s",
-                     stops.waiting_s, "taken_s", stops.taken_s, "outcome",
+                     stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s",
+                     elapsed_s, "stops", describe_stops(&stops), "told", told ? told : json_null(),
+                     "waiting_s", stops.waiting_s, "taken_s", stops.taken_s, "outcome",
                      numalab_record_outcome(&stops.worker, driver));
 }

@@ -76,6 +76,7 @@ def stops(told: list[int] | None, made: int = 12, **more: Any) -> Json:
     return {
         "kind": "stops", "lab": "x", "part": "noise", "team": 2, "role": "submission",
         "seed": "0" * 16, "gap_s": 0.002, "least_s": 0.02, "watch_s": 2.0,
+        "elapsed_s": 2.001,
         "stops": [[0.05, 0.051]] * made, "told": told, "waiting_s": 0.0, "taken_s": 0.0,
         "outcome": invented.OK,
     } | more  # fmt: skip
@@ -189,6 +190,12 @@ def test_what_the_node_takes_may_be_found_and_need_not(lab: Lab) -> None:
         assert "The node itself kept it from its core for 200 ms" in found.why
     for told in ([24, 805 * MS], [12, 880 * MS], [10, 605 * MS]):
         assert judged(lab, stops(told, waiting_s=0.2))["stops_live"].status == "fail"
+
+
+def test_who_does_not_watch_to_the_end_has_not_watched(lab: Lab) -> None:
+    found = judged(lab, stops([0, 0], made=0, elapsed_s=0.1))["stops_live"]
+    assert (found.status, found.cause) == ("fail", "missed")
+    assert "noise returned after 100 ms, and was to watch for 2.00 s" in found.why
 
 
 @pytest.mark.parametrize("more", [{"waiting_s": 0.4}, {"made": 7}, {"made": 0}])

@@ -20,13 +20,15 @@ class FoundStops:
 @dataclass(frozen=True)
 class LiveStops(KernelRun):
     """gap_s: the longest time for which the monitor was kept from its core before; least_s: of what
-    counts as a stop; stops: of each how long it was at least and at most, by the monitor's clock;
-    waiting_s, taken_s: for which the node kept the thread from its core meanwhile, and for which
-    the host of a virtual machine took the core; found: None where it did not come to that."""
+    counts as a stop; watch_s, elapsed_s: for how long it was to watch, and did; stops: of each how
+    long it was at least and at most, by the monitor's clock; waiting_s, taken_s: for which the node
+    kept the thread from its core meanwhile, and for which the host of a virtual machine took the
+    core; found: None where it did not come to that."""
 
     gap_s: float
     least_s: float
     watch_s: float
+    elapsed_s: float
     stops: tuple[tuple[float, float], ...]
     waiting_s: float
     taken_s: float
@@ -43,12 +45,13 @@ class LiveStops(KernelRun):
         return self.waiting_s + self.taken_s
 
 
+_FIGURES = ("gap_s", "least_s", "watch_s", "elapsed_s", "waiting_s", "taken_s")
+
+
 def stops_facts(data: Mapping[str, Any]) -> dict[str, Any]:
     """What a record says of them beside part and outcome."""
     told = data["told"]
-    return {
-        name: data[name] for name in ("gap_s", "least_s", "watch_s", "waiting_s", "taken_s")
-    } | {
+    return {name: data[name] for name in _FIGURES} | {
         "stops": tuple((least, most) for least, most in data["stops"]),
         "found": None if told is None else FoundStops(told[0], 1e-9 * told[1]),
     }

@@ -152,11 +152,12 @@ def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 _LEAST_STOPS = 8
 # Of what the kit's stops take: so much the node may take, too, before nothing is said.
 _MOST_LOST = 0.5
+_OFF = "of the stops missed or invented"
 
 
 def _over(found: float, least: float, most: float) -> float:
     """By what share of the least a figure is outside of both."""
-    return max(0.0, least - found, found - most) / least
+    return max(0.0, least - found, found - most) / least if least > 0 else 0.0
 
 
 def _is_too_busy(run: LiveStops) -> str | None:
@@ -177,22 +178,28 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if missing:
         return missing
     run = evidence.of(STOPS)[-1]
-    busy = _is_too_busy(run)
-    if busy is not None:
-        return verdict_on(criterion, "inconclusive", "too_noisy", busy)
     assert run.found is not None
+    if run.elapsed_s < run.watch_s:
+        why = (
+            f"noise returned after {_time(run.elapsed_s)}, and was to watch for "
+            f"{_time(run.watch_s)}: until a reading is watch_ns after the first one."
+        )
+        return verdict_on(criterion, "fail", "missed", why)
     made, (least_s, most_s) = len(run.stops), run.stopped_s
     off = max(
         _over(run.found.count, made, made + run.lost_s / run.least_s),
         _over(run.found.stolen_s, least_s, most_s + run.lost_s),
     )
+    busy = _is_too_busy(run)
+    if busy is not None:
+        return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_OFF)
     why = (
         f"The kit stopped the thread {made} times while it watched, {_time(most_s)} in all; noise "
         f"found {_found(run.found.count, run.found.stolen_s)}."
     )
     if run.lost_s >= TOLERANCE * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
-    return by_value(criterion, off, why, unit="of the stops missed or invented")
+    return by_value(criterion, off, why, unit=_OFF)
 
 
 # ---- decisions --------------------------------------------------------------------------
