@@ -35,7 +35,7 @@ struct numalab_busy_board {
 struct part {
     const struct numalab_busy_plan *plan;
     const struct numalab_busy *busy;
-    size_t number;
+    size_t number, half;
 };
 
 /* ---- in the process ------------------------------------------------------------------- */
@@ -91,32 +91,37 @@ static void write_piece(const struct part *part, size_t half)
     if (is_spread) syscall(SYS_set_mempolicy, POLICY_DEFAULT, NULL, 0);
 }
 
+/* Of one half. */
 static void *work(void *argument)
 {
     const struct part *part = argument;
     struct numalab_busy_board *board = part->busy->board;
-    for (size_t half = 0; half < NUMALAB_BUSY_HALVES; half++) {
-        while (atomic_load(&board->asked) <= half) nanosleep(&pause_1_ms, NULL);
-        write_piece(part, half);
-        atomic_fetch_add(&board->done[half], 1);
-    }
-    for (unsigned long long turns = 0;; turns++)
+    write_piece(part, part->half);
+    atomic_fetch_add(&board->done[part->half], 1);
+    for (unsigned long long turns = 0; part->half == NUMALAB_BUSY_HALVES - 1; turns++)
         if (turns % 1000000 == 0) atomic_fetch_add(&board->worked, 1);
     return NULL;
 }
 
-/* The first thread is the process's own: one that slept would tell of a PU that it has left. */
+/* The first thread is the process's own, and starts the others anew for each half: so where they
+ * run afterwards is not where they have been before. It works, too: one that slept would tell of a
+ * PU that it has left. */
 static _Noreturn void be_busy(const struct numalab_busy *busy, const struct numalab_busy_plan *plan)
 {
     struct part *part = calloc(plan->thread_count, sizeof *part);
+    pthread_t *thread = calloc(plan->thread_count, sizeof *thread);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    for (size_t i = 0; part && i < plan->thread_count; i++) {
-        pthread_t thread;
-        part[i] = (struct part){plan, busy, i};
-        if (i > 0 && pthread_create(&thread, NULL, work, &part[i]) != 0) _exit(1);
+    if (!part || !thread) _exit(1);
+    for (size_t half = 0; half < NUMALAB_BUSY_HALVES; half++) {
+        while (atomic_load(&busy->board->asked) <= half) nanosleep(&pause_1_ms, NULL);
+        for (size_t i = 0; i < plan->thread_count; i++) {
+            part[i] = (struct part){plan, busy, i, half};
+            if (i > 0 && pthread_create(&thread[i], NULL, work, &part[i]) != 0) _exit(1);
+        }
+        work(&part[0]);
+        for (size_t i = 1; i < plan->thread_count; i++) pthread_join(thread[i], NULL);
     }
-    if (part) work(&part[0]);
     _exit(1);
 }
 

@@ -1,5 +1,6 @@
-/* A process of the kit's own whose threads never rest and which holds memory in two halves: one is
- * written before something is done to the process, one afterwards. No student's code is in it. */
+/* A process of the kit's own which holds memory in two halves: one is written before something is
+ * done to the process, one afterwards, each by a team of threads that is started for it; the second
+ * team then never rests. No student's code is in it. */
 #ifndef NUMALAB_MONITOR_BUSY_H
 #define NUMALAB_MONITOR_BUSY_H
 

@@ -228,11 +228,13 @@ def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
     threads = len(pus_of_node(node_of_job(file.goal, topology), topology))
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = [
-        *monitor.common_options(session.lab.part_of(file), threads, "quick", limit_s),
+        *monitor.common_options(None, threads, "quick", limit_s),
         *(word for group, key, value in written for word in ("--group", f"{group}:{key}={value}")),
     ]
     environment = monitor.clean_environment()
-    session.run(CPUSETS, options, environment, file=file.name, role=role)
+    # Not of a kernel, whose part the monitor would name.
+    part = session.lab.part_of(file)
+    session.run(CPUSETS, options, environment, file=file.name, role=role, part=part)
 
 
 def gather_placements(session: Session) -> None:
