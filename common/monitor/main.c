@@ -35,7 +35,7 @@ static json_t *record_of(const struct numalab_run *run, const struct numalab_run
     json_t *record = json_pack("{ss ss so sI}", "kind", run->name, "lab", driver->lab, "part",
                                driver->part ? json_string(driver->part) : json_null(), "team",
                                (json_int_t)options->thread_count);
-    if (run->needs != NUMALAB_NEEDS_ROLES)
+    if (run->needs != NUMALAB_NEEDS_ROLES && run->needs != NUMALAB_NEEDS_NO_ROLE)
         json_object_set_new(record, "role", json_string(options->role[0].name));
     const int error = json_object_update(record, seen);
     json_decref(seen);

@@ -164,6 +164,24 @@ static int set_fills_node(struct numalab_run_options *options, char *unused)
     return 0;
 }
 
+/* NAME:KEY=VALUE; VALUE may be empty. */
+static int add_group_setting(struct numalab_run_options *options, char *text)
+{
+    static const char *const groups[] = {"job", "others"};
+    char *colon = strchr(text, ':'), *equals = colon ? strchr(colon, '=') : NULL;
+    struct numalab_group_setting *setting = &options->group_setting[options->group_setting_count];
+    if (!equals || options->group_setting_count == NUMALAB_MAX_GROUP_SETTINGS) return -EINVAL;
+    *colon = *equals = '\0';
+    *setting = (struct numalab_group_setting){.value = equals + 1};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (strcmp(text, groups[i]) == 0) setting->group = groups[i];
+    for (size_t i = 0; i < numalab_group_key_count; i++)
+        if (strcmp(colon + 1, numalab_group_keys[i].name) == 0)
+            setting->key = &numalab_group_keys[i];
+    options->group_setting_count++;
+    return setting->group && setting->key ? 0 : -EINVAL;
+}
+
 static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
@@ -279,6 +297,8 @@ static const struct option_row {
      "preferred or local; NODES such as 0-1,3, or all"},
     {"fill-node", NULL, set_fills_node,
      "placing: hand over a matrix of more than a NUMA node's free memory"},
+    {"group", "NAME:KEY=VALUE", add_group_setting,
+     "cpusets: cpus, mems or partition of the control group job or others"},
     {"one-at-a-time", NULL, set_one_at_a_time,
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},
@@ -344,9 +364,13 @@ static const char *contradiction(const struct numalab_run *run,
                                  const struct numalab_run_options *options, const char **value)
 {
     const struct numalab_driver *driver = options->driver;
-    if (options->role_count == 0) return "no --worker given";
+    if (options->role_count == 0 && run->needs != NUMALAB_NEEDS_NO_ROLE) return "no --worker given";
     if ((options->sandbox.confine != NULL) != (options->sandbox.word_count > 0))
         return "--sandbox and --sandbox-word need each other";
+    if (options->role_count > 0 && run->needs == NUMALAB_NEEDS_NO_ROLE) {
+        *value = run->name;
+        return "no --worker is for this run";
+    }
     if (options->role_count > 1 && run->needs != NUMALAB_NEEDS_ROLES) {
         *value = run->name;
         return "only one --worker is for this run";

@@ -47,6 +47,29 @@ struct numalab_placing {
     const char *roll_phase, *first_phase, *hand_over_phase, *rest_phase;
 };
 
+struct numalab_oracle; /* the lab's own; what the arrays should hold now */
+
+/* Of kernels that give answers about what is drawn (runs/series.c): kinds of series, by name, and
+ * of each so many. draw makes one of a kind by a random number, the inputs that renewed then tells,
+ * and returns its length; arrays have room for n elements. Answers are the first elements of
+ * told_count arrays of int64_t from first_told on; truth: what they should be. */
+enum { NUMALAB_MOST_TOLD = 2 };
+struct numalab_series {
+    const char *const *kinds; /* ends with NULL */
+    size_t of_each, n;
+    size_t first_told, told_count; /* at most NUMALAB_MOST_TOLD */
+    size_t (*draw)(struct numalab_oracle *oracle, size_t kind, uint64_t random);
+    void (*truth)(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD]);
+};
+
+/* Of a kernel that finds the stops of its thread (runs/stops.c): arrays by their index, of int64_t.
+ * live_phase calls it with a real clock, for as many nanoseconds as the first element of asked
+ * says; the second one is the least length of a stop. */
+struct numalab_watching {
+    size_t asked, stops, stolen;
+    const char *live_phase;
+};
+
 /* The first element that differs from the oracle. */
 struct numalab_mismatch {
     size_t array;
@@ -54,8 +77,6 @@ struct numalab_mismatch {
     double expected;
     double found; /* may be NaN */
 };
-
-struct numalab_oracle; /* the lab's own; what the arrays should hold now */
 
 struct numalab_driver {
     const char *lab;
@@ -105,6 +126,12 @@ struct numalab_driver {
 
     /* For runs/placing.c; NULL: its kernel places no memory. */
     const struct numalab_placing *placing;
+
+    /* For runs/series.c; NULL: its kernel answers nothing. */
+    const struct numalab_series *series;
+
+    /* For runs/stops.c; NULL: its kernel finds no stops. */
+    const struct numalab_watching *watching;
 
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 

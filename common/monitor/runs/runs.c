@@ -8,6 +8,13 @@
 const struct numalab_run numalab_runs[] = {NUMALAB_RUNS(RUN_ROW)};
 const size_t numalab_run_count = sizeof numalab_runs / sizeof numalab_runs[0];
 
+const struct numalab_group_key numalab_group_keys[] = {
+    {"cpus", "cpuset.cpus"},
+    {"mems", "cpuset.mems"},
+    {"partition", "cpuset.cpus.partition"},
+};
+const size_t numalab_group_key_count = sizeof numalab_group_keys / sizeof numalab_group_keys[0];
+
 const struct numalab_run *numalab_find_run(const char *name)
 {
     for (size_t i = 0; i < numalab_run_count; i++)

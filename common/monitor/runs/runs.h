@@ -16,6 +16,7 @@
 
 /* NUMALAB_MAX_SET_VARIABLES: by --set; there is room for the kit's own beside them. */
 enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
+enum { NUMALAB_MAX_GROUP_SETTINGS = 8 };
 
 /* Of limits.patience, where several ranks share a busy node: one that waits for a message gives
  * its core to other programs, for some milliseconds each time. */
@@ -35,6 +36,20 @@ struct numalab_role {
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
 
+/* What can be said of a control group. */
+struct numalab_group_key {
+    const char *name, *file;
+};
+
+extern const struct numalab_group_key numalab_group_keys[];
+extern const size_t numalab_group_key_count;
+
+struct numalab_group_setting {
+    const char *group;
+    const struct numalab_group_key *key;
+    const char *value; /* as Linux takes it */
+};
+
 struct numalab_run_options {
     const struct numalab_driver *driver;
     const struct numalab_node *node;
@@ -49,8 +64,10 @@ struct numalab_run_options {
     bool with_one_thread; /* placement: beside the team the same with one thread, in turns */
     bool one_at_a_time;   /* one worker at a time: less memory, no interleaving */
     const char
-        *memory_policy;     /* placing: of the whole process, POLICY:NODES; NULL: the monitor's */
-    bool fills_node;        /* placing: the matrix has more than a NUMA node's free memory */
+        *memory_policy; /* placing: of the whole process, POLICY:NODES; NULL: the monitor's */
+    bool fills_node;    /* placing: the matrix has more than a NUMA node's free memory */
+    struct numalab_group_setting group_setting[NUMALAB_MAX_GROUP_SETTINGS]; /* cpusets */
+    size_t group_setting_count;
     bool synchronous_sends; /* check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
@@ -79,6 +96,7 @@ int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driv
 /* What a run has to be given. */
 enum numalab_run_needs {
     NUMALAB_NEEDS_ONE_ROLE,
+    NUMALAB_NEEDS_NO_ROLE,   /* it looks at programs of the monitor's own */
     NUMALAB_NEEDS_ROLES,     /* one or several; its record tells of each apart */
     NUMALAB_NEEDS_MPI,       /* one, of a lab whose kernels are ranks */
     NUMALAB_NEEDS_PING_PONG, /* one, of a driver that says how many round trips a call makes */
@@ -105,6 +123,9 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
     ROW(stores, NUMALAB_NEEDS_ONE_ROLE,                                                            \
         "which threads write which cache lines, with a program built for it")                      \
     ROW(placing, NUMALAB_NEEDS_ONE_ROLE, "where memory goes that a kernel has placed")             \
+    ROW(cpusets, NUMALAB_NEEDS_NO_ROLE, "what control groups leave two programs")                  \
+    ROW(series, NUMALAB_NEEDS_ONE_ROLE, "what a kernel answers about what is drawn")               \
+    ROW(stops, NUMALAB_NEEDS_ONE_ROLE, "what a kernel finds of stops of its own thread")           \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
     ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \

@@ -4,7 +4,7 @@ machine descriptions do."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 LINUX_PUS = 8192  # the most that x86 kernels are built for
 
@@ -17,6 +17,18 @@ def kernel_pus(text: str) -> frozenset[int]:
     """Nothing, and "(null)" of older kernels, is no PU. Raises BadList."""
     text = text.replace("(null)", "").strip()
     return frozenset(parse_pus(text)) if text else frozenset()
+
+
+def kernel_list(numbers: Iterable[int]) -> str:
+    """As the kernel takes and shows it: 0-3,8."""
+    ordered = sorted(numbers)
+    parts: list[tuple[int, int]] = []
+    for at, number in enumerate(ordered):
+        if at and number == ordered[at - 1] + 1:
+            parts[-1] = (parts[-1][0], number)
+        else:
+            parts.append((number, number))
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
 def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ BY_NODE = {"too_few_numa_nodes", "too_few_cores", "huge_page_mode", "times_refus
 # refused.
 BY_LOAD = {"too_noisy", "not_decided", "node_paused"}
 GRADED = ("01_first_touch", "02_affinity", "03_scheduling", "04_huge_pages", "05_memory_policy",
-          "06_message_latency", "07_hybrid", "10_false_sharing")  # fmt: skip
+          "06_message_latency", "07_hybrid", "08_quiet_node", "10_false_sharing")  # fmt: skip
 
 by_filter = pytest.mark.parametrize("filter", FILTERS.values(), ids=FILTERS)
 

@@ -37,6 +37,7 @@ DRAWN = {
     "06_message_latency": {"ranks-near", "ranks-far", "messages"},
     "07_hybrid": {"ranks"},
     "05_memory_policy": {"virtual", "virtual-file"},
+    "08_quiet_node": {"clocks", "times"},
     "10_false_sharing": {"lines", "timing"},
 }
 

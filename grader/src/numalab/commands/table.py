@@ -18,6 +18,7 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "edition": "edition:edition",
     "explore": "explore:explore_command",
+    "governor": "governor:governor",
     "grade": "grade:grade_command",
     "gradebook": "gradebook:gradebook",
     "hint": "hint:hint",

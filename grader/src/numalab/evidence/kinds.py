@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numalab.evidence.cpusets import Cpusets, GroupRefusal, read_program
+from numalab.evidence.drawn_series import Series, series_facts
+from numalab.evidence.live_stops import LiveStops, stops_facts
 from numalab.evidence.mixes import thread_rates, unseen_loops
 from numalab.evidence.placed_pages import Placing, placing_facts
 from numalab.evidence.read_parts import (
@@ -232,6 +235,25 @@ def _placing(data: Json) -> Placing:
     )
 
 
+def _cpusets(data: Json) -> Cpusets:
+    programs = [read_program(program) for program in data["programs"]]
+    return Cpusets(
+        part=data["part"],
+        outcome=read_outcome(data["outcome"]),
+        file=data["file"],
+        refusals=tuple(GroupRefusal(**refusal) for refusal in data["refusals"]),
+        programs={program.group: program for program in programs},
+    )
+
+
+def _series(data: Json) -> Series:
+    return Series(part=data["part"], outcome=read_outcome(data["outcome"]), **series_facts(data))
+
+
+def _stops(data: Json) -> LiveStops:
+    return LiveStops(part=data["part"], outcome=read_outcome(data["outcome"]), **stops_facts(data))
+
+
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
@@ -408,6 +430,19 @@ FILLED = Kind(
 FILE_PLACING = Kind(
     "file_placing", _placing, frozenset({"binary_interleaved"}), "kit", run="placing", mark="file"
 )
+# Where the monitor is root and nobody else is.
+CPUSETS = Kind(
+    "cpusets", _cpusets, frozenset({"confined", "memory_confined", "others_out"}), "kit",
+    there_only=True,
+)  # fmt: skip
+SERIES = Kind(
+    "series", _series, frozenset({"stops_found", "decided"}), "kernel",
+    in_soundness=True, doing="asking it about series that are drawn", here_only=True,
+)  # fmt: skip
+STOPS = Kind(
+    "stops", _stops, frozenset({"stops_live"}), "kernel",
+    in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
+)  # fmt: skip
 RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
@@ -428,8 +463,8 @@ GENERATION = Kind(
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
-    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, RACE, BINDING,
-    RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, SERIES,
+    STOPS, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from numalab.evidence.beside_runs import EarlierTimes, SeededNode
+from numalab.evidence.cpusets import Cpusets
+from numalab.evidence.drawn_series import Series
 from numalab.evidence.left_out import LeftOut
+from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
@@ -335,7 +338,8 @@ class Generation:
 
 AnyRun = (
     Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Stores
-    | Placing | Binding | Launched | Latency | UnseenLoops | ThreadRates | Generation
+    | Placing | Cpusets | Series | LiveStops | Binding | Launched | Latency | UnseenLoops
+    | ThreadRates | Generation
 )  # fmt: skip
 
 
@@ -467,7 +471,7 @@ class Evidence:
             for (_, role), runs in self.runs.items()
             if role == SOLUTION
             for run in runs
-            if isinstance(run, Binding | Launched | Placing) and run.file
+            if isinstance(run, Binding | Cpusets | Launched | Placing) and run.file
         }
 
     @property

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import BINDING, FILE_PLACING
+from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
@@ -17,7 +17,10 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
+from numalab.labs.cpuset_goals import node_of_job, pus_of_node
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
+from numalab.labs.governor_answers import BadRecordAnswers, read_record_answers
+from numalab.labs.group_words import BadGroups, read_groups, settings
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.link_answers import BadRates, read_rates
 from numalab.labs.model import BadModel, read_model
@@ -25,11 +28,15 @@ from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.numactl_words import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.labs.solution_files import kits_text
+from numalab.machines.topology import topology_of_node
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 
 _MOST_SAID = 600  # characters of a complaint
-_BAD = (placement.BadPlacement, BadPolicy, BadPrediction, BadAnswers, BadRates, BadModel)
+_BAD = (
+    placement.BadPlacement, BadGroups, BadPolicy, BadPrediction, BadAnswers, BadRecordAnswers,
+    BadRates, BadModel,
+)  # fmt: skip
 
 
 class _TooMuch(BadPolicy):
@@ -49,6 +56,10 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         raise _TooMuch(f"{file.name} {why}; a few lines are enough")
     if file.kind == "launch":
         parse_policy(text, file.name)
+    elif file.kind == "groups":
+        read_groups(text)
+    elif file.kind == "recording":
+        read_record_answers(text, file.seed)
     elif file.kind == "answers":
         read_answers(text, file.seed)
     elif file.kind == "rates":
@@ -176,6 +187,8 @@ def _programs_of(session: Session, file: HandedFile) -> list[Path]:
     """What is run under a file."""
     if file.kind == "policy":
         return [session.program(HANDOUT)]
+    if file.kind == "groups":
+        return []  # the monitor has its own
     return list(_runtimes_of(session, file).values())
 
 
@@ -205,6 +218,28 @@ def _place_memory(session: Session, role: str, file: HandedFile, variables: dict
     session.run(FILE_PLACING, options, environment, file=file.name)
 
 
+def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
+    """Programs of the monitor's. A file that can't be meant on this machine is judged as it is."""
+    topology = topology_of_node(session.node)
+    text = next(
+        handed["text"] for handed in session.data["handed_in"] if handed["file"] == file.name
+    )
+    try:
+        written = settings(read_groups(text), topology)
+    except BadGroups:
+        return
+    threads = len(pus_of_node(node_of_job(file.goal, topology), topology))
+    limit_s = session.effort.phase_limit_s * session.place.slowness
+    options = [
+        *monitor.common_options(None, threads, "quick", limit_s),
+        *(word for group, key, value in written for word in ("--group", f"{group}:{key}={value}")),
+    ]
+    environment = monitor.clean_environment()
+    # Not of a kernel, whose part the monitor would name.
+    part = session.lab.part_of(file)
+    session.run(CPUSETS, options, environment, file=file.name, role=role, part=part)
+
+
 def gather_placements(session: Session) -> None:
     """Where the kit's program puts its threads and ranks under each file."""
     files = [
@@ -222,6 +257,8 @@ def gather_placements(session: Session) -> None:
         told = "ranks go" if session.lab.mpi else "threads go"
         if all(file.kind == "policy" for file in files):
             told = "memory goes"
+        if all(file.kind == "groups" for file in files):
+            told = "programs go that are put into groups"
         session.progress(f"looking where {told}{session.there}")
         for file in files:
             if complaints[file.name] is None:
@@ -250,6 +287,8 @@ def _place(session: Session, role: str, file: HandedFile) -> None:
 def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
     if file.kind == "launch":
         mpi_runs.launch_ranks(session, role, file)
+    elif file.kind == "groups":
+        _put_into_groups(session, role, file)
     elif role == SOLUTION:
         _bind(session, role, file, _solution_variables(session, file))
     else:

@@ -24,6 +24,7 @@ _LIMITS = ToolLimits(
 )
 _LONGEST_PROTOTYPE, _MOST_PROTOTYPES = 2_000, 50
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
+_FUNCTION_POINTER = re.compile(r"\w+\s*\(\s*\*\s*(\w+)\s*\)\s*\([^()]*\)")
 _WIDTH = {
     "char": 1, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4,
     "long": 8, "unsigned long": 8, "long long": 8, "size_t": 8, "int64_t": 8,
@@ -70,6 +71,7 @@ def _argument(text: str) -> Argument:
 def prototypes(header: str) -> dict[str, list[Argument]]:
     """The functions that a piece of C declares."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", "", header, flags=re.DOTALL | re.MULTILINE)
+    text = _FUNCTION_POINTER.sub(r"void *\1", text)  # whatever it points to
     return {
         name: [_argument(part) for part in arguments.split(",") if part.strip() not in ("", "void")]
         for _, name, arguments in _PROTOTYPE.findall(";" + text)
@@ -141,8 +143,8 @@ def _assumed_shape(dump: str, function: str) -> str | None:
 
 
 def _pointers(dump: str, function: str) -> dict[str, bool]:
-    """The function's type(c_ptr) arguments, by name: whether they have the attribute value. The
-    prototypes don't tell: gfortran prints the same for both."""
+    """The function's type(c_ptr) and type(c_funptr) arguments, by name: whether they have the
+    attribute value. The prototypes don't tell: gfortran prints the same for both."""
     in_function = is_pointer = False
     symbol = ""
     found = {}
@@ -153,7 +155,7 @@ def _pointers(dump: str, function: str) -> dict[str, bool]:
         elif text.startswith("symtree:"):
             symbol, is_pointer = _quoted(text), False
         elif text.startswith("type spec"):
-            is_pointer = "(DERIVED c_ptr)" in text
+            is_pointer = "(DERIVED c_ptr)" in text or "(DERIVED c_funptr)" in text
         elif in_function and is_pointer and text.startswith("attributes:"):
             words = text.strip("()").replace("(", " ").replace(")", " ").split()
             if "DUMMY" in words:

@@ -10,6 +10,8 @@ from numalab import words
 from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
 from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
+from numalab.judging.cpuset_rules import confined, memory_confined, others_out
+from numalab.judging.governor_rules import governor
 from numalab.judging.link_rules import rates
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.model_rules import counted
@@ -23,6 +25,7 @@ from numalab.judging.placing_rules import (
     handed_over,
     table_interleaved,
 )
+from numalab.judging.quiet_rules import decided, stops_found, stops_live
 from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import (
     NO_CORES,
@@ -262,6 +265,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "thread_level": mpi_rules.thread_level,
     "launch": mpi_rules.launch,
     "topology": topology,
+    "governor": governor,
     "counted": counted,
     "rates": rates,
     "no_shared_lines": no_shared_lines,
@@ -274,4 +278,10 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "falls_back": falls_back,
     "fast_memory": fast_memory,
     "binary_interleaved": binary_interleaved,
+    "confined": confined,
+    "memory_confined": memory_confined,
+    "others_out": others_out,
+    "stops_found": stops_found,
+    "stops_live": stops_live,
+    "decided": decided,
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import GENERATION, RACE, RANKS
+from numalab.evidence.kinds import CPUSETS, GENERATION, RACE, RANKS
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import model_rules
@@ -29,8 +29,10 @@ from numalab.machines.topology import topology_of_node
 
 # Answers in a file are right or wrong whatever the kernel, the node and the kit's own answers.
 # Bindings are those of the kit's own kernel, whatever part they belong to.
-RULES_OF_ANSWERS = frozenset({"topology", "rates"}) | model_rules.RULES_OF_TEXT
-RULES_WITHOUT_KERNEL = frozenset({"binding", "binary_interleaved"}) | RULES_OF_ANSWERS
+RULES_OF_ANSWERS = frozenset({"topology", "governor", "rates"}) | model_rules.RULES_OF_TEXT
+RULES_WITHOUT_KERNEL = (
+    frozenset({"binding", "binary_interleaved"}) | CPUSETS.rules | RULES_OF_ANSWERS
+)
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
 

@@ -36,6 +36,7 @@ from numalab.judging.timing_state import (
 from numalab.judging.verdict import Status
 from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
 from numalab.labs.core_goals import CORE_GOALS
+from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
 
 
@@ -45,6 +46,10 @@ def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
 
 
 MOST_RACE_SEARCHES = 3
+
+# What is tried on virtual nodes only, and not beside the solution's: a picture of that would be the
+# answer.
+_GOALS_ELSEWHERE = (*CORE_GOALS, *JOB_NODES)
 
 
 def _evidence_has(
@@ -76,7 +81,7 @@ def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
     """Whether the node allows a look at where the kit's program goes under a file, and is one
     that the file is about."""
-    if file.goal in CORE_GOALS and not evidence.is_virtual:
+    if file.goal in _GOALS_ELSEWHERE and not evidence.is_virtual:
         return False
     return any(
         loss(lab, criterion, evidence.node) is None
@@ -156,8 +161,7 @@ def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """The files that miss their goals and that the solution's have not been held against. Not
-    those about cores of one machine: a picture of the solution's would be the answer."""
+    """The files that miss their goals and that the solution's have not been held against."""
     if evidence.variant == SOLUTION:
         return ()
     return tuple(
@@ -165,7 +169,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
         if criterion.file is not None
         and criterion.file.kind in RUN_UNDER
-        and criterion.file.goal not in CORE_GOALS
+        and criterion.file.goal not in _GOALS_ELSEWHERE
         and criterion.kind == "evidence"
         and verdict.status == "fail"
         and verdict.value is not None

@@ -12,6 +12,7 @@ from numalab.errors import KitError, UserError
 from numalab.files import MIB
 from numalab.kit import EDITION
 from numalab.labs.core_goals import CORE_GOALS
+from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
@@ -39,9 +40,14 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
-FileKind = Literal["placement", "policy", "launch", "prediction", "answers", "rates", "model"]
+FileKind = Literal[
+    "placement", "policy", "groups", "launch", "prediction", "answers", "recording", "rates",
+    "model",
+]  # fmt: skip
 # Those under which programs of the kit are run; what others say is held against what is measured.
-RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "launch")
+RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
+# Answers about what is made from a seed, which a course may fix.
+SEEDED: tuple[FileKind, ...] = ("answers", "recording")
 # Lines of KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
@@ -52,6 +58,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "full": "placement",
     **dict.fromkeys(CORE_GOALS, "placement"),
     **dict.fromkeys(POLICY_NODES, "policy"),
+    **dict.fromkeys(JOB_NODES, "groups"),
     "near": "launch",
     "far": "launch",
     "rank_a_numa_node": "launch",
@@ -62,6 +69,7 @@ FILE_KINDS: dict[str, FileKind] = {
     "prediction": "prediction",
     "topology": "answers",
     "rates": "rates",
+    "governor": "recording",
     "model": "model",
 }
 
@@ -71,9 +79,10 @@ class HandedFile:
     """A file that is handed in beside the kernel. goal: what it is to reach, one of
     FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
-    numactl. A launch (.toml) says where ranks go, a prediction (.toml) what a message will take,
-    answers (.toml) what a machine is like, rates (.toml) what links carry, and a model (.toml)
-    what loops take. seed: of the machine that answers have to be about; None: any."""
+    numactl. Groups (.toml) say which CPUs and memory control groups get, a launch (.toml) where
+    ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like
+    or what a recording of a governor says, rates (.toml) what links carry, and a model (.toml)
+    what loops take. seed: of what answers have to be about; None: any."""
 
     name: str
     goal: str
@@ -285,7 +294,7 @@ def _handed_file(table: Table) -> HandedFile | None:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
     seed = table.maybe("seed", lambda key: table.whole(key, 1))
-    if seed is not None and FILE_KINDS[goal] != "answers":
+    if seed is not None and FILE_KINDS[goal] not in SEEDED:
         table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
     return HandedFile(table.text("file"), goal, allowed, (), seed)
 

@@ -176,6 +176,13 @@ class Run:
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
+    def answers(self, *beside: Run, part: str | None = None) -> Figure:
+        """How the kernel answered series that were drawn, by what they were drawn as. part: one of
+        the lab's kernels, else the first that was asked."""
+        from numalab.reports.figures import answers_figure
+
+        return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
+
     def placing(self, *beside: Run, file: str | None = None) -> Figure:
         """Where memory is that the kernel places: arrays by NUMA node; file: that of a program
         under a policy file that is handed in."""
@@ -184,6 +191,12 @@ class Run:
         if file is not None:
             check_file(self.lab, file)
         return self._drawn(lambda: homes_figure(self._labelled(beside), file=file))
+
+    def groups(self, *beside: Run) -> Figure:
+        """What control groups left a job and another program: PUs, and where their pages live."""
+        from numalab.reports.figures import groups_figure
+
+        return self._drawn(lambda: groups_figure(self._labelled(beside)))
 
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the

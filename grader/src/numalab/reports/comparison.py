@@ -8,7 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from numalab import words
-from numalab.evidence.kinds import BINDING, LOCATE, PLACEMENT, PLACING, RANKS, STORES, TRACE
+from numalab.evidence.cpusets import Cpusets
+from numalab.evidence.drawn_series import DrawnSeries
+from numalab.evidence.kinds import (
+    BINDING,
+    CPUSETS,
+    LOCATE,
+    PLACEMENT,
+    PLACING,
+    RANKS,
+    SERIES,
+    STORES,
+    TRACE,
+)
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
 from numalab.evidence.store_notes import Stores
@@ -91,6 +103,26 @@ def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingVie
         yield min(views)[2]
 
 
+@dataclass(frozen=True)
+class GroupView:
+    """What control groups left two programs."""
+
+    where: str
+    yours: Cpusets
+
+
+def group_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[GroupView]:
+    """Of the first place at which something failed, or else of the first."""
+    views: list[tuple[bool, int, GroupView]] = []
+    for where, evidence in seen:
+        runs = [run for run in evidence.of(CPUSETS) if run.outcome.ok]
+        if runs:
+            failed = _failed(_about(lab, None, CPUSETS.rules), verdict, where)
+            views.append((not failed, len(views), GroupView(where, runs[-1])))
+    if views:
+        yield min(views)[2]
+
+
 # ---- cache lines -----------------------------------------------------------------------
 
 
@@ -115,6 +147,28 @@ def line_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[LineView]:
                 continue
             control = [run for run in own.of(STORES, SOLUTION) if run.most_written]
             yield LineView(where, part, runs[-1], control[-1] if failed and control else None)
+
+
+# ---- answers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """What a kernel has answered about what was drawn."""
+
+    where: str
+    part: str | None
+    yours: tuple[DrawnSeries, ...]
+
+
+def answer_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[AnswerView]:
+    """Of kernels that have answered wrongly, or left something open."""
+    for where, evidence in seen:
+        for part in lab.kernel_parts:
+            failed = _failed(_about(lab, part, SERIES.rules), verdict, where)
+            runs = [run for run in evidence.of_parts(part).of(SERIES) if run.series]
+            if runs and failed:
+                yield AnswerView(where, part, runs[-1].series)
 
 
 # ---- work ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
+from numalab.judging.quiet_rules import count_kinds
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES
@@ -27,8 +28,11 @@ from numalab.reports import (
     report_figures,
     verdict_words,
 )
+from numalab.reports.answer_picture import answer_title, answer_words
 from numalab.reports.comparison import (
     TouchView,
+    answer_views,
+    group_views,
     line_views,
     located_views,
     placing_views,
@@ -36,6 +40,7 @@ from numalab.reports.comparison import (
     touch_views,
     work_views,
 )
+from numalab.reports.group_table import group_title, group_words
 from numalab.reports.home_table import home_title, home_words
 from numalab.reports.inline_svg import inline_svg
 from numalab.reports.latency_report import latency_lines
@@ -241,11 +246,23 @@ def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
             partial(report_figures.homes, dict(seen)[placed.where], placed.owner),
             home_words(placed.yours, placed.owner),
         )
+    for grouped in group_views(lab, verdict, seen):
+        yield picture(
+            group_title(grouped),
+            partial(report_figures.groups, dict(seen)[grouped.where]),
+            group_words(grouped.yours),
+        )
     for lined in line_views(lab, verdict, seen):
         yield picture(
             line_title(lined),
             partial(report_figures.lines, lined, dict(seen)[lined.where]),
             sight_words(lined),
+        )
+    for answered in answer_views(lab, verdict, seen):
+        yield picture(
+            answer_title(answered),
+            partial(report_figures.answers, answered, dict(seen)[answered.where]),
+            answer_words(count_kinds(answered.yours)),
         )
     for worked in work_views(lab, verdict, seen):
         of = f" in {worked.part}" if worked.part else ""

@@ -19,7 +19,16 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.reports import prediction_report
-from numalab.reports.comparison import line_views, placing_views, touch_views, work_views
+from numalab.reports.answer_picture import answer_picture
+from numalab.reports.comparison import (
+    answer_views,
+    group_views,
+    line_views,
+    placing_views,
+    touch_views,
+    work_views,
+)
+from numalab.reports.group_table import group_picture
 from numalab.reports.home_table import home_picture
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.line_picture import line_picture
@@ -105,8 +114,12 @@ def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[
         )
     for placed in placing_views(lab, verdict, seen):
         yield home_picture(placed, columns)
+    for grouped in group_views(lab, verdict, seen):
+        yield group_picture(grouped)
     for lined in line_views(lab, verdict, seen):
         yield line_picture(lined, columns)
+    for answered in answer_views(lab, verdict, seen):
+        yield answer_picture(answered, columns)
     for worked in work_views(lab, verdict, seen):
         yield work_picture(worked, columns)
 

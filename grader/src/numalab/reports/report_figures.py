@@ -9,7 +9,14 @@ from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
 from numalab.modelling.of_evidence import Comparison
-from numalab.reports.comparison import LineView, SeatView, TouchView, WorkView, place_words
+from numalab.reports.comparison import (
+    AnswerView,
+    LineView,
+    SeatView,
+    TouchView,
+    WorkView,
+    place_words,
+)
 from numalab.reports.roofline import Roof
 from numalab.reports.touch_map import OWNERS, rows_by_array
 
@@ -57,6 +64,12 @@ def homes(yours: Evidence, owner: str) -> Figure:
     return homes_figure([("", yours)], owner=owner, width_in=WIDE_IN)
 
 
+def groups(yours: Evidence) -> Figure:
+    from numalab.reports.figures import groups_figure
+
+    return groups_figure([("", yours)], width_in=WIDE_IN)
+
+
 def lines(sight: LineView, yours: Evidence) -> Figure:
     """As of work."""
     from numalab.reports.figures import lines_figure
@@ -65,6 +78,13 @@ def lines(sight: LineView, yours: Evidence) -> Figure:
     if sight.solution is not None:
         seen.append((OWNERS[1], yours.as_control()))
     return lines_figure(seen, part=sight.part, width_in=WIDE_IN if seen[1:] else NARROW_IN)
+
+
+def answers(sight: AnswerView, yours: Evidence) -> Figure:
+    """yours: of the place."""
+    from numalab.reports.figures import answers_figure
+
+    return answers_figure([("", yours)], part=sight.part, width_in=WIDE_IN)
 
 
 def work(sight: WorkView, yours: Evidence) -> Figure:

@@ -1,6 +1,8 @@
 """Pictures of evidence records for notebooks, slides and pages: records in, matplotlib figures
 out, nothing is shown or written here. Importing this imports matplotlib."""
 
+from numalab.reports.figures.answers import answers_figure
+from numalab.reports.figures.groups import groups_figure
 from numalab.reports.figures.homes import homes_figure
 from numalab.reports.figures.latency import latency_figure
 from numalab.reports.figures.lines import lines_figure
@@ -16,6 +18,8 @@ from numalab.reports.figures.work import work_figure
 
 __all__ = [
     "Sitting",
+    "answers_figure",
+    "groups_figure",
     "homes_figure",
     "latency_figure",
     "lines_figure",

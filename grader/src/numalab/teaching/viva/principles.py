@@ -144,6 +144,31 @@ PRINCIPLES: dict[str, Principle] = {
         "What is interleaved that had better not be? (Stacks and private data, too.)",
         ("numactl", "interleav"),
     ),
+    "confined": Principle(
+        "A cpuset says where a program may run, whatever it asks for; and words of the topology "
+        "say it on any machine, where numbers of PUs are one machine's.",
+        "Why not taskset? (A program may change its own affinity, and others are not kept out.)",
+        ("cpuset", "cpus", "group", "pu"),
+    ),
+    "memory_confined": Principle(
+        "Which PUs a program may use says nothing of its memory: pages come from any NUMA node, "
+        "and those that it had before it was confined stay, until mems leaves their node out.",
+        "What does Linux do with pages that are on other nodes then? (It moves them.)",
+        ("mems", "memory", "page", "node"),
+    ),
+    "others_out": Principle(
+        "A job has a node for itself only if everybody else is told to stay away, from its PUs and "
+        "from its memory. A partition does the first, and nothing does the second by itself.",
+        "What is left that disturbs the job? (Interrupts, and what all share: links, power.)",
+        ("other", "partition", "mems", "exclusive"),
+    ),
+    "governor": Principle(
+        "The governor looks once per sampling period, so a program that waits often works at a low "
+        "clock, and what is measured depends on what was done just before.",
+        "How would you keep the clock out of a measurement? (The governor performance, and some "
+        "work before it begins.)",
+        ("govern", "frequen", "sampl", "clock"),
+    ),
     "deadlock_free": Principle(
         "A send may wait for its receive. Where all send first it works only as long as the "
         "library buffers the message.",

@@ -1,0 +1,47 @@
+/* A process of the kit's own which holds memory in two halves: one is written before something is
+ * done to the process, one afterwards, each by a team of threads that is started for it; the second
+ * team then never rests. No student's code is in it. */
+#ifndef NUMALAB_MONITOR_BUSY_H
+#define NUMALAB_MONITOR_BUSY_H
+
+#include <hwloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { NUMALAB_BUSY_HALVES = 2 };
+
+struct numalab_busy_plan {
+    size_t thread_count;
+    size_t pages_of_thread; /* in each half, of the system's small pages */
+    /* It asks for one PU after the other, thread by thread, and for memory of one NUMA node after
+     * the other. Else it asks for nothing, but that the first half is in turn on all NUMA nodes, as
+     * if it had run for long. */
+    bool is_greedy;
+    hwloc_const_bitmap_t pus, numa_nodes; /* of the machine */
+};
+
+struct numalab_busy_board;
+
+struct numalab_busy {
+    pid_t pid; /* 0: it was not started */
+    size_t thread_count;
+    uint64_t address; /* of its memory ... */
+    size_t half_bytes;
+    struct numalab_busy_board *board; /* which it shares with this process */
+};
+
+/* Returns 0 or a negative errno. What is started is to be ended. */
+int numalab_busy_start(struct numalab_busy *busy, const struct numalab_busy_plan *plan);
+
+/* Has all its threads write the next half, and then, after the last one, work on without end.
+ * Returns 0; -ECANCELED when cancel_fd becomes readable, -ETIMEDOUT after limit_s, -ECHILD where
+ * the process has ended. */
+int numalab_busy_write_half(struct numalab_busy *busy, double limit_s, int cancel_fd);
+
+uint64_t numalab_busy_half(const struct numalab_busy *busy, size_t half);
+
+void numalab_busy_end(struct numalab_busy *busy);
+
+#endif

@@ -1,0 +1,257 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <time.h>
+
+#include "monitor/random.h"
+#include "monitor/record.h"
+#include "monitor/stolen.h"
+#include "monitor/threads.h"
+#include "one_thread.h"
+#include "runs.h"
+
+/* How many stops are drawn, and how long they are, over the least length that counts. That is so
+ * many times the longest time for which the monitor itself was kept from its core before: then no
+ * stop of the node's own counts, or few. Where the node gets busy meanwhile they are drawn anew, as
+ * long as may be. */
+enum { LEAST_STOPS = 12, MORE_STOPS = 6, MOST_TRIES = 3 };
+static const double stop_least = 2.0, stop_most = 4.0;
+static const double least_over_gap = 10.0, least_length_s = 1e-3, most_length_s = 60e-3;
+static const double most_lost = 0.25; /* of what they take, by the node, before that is done */
+
+/* Between two stops the worker runs, in CPU time, so that they are two to it, too. */
+static const double run_least_s = 3e-3, run_most_s = 10e-3;
+
+/* How long the monitor watches itself; and what the worker is asked to watch for beyond what it all
+ * takes on a quiet node, in which no stop begins that might not end before. */
+static const double watch_itself_s = 0.3, spare_s = 0.05;
+static const double patience = 2.0;
+
+struct stop {
+    double least_s, most_s; /* between the moments that it lies within, and around */
+};
+
+struct stops {
+    struct numalab_worker worker;
+    struct numalab_random random;
+    double gap_s, least_s, watch_s; /* gap_s: as above, the longest */
+    size_t wanted, count;           /* count: that are over */
+    double length_s[LEAST_STOPS + MORE_STOPS], run_s[LEAST_STOPS + MORE_STOPS];
+    struct stop stop[LEAST_STOPS + MORE_STOPS];
+    double begin_s;                     /* when the worker was asked */
+    double ran_s;                       /* CPU time that it had, when it went on last */
+    double before_stop_s, stopped_at_s; /* of the stop that there is */
+    double waiting_s, taken_s;          /* for a core, and by the host, meanwhile; of the worker */
+};
+
+static double between(struct numalab_random *random, double least, double most)
+{
+    return least + (most - least) * (double)(numalab_random_next(random) >> 11) * 0x1p-53;
+}
+
+/* The longest time between two readings of the clock. */
+static double longest_gap_s(double watch_s)
+{
+    const double begin_s = numalab_now_s();
+    double longest_s = 0.0;
+    for (double before_s = begin_s; before_s - begin_s < watch_s;) {
+        const double now_s = numalab_now_s();
+        if (now_s - before_s > longest_s) longest_s = now_s - before_s;
+        before_s = now_s;
+    }
+    return longest_s;
+}
+
+static double least_length(double gap_s)
+{
+    const double length_s = least_over_gap * gap_s;
+    return length_s < least_length_s  ? least_length_s
+           : length_s > most_length_s ? most_length_s
+                                      : length_s;
+}
+
+static void draw(struct stops *stops, double least_s)
+{
+    struct numalab_random *random = &stops->random;
+    double sum_s = 0.0;
+    stops->least_s = least_s;
+    stops->count = 0;
+    stops->wanted = LEAST_STOPS + (size_t)(numalab_random_next(random) % (MORE_STOPS + 1));
+    for (size_t i = 0; i < stops->wanted; i++) {
+        stops->length_s[i] = stops->least_s * between(random, stop_least, stop_most);
+        stops->run_s[i] = between(random, run_least_s, run_most_s);
+        sum_s += stops->length_s[i] + patience * stops->run_s[i];
+    }
+    stops->watch_s = sum_s + stop_least * stops->least_s + spare_s;
+}
+
+/* ---- while the worker watches ------------------------------------------------------- */
+
+/* Whether the next stop would be over before the worker has watched for as long as it is to. */
+static bool has_time(const struct stops *stops)
+{
+    const double end_s = stops->begin_s + stops->watch_s;
+    return stops->count < stops->wanted &&
+           numalab_now_s() + stops->length_s[stops->count] + spare_s / 2 < end_s;
+}
+
+static bool has_run(const struct stops *stops)
+{
+    return numalab_process_cpu_s(stops->worker.pid) - stops->ran_s >= stops->run_s[stops->count];
+}
+
+static double left_s(const struct stops *stops)
+{
+    return stops->stopped_at_s + stops->length_s[stops->count] - numalab_now_s();
+}
+
+static int timeout_ms(void *context)
+{
+    const struct stops *stops = context;
+    if (!stops->worker.is_stopped) return has_time(stops) ? 1 : -1;
+    const double wait_ms = 1e3 * left_s(stops);
+    return wait_ms < 1.0 ? wait_ms > 0.0 : (int)wait_ms;
+}
+
+static int begin_stop(struct stops *stops)
+{
+    stops->before_stop_s = numalab_now_s();
+    if (numalab_worker_stop(&stops->worker) < 0) return -ECANCELED;
+    stops->stopped_at_s = numalab_now_s();
+    return 0;
+}
+
+static int end_stop(struct stops *stops)
+{
+    const double before_s = numalab_now_s();
+    stops->ran_s = numalab_process_cpu_s(stops->worker.pid);
+    if (numalab_worker_continue(&stops->worker) < 0) return -ECANCELED;
+    stops->stop[stops->count++] =
+        (struct stop){before_s - stops->stopped_at_s, numalab_now_s() - stops->before_stop_s};
+    return 0;
+}
+
+static int serve(void *context)
+{
+    struct stops *stops = context;
+    if (stops->worker.is_stopped) return left_s(stops) > 0.0 ? 0 : end_stop(stops);
+    return has_time(stops) && has_run(stops) ? begin_stop(stops) : 0;
+}
+
+/* ---- the run --------------------------------------------------------------------------- */
+
+/* What kept the main thread from its core so far, of which the worker is one. */
+static int look_at_core(struct stops *stops, double *waiting_s, struct numalab_stolen *stolen,
+                        hwloc_bitmap_t pus)
+{
+    struct numalab_threads threads = {0};
+    int error = numalab_threads_read(stops->worker.pid, &threads);
+    if (error < 0) return numalab_worker_obstructed(&stops->worker, "list the threads", error);
+    *waiting_s = threads.count ? threads.list[0].waiting_s : 0.0;
+    if (threads.count && threads.list[0].allowed) hwloc_bitmap_copy(pus, threads.list[0].allowed);
+    numalab_threads_free(&threads);
+    error = numalab_stolen_read("/proc/stat", stolen);
+    return error < 0 ? numalab_worker_kit_error(&stops->worker, "read /proc/stat", error) : 0;
+}
+
+static int watch(struct stops *stops, const struct numalab_driver *driver)
+{
+    const struct numalab_watching *of = driver->watching;
+    const struct numalab_watch served = {
+        .fd = -1, .serve = serve, .timeout_ms = timeout_ms, .context = stops};
+    const int64_t asked[2] = {(int64_t)(1e9 * stops->watch_s), (int64_t)(1e9 * stops->least_s)};
+    struct numalab_worker *worker = &stops->worker;
+    struct numalab_stolen before = {0}, after = {0};
+    double waiting_before_s = 0.0, waiting_s = 0.0;
+    hwloc_bitmap_t pus = hwloc_bitmap_alloc();
+    if (!pus) return numalab_worker_kit_error(worker, "look at its core", -ENOMEM);
+    int failed =
+        numalab_worker_write(worker, worker->address[of->asked], asked, sizeof asked) < 0 ||
+        look_at_core(stops, &waiting_before_s, &before, pus) < 0;
+    stops->begin_s = numalab_now_s();
+    stops->ran_s = numalab_process_cpu_s(worker->pid);
+    failed = failed || numalab_worker_run(worker, of->live_phase, &served) < 0 ||
+             look_at_core(stops, &waiting_s, &after, pus) < 0;
+    if (!failed) {
+        stops->waiting_s = waiting_s - waiting_before_s;
+        stops->taken_s = numalab_stolen_most_s(&before, &after, pus);
+    }
+    numalab_stolen_free(&before);
+    numalab_stolen_free(&after);
+    hwloc_bitmap_free(pus);
+    return failed ? -1 : 0;
+}
+
+static double stopped_s(const struct stops *stops)
+{
+    double sum_s = 0.0;
+    for (size_t i = 0; i < stops->count; i++) sum_s += stops->stop[i].least_s;
+    return sum_s;
+}
+
+/* Until the node takes little beside the stops, and their length is what it was meant to be. */
+static int watch_again(struct stops *stops, const struct numalab_driver *driver)
+{
+    stops->gap_s = longest_gap_s(watch_itself_s);
+    double least_s = least_length(stops->gap_s);
+    for (size_t tries = 1;; tries++) {
+        draw(stops, least_s);
+        if (watch(stops, driver) < 0) return -1;
+        const double lost_s = stops->waiting_s + stops->taken_s;
+        /* Who does not watch for as long as he is to has no time for stops. */
+        if (tries == MOST_TRIES || lost_s <= most_lost * stopped_s(stops) ||
+            stops->worker.elapsed_s < stops->watch_s)
+            return 0;
+        least_s = most_length_s;
+    }
+}
+
+static json_t *describe_stops(const struct stops *stops)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < stops->count; i++)
+        json_array_append_new(list,
+                              json_pack("[ff]", stops->stop[i].least_s, stops->stop[i].most_s));
+    return list;
+}
+
+/* Reads what the kernel has told: *told: a list, of how many and of how long in nanoseconds. */
+static int read_told(struct stops *stops, const struct numalab_watching *of, json_t **told)
+{
+    struct numalab_worker *worker = &stops->worker;
+    int64_t count, stolen_ns;
+    if (numalab_worker_read(worker, worker->address[of->stops], &count, sizeof count) < 0 ||
+        numalab_worker_read(worker, worker->address[of->stolen], &stolen_ns, sizeof stolen_ns) < 0)
+        return -1;
+    *told = json_pack("[II]", (json_int_t)count, (json_int_t)stolen_ns);
+    return 0;
+}
+
+/* For a driver that has a kernel find stops: of the worker, by signals, at moments and for times
+ * that are drawn, and that the monitor takes by its own clock. */
+json_t *numalab_run_stops(const struct numalab_run_options *options)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
+    struct stops stops = {.worker = numalab_no_worker};
+    json_t *told = NULL;
+    double elapsed_s = 0.0;
+
+    stops.random =
+        (struct numalab_random){.seed = options->sampling.seed, .state = options->sampling.seed};
+    if (numalab_worker_start(&stops.worker, options->role[0].program, &limits,
+                             options->cancel_fd) == 0 &&
+        numalab_worker_allocate(&stops.worker, driver->series->n, driver, NUMALAB_ANONYMOUS) == 0 &&
+        numalab_worker_run(&stops.worker, driver->initialize_phase, NULL) == 0) {
+        if (watch_again(&stops, driver) == 0) {
+            elapsed_s = stops.worker.elapsed_s;
+            read_told(&stops, driver->watching, &told);
+        }
+    }
+    numalab_worker_end(&stops.worker);
+    return json_pack("{so sf sf sf sf so so sf sf so}", "seed",
+                     json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s",
+                     stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s",
+                     elapsed_s, "stops", describe_stops(&stops), "told", told ? told : json_null(),
+                     "waiting_s", stops.waiting_s, "taken_s", stops.taken_s, "outcome",
+                     numalab_record_outcome(&stops.worker, driver));
+}

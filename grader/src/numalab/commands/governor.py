@@ -1,0 +1,62 @@
+"""The command that writes what a frequency governor has left behind, and asks about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from numalab.errors import UserError, reason_of
+from numalab.files import write_whole
+from numalab.kit import Kit
+from numalab.labs.governor_answers import KEYS, QUESTIONS, SEED
+from numalab.labs.governor_tree import recording, tree
+from numalab.machines.seeded import SEEDS
+
+
+@click.command(short_help="A recording of a frequency governor, and questions about it.")
+@click.argument("seed", type=click.IntRange(SEEDS[0], SEEDS[-1]))
+@click.option(
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the recording there, as /sys has it; a new folder, or an empty one.",
+)
+@click.pass_obj
+def governor(kit: Kit, seed: int, folder: Path | None) -> None:
+    """Write what the governor `ondemand` has left in /sys on a node, and print the questions
+    about it, with the keys of their answers in governor.toml.
+
+    SEED is any whole number of your own; each makes another recording.
+
+    \b
+    Examples:
+      ./numalab governor 1234
+      ./numalab governor 1234 --output recording
+    """
+    del kit
+    if folder is not None:
+        _write(tree(recording(seed)), folder)
+        click.echo(f"The recording is in {folder / 'sys/devices/system/cpu'}")
+    click.echo("In governor.toml:")
+    width = max(map(len, KEYS))
+    click.echo(f"  {SEED:{width}} = {seed}")
+    for question in QUESTIONS:
+        head = f"  {question.key:{width}}   "
+        click.echo(click.wrap_text(question.text, 79, head, " " * len(head)))
+    if folder is None:
+        click.echo(f"Next: ./numalab governor {seed} --output FOLDER")
+
+
+def _write(files: dict[str, str], folder: Path) -> None:
+    """Raises UserError."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(f"--output {folder}: something is there; name a new folder")
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+    except OSError as error:
+        raise UserError(f"--output {folder}: {reason_of(error)}") from error

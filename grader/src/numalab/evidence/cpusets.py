@@ -1,0 +1,96 @@
+"""What control groups leave two programs of the kit's own, a job and one that asks for all there
+is: seen from outside, on a virtual node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.evidence.results import Outcome
+
+JOB, OTHERS = "job", "others"
+
+
+@dataclass(frozen=True)
+class GroupRefusal:
+    """What Linux refused to write into a file of a group; cgroup.procs: to take its program in.
+    error: errno's name."""
+
+    group: str
+    file: str
+    value: str
+    error: str
+
+
+@dataclass(frozen=True)
+class GroupedProgram:
+    """A program in its group. Pages by NUMA node, None: the system does not tell; at_first: before
+    it was put there; later: the same pages in the end; new: that it wrote in the group. ran_on: PUs
+    that its threads were seen on; partition: as the group's file says it in the end, None: it did
+    not come to that."""
+
+    group: str
+    threads: int
+    allowed_pus: frozenset[int]
+    allowed_nodes: frozenset[int]
+    ran_on: frozenset[int]
+    pages_at_first: Mapping[int, int] | None
+    pages_later: Mapping[int, int] | None
+    pages_new: Mapping[int, int] | None
+    partition: str | None
+
+    @property
+    def pages(self) -> dict[int, int] | None:
+        """All, in the end."""
+        if self.pages_later is None or self.pages_new is None:
+            return None
+        nodes = self.pages_later.keys() | self.pages_new.keys()
+        return {
+            node: self.pages_later.get(node, 0) + self.pages_new.get(node, 0)
+            for node in sorted(nodes)
+        }
+
+
+@dataclass(frozen=True)
+class Cpusets:
+    """file: that says what the groups get; programs: by their groups."""
+
+    part: str | None
+    outcome: Outcome
+    file: str
+    refusals: tuple[GroupRefusal, ...]
+    programs: Mapping[str, GroupedProgram]
+
+    @property
+    def job(self) -> GroupedProgram:
+        return self.programs[JOB]
+
+    @property
+    def others(self) -> GroupedProgram:
+        return self.programs[OTHERS]
+
+
+def share_on(pages: Mapping[int, int], node: int) -> float:
+    """Of pages by NUMA node, those on one; 0 of none."""
+    return pages.get(node, 0) / max(1, sum(pages.values()))
+
+
+def _pages(data: Sequence[Sequence[int]] | None) -> dict[int, int] | None:
+    if data is None:
+        return None
+    return {entry[0]: entry[1] for entry in data}
+
+
+def read_program(data: Mapping[str, Any]) -> GroupedProgram:
+    return GroupedProgram(
+        group=data["group"],
+        threads=data["threads"],
+        allowed_pus=frozenset(data["allowed_pus"]),
+        allowed_nodes=frozenset(data["allowed_numa_nodes"]),
+        ran_on=frozenset(data["ran_on_pus"]),
+        pages_at_first=_pages(data["pages_at_first"]),
+        pages_later=_pages(data["pages_of_first_half"]),
+        pages_new=_pages(data["pages_of_second_half"]),
+        partition=data["partition"],
+    )

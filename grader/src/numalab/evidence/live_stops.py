@@ -1,0 +1,57 @@
+"""What a kernel has found of stops of its own thread, beside those that the kit has made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.evidence.results import KernelRun
+
+
+@dataclass(frozen=True)
+class FoundStops:
+    """What the kernel has told."""
+
+    count: int
+    stolen_s: float
+
+
+@dataclass(frozen=True)
+class LiveStops(KernelRun):
+    """gap_s: the longest time for which the monitor was kept from its core before; least_s: of what
+    counts as a stop; watch_s, elapsed_s: for how long it was to watch, and did; stops: of each how
+    long it was at least and at most, by the monitor's clock; waiting_s, taken_s: for which the node
+    kept the thread from its core meanwhile, and for which the host of a virtual machine took the
+    core; found: None where it did not come to that."""
+
+    gap_s: float
+    least_s: float
+    watch_s: float
+    elapsed_s: float
+    stops: tuple[tuple[float, float], ...]
+    waiting_s: float
+    taken_s: float
+    found: FoundStops | None
+
+    @property
+    def stopped_s(self) -> tuple[float, float]:
+        """All together, at least and at most."""
+        return sum(least for least, _ in self.stops), sum(most for _, most in self.stops)
+
+    @property
+    def lost_s(self) -> float:
+        """What the node itself has kept the thread from its core for."""
+        return self.waiting_s + self.taken_s
+
+
+_FIGURES = ("gap_s", "least_s", "watch_s", "elapsed_s", "waiting_s", "taken_s")
+
+
+def stops_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of them beside part and outcome."""
+    told = data["told"]
+    return {name: data[name] for name in _FIGURES} | {
+        "stops": tuple((least, most) for least, most in data["stops"]),
+        "found": None if told is None else FoundStops(told[0], 1e-9 * told[1]),
+    }

@@ -1,0 +1,257 @@
+"""Rules on a job that is to have a NUMA node for itself, its PUs and its memory, by control groups.
+
+What is measured, of two programs of the kit's on a virtual node: which PUs and which memory Linux
+allows to each (`/proc/PID/status`), which PUs its threads were seen on, and on which NUMA nodes its
+pages live. Before it is put into its group the job's memory is on all nodes in turn. The other
+program pins a thread to each PU that it can get, and asks for memory of each node.
+
+What could pass as an artefact: memory that first touch has put where the threads are (so half of it
+was there before, on other nodes, and what is allowed is asked, too); a competitor that keeps out
+because it wants little (so it asks for everything); a competitor that is shut away somewhere, or a
+job that has few PUs (so the job has to have all PUs of the node, and the competitor all others);
+numbers that fit one machine (so there are two, numbered in other ways). What fails: an affinity in
+the place of a set, either of the two sets alone, the same set for both, a partition that Linux does
+not make, threads that nobody binds in an isolated partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalab import words
+from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, share_on
+from numalab.evidence.kinds import CPUSETS
+from numalab.evidence.record import Evidence
+from numalab.judging import explain
+from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.cpuset_goals import node_of_job, nodes_with_pus, pus_of_node
+from numalab.labs.declaration import Criterion
+from numalab.labs.group_words import BadGroups, read_groups, settings
+from numalab.machines.topology import topology_of_node
+from numalab.pu_lists import kernel_list
+
+UNIT = "share"
+# Of the other program's pages, those that may be left on the job's NUMA node.
+MOST_LEFT = 0.05
+
+# What Linux says of a partition that it can't make (kernel/cgroup/cpuset.c of Linux 6.1), and what
+# to do.
+_PARTITION_ADVICE = {
+    "cpuset.cpus is empty": "a partition is made of the group's own cpus",
+    "Parent unable to distribute cpu downstream": (
+        "it would take every PU, and what runs above it would have none"
+    ),
+    "Cpu list in cpuset.cpus not exclusive": "the other group's cpus name some of the same PUs",
+}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A run, and what was asked for. written: by group and key, as Linux was given it; node: of the
+    job; pus: its; all_pus, nodes: the machine's."""
+
+    run: Cpusets
+    file: str
+    written: Mapping[tuple[str, str], str]
+    node: int
+    pus: frozenset[int]
+    all_pus: frozenset[int]
+    nodes: frozenset[int]
+
+
+def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
+    """Or the verdict where there is none."""
+    file = criterion.file
+    assert file is not None
+    if not evidence.is_virtual:
+        why = "Control groups are made by root: that is done on virtual nodes only."
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    if text is None:
+        return not_looked_at(criterion, evidence)
+    topology = topology_of_node(evidence.node)
+    try:
+        written = settings(read_groups(text.text), topology)
+    except BadGroups as error:
+        why = f"{file.name}: {error}. Words such as node:last hold on any machine."
+        return verdict_on(criterion, "fail", "missed", why, value=0.0, unit=UNIT)
+    runs = [run for run in evidence.of(CPUSETS) if run.file == file.name]
+    if not runs:
+        return not_looked_at(criterion, evidence)
+    run = runs[-1]
+    if not run.outcome.ok:
+        why = f"Under {file.name}: {explain.outcome(run.outcome, evidence.language)}"
+        return verdict_on(criterion, "error", "kit", why)
+    node = node_of_job(file.goal, topology)
+    return _Seen(
+        run=run,
+        file=file.name,
+        written={(group, key): value for group, key, value in written},
+        node=node,
+        pus=pus_of_node(node, topology),
+        all_pus=frozenset(topology.numa_node),
+        nodes=frozenset(nodes_with_pus(topology)),
+    )
+
+
+# ---- why ------------------------------------------------------------------------------------
+
+
+def _pus(numbers: frozenset[int]) -> str:
+    if not numbers:
+        return "no PU"
+    return f"PU{'s' if len(numbers) > 1 else ''} {kernel_list(numbers)}"
+
+
+def _memory(numbers: frozenset[int]) -> str:
+    return f"NUMA node{'s' if len(numbers) > 1 else ''} {kernel_list(numbers)}"
+
+
+def _because(seen: _Seen, name: str, key: str) -> str:
+    """What Linux did with what the file says of a group's cpus or mems, with a space before it;
+    nothing where it did just that."""
+    refused = [r for r in seen.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
+    if refused:
+        there = _pus(seen.all_pus) if key == "cpus" else _memory(seen.nodes)
+        return (
+            f" Linux refused {key} = {refused[0].value} of [{name}] ({refused[0].error}): this "
+            f"machine has {there}. The group kept what it had."
+        )
+    outside = [r for r in seen.run.refusals if (r.group, r.file) == (name, "cgroup.procs")]
+    if outside:
+        return (
+            f" Linux did not take the program into [{name}] ({outside[0].error}): the group has no "
+            "PU or no memory that is left to it."
+        )
+    invalid = _invalid_partition(seen, name)
+    if invalid and key == "cpus":
+        return invalid
+    if (name, key) not in seen.written:
+        return f" {seen.file} has no {key} in [{name}]: it has what the group above it has."
+    if not seen.written[name, key]:
+        return f" {key} of [{name}] is an empty set, by which Linux means that nothing is set."
+    return ""
+
+
+def _invalid_partition(seen: _Seen, name: str) -> str:
+    said = seen.run.programs[name].partition or ""
+    _, invalid, reason = said.partition(" invalid")
+    if not invalid:
+        return ""
+    advice = _PARTITION_ADVICE.get(reason.strip(" ()"))
+    told = f' Linux has made no partition of [{name}], which reads "{said}"'
+    return f"{told}: {advice}." if advice else f"{told}."
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+
+def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """The job may run on the PUs of its NUMA node and no others, and runs there."""
+    seen = _seen(criterion, evidence)
+    if isinstance(seen, CriterionVerdict):
+        return seen
+    job = seen.run.job
+    if job.allowed_pus != seen.pus:
+        share = len(job.allowed_pus & seen.pus) / len(job.allowed_pus | seen.pus)
+        why = (
+            f"The job may run on {_pus(job.allowed_pus)}; NUMA node {seen.node} has "
+            f"{_pus(seen.pus)}.{_because(seen, JOB, 'cpus')}"
+        )
+        return by_value(criterion, share, why, UNIT)
+    outside = job.ran_on - seen.pus
+    if outside:
+        share = len(job.ran_on & seen.pus) / len(job.ran_on)
+        return by_value(criterion, share, f"The job was seen on {_pus(outside)}, too.", UNIT)
+    used = len(job.ran_on)
+    wanted = min(job.threads, len(seen.pus))
+    why = (
+        f"The job may run on {_pus(seen.pus)}, which is NUMA node {seen.node}, and was seen on "
+        f"{used} of {len(seen.pus)} PUs."
+    )
+    if 2 * used > wanted or wanted == 1:
+        return by_value(criterion, 1.0, why + _invalid_partition(seen, JOB), UNIT)
+    why = (
+        f"The job has {words.count(job.threads, 'thread')}, and all of them stayed on "
+        f"{_pus(job.ran_on)} of {_pus(seen.pus)}."
+    )
+    if (job.partition or "") == "isolated":
+        why += (
+            " In an isolated partition Linux moves no thread to a PU that is idle: who makes one "
+            "has to bind each thread, and nobody binds the job's."
+        )
+    return by_value(criterion, used / wanted, why, UNIT)
+
+
+def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """The job's memory is its NUMA node's, by what is allowed and where it is."""
+    seen = _seen(criterion, evidence)
+    if isinstance(seen, CriterionVerdict):
+        return seen
+    job = seen.run.job
+    pages = job.pages
+    if pages is None or job.pages_later is None or job.pages_new is None:
+        why = "This system refuses move_pages, so nobody can see where pages live."
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    share = share_on(pages, seen.node)
+    if job.allowed_nodes != {seen.node}:
+        why = (
+            f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have node "
+            f"{seen.node}'s alone.{_because(seen, JOB, 'mems')} On node {seen.node} are "
+            f"{words.percent(share_on(job.pages_later, seen.node))} of the pages that it brought "
+            f"along, and {words.percent(share_on(job.pages_new, seen.node))} of those that it "
+            "has written since."
+        )
+        return verdict_on(criterion, "fail", "missed", why, value=share, unit=UNIT)
+    why = f"{words.first_upper(words.percent(share))} of the job's pages are on node {seen.node}"
+    before = share_on(job.pages_at_first or {}, seen.node)
+    if before < share_on(job.pages_later, seen.node):
+        why += (
+            f". Of those that it brought along {words.percent(before)} were there before: Linux "
+            "has moved the others when it was put into its group"
+        )
+    return by_value(criterion, share, f"{why}.", UNIT)
+
+
+def others_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """The other program has all of the machine but the job's NUMA node, and nothing of that."""
+    seen = _seen(criterion, evidence)
+    if isinstance(seen, CriterionVerdict):
+        return seen
+    others = seen.run.others
+    met = (others.allowed_pus | others.ran_on) & seen.pus
+    if met:
+        why = (
+            f"The other program may run on {_pus(others.allowed_pus)}, and {_pus(met)} of them "
+            f"{'are' if len(met) > 1 else 'is'} the job's.{_because(seen, OTHERS, 'cpus')}"
+        )
+        why += _invalid_partition(seen, JOB)
+        return by_value(criterion, 1.0 - len(met) / len(seen.pus), why, UNIT)
+    if seen.node in others.allowed_nodes:
+        why = (
+            f"The other program is on no PU of the job's, but may have memory of "
+            f"{_memory(others.allowed_nodes)}, and node {seen.node} is the job's."
+            f"{_because(seen, OTHERS, 'mems')}"
+        )
+        if (seen.run.job.partition or "") in ("root", "isolated"):
+            why += " A partition takes PUs away from all others, and no memory."
+        return by_value(criterion, 0.0, why, UNIT)
+    left = share_on(others.pages or {}, seen.node)
+    if left > MOST_LEFT:
+        why = f"{words.percent(left)} of the other program's pages are still on node {seen.node}."
+        return by_value(criterion, 1.0 - left, why, UNIT)
+    rest, memory = seen.all_pus - seen.pus, seen.nodes - {seen.node}
+    if rest - others.allowed_pus or memory - others.allowed_nodes:
+        why = (
+            f"The other program is kept out, but has only {_pus(others.allowed_pus)} and "
+            f"{_memory(others.allowed_nodes)} of what is left: {_pus(rest)} and {_memory(memory)}."
+        )
+        share = len(others.allowed_pus) / max(1, len(rest))
+        return by_value(criterion, min(share, 0.9), why, UNIT)
+    why = (
+        f"The other program has asked for each PU and each NUMA node, and got "
+        f"{_pus(others.allowed_pus)} and {_memory(others.allowed_nodes)}: nothing of the job's."
+    )
+    return by_value(criterion, 1.0, why, UNIT)

@@ -1,0 +1,225 @@
+"""Rules on kernels that measure on a node that isn't quiet: what they find of stops, by a clock
+that is made and of their own thread, and what they read from times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numalab import words
+from numalab.evidence.drawn_series import DrawnSeries
+from numalab.evidence.kinds import SERIES, STOPS
+from numalab.evidence.live_stops import LiveStops
+from numalab.evidence.record import Evidence
+from numalab.judging.soundness import by_value, missing_runs
+from numalab.judging.verdict import CriterionVerdict, verdict_on
+from numalab.labs.declaration import Criterion
+
+# By how much the number of stops, and what they take, may be off; the lab's driver has it, too.
+TOLERANCE = 0.1
+
+Answer = Literal["right", "wrong", "open"]
+
+# What a kind of series is about, by the name that the lab's driver gives it.
+MEANS: Mapping[str, str] = {
+    "no stop": "interruptions too short to count, and no stop",
+    "few stops": "a stop now and then",
+    "many stops": "a stop behind every third reading",
+    "stops in rows": "stops that follow each other",
+    "slow clock": "a clock whose readings take nearly as long as the least stop",
+    "coarse clock": "a clock that shows whole ticks only",
+    "long stops": "stops of up to a second",
+    "equal": "two programs that are the same",
+    "equal and noisy": "two programs that are the same, and times that vary much",
+    "one is faster": "one program that is faster",
+    "few pairs": "10 pairs or fewer",
+    "drift of both": "both getting slower, or faster, meanwhile",
+    "both disturbed at once": "rows of pairs in which both were disturbed",
+    "one of them disturbed": "one program disturbed now and then",
+    "lucky times": "a few times shorter than the program's others",
+    "two modes": "times that are either short or long, for both programs",
+    "some times far off": "a few times far off, in either direction",
+}
+_MOST_TOLD = 3
+
+
+def _is_near(told: int, truth: int) -> bool:
+    return abs(told - truth) <= TOLERANCE * truth
+
+
+def answer_of(one: DrawnSeries) -> Answer:
+    """Of a verdict on two programs, and of two figures about stops, which may be off a little."""
+    if len(one.truth) > 1:
+        near = map(_is_near, one.told, one.truth)
+        return "right" if len(one.told) == len(one.truth) and all(near) else "wrong"
+    if one.told == one.truth:
+        return "right"
+    return "open" if one.told == (0,) else "wrong"
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """How a kernel answered series of one kind."""
+
+    kind: str
+    right: int
+    wrong: int
+    open: int
+
+    @property
+    def count(self) -> int:
+        return self.right + self.wrong + self.open
+
+
+def count_kinds(series: Sequence[DrawnSeries]) -> list[KindCount]:
+    """In the order of MEANS; kinds that are not there come last, by name."""
+    known = list(MEANS)
+    by_kind: dict[str, Counter[Answer]] = {}
+    for one in series:
+        by_kind.setdefault(one.kind, Counter())[answer_of(one)] += 1
+    ordered = sorted(by_kind, key=lambda kind: (known.index(kind) if kind in known else 99, kind))
+    return [
+        KindCount(kind, *(by_kind[kind][answer] for answer in ("right", "wrong", "open")))
+        for kind in ordered
+    ]
+
+
+def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
+    """The worst of kinds, each with how many of it are meant."""
+    told = [f"{MEANS.get(of.kind, of.kind)} ({count} of {of.count})" for of, count in kinds]
+    more = len(told) - _MOST_TOLD
+    return "; ".join([*told[:_MOST_TOLD], *([f"{more} more kinds"] if more > 0 else [])])
+
+
+def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, int]]:
+    counted = [(of, int(getattr(of, answer))) for of in kinds]
+    found = [pair for pair in counted if pair[1]]
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+def _asked(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
+    """What the kernel was asked, or the verdict where it was not."""
+    missing = missing_runs(criterion, evidence, evidence.of(SERIES))
+    if missing:
+        return missing
+    return [one for run in evidence.of(SERIES) for one in run.series]
+
+
+# ---- stops ------------------------------------------------------------------------------
+
+
+def _stops_in_words(one: DrawnSeries) -> str:
+    (stops, stolen_ns), (found, found_ns) = one.truth, one.told
+    return (
+        f"Of {MEANS.get(one.kind, one.kind)}, for example: {words.count(stops, 'stop')}, "
+        f"{_time(1e-9 * stolen_ns)} in all, and noise found {_found(found, 1e-9 * found_ns)}."
+    )
+
+
+def _found(count: int, stolen_s: float) -> str:
+    return "no number of them" if count < 0 else f"{words.count(count, 'stop')}, {_time(stolen_s)}"
+
+
+def _time(seconds: float) -> str:
+    size = abs(seconds)
+    if size >= 1:
+        return f"{seconds:.2f} s"
+    if size >= 1e-3:
+        return f"{1e3 * seconds:.3g} ms"
+    return f"{1e6 * seconds:.3g} us"
+
+
+def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    series = _asked(criterion, evidence)
+    if isinstance(series, CriterionVerdict):
+        return series
+    wrong = [one for one in series if answer_of(one) != "right"]
+    if not wrong:
+        why = (
+            f"Of {len(series)} clocks, in each the number of stops and what they take are within "
+            f"{words.percent(TOLERANCE)}."
+        )
+    else:
+        worst = _worst(count_kinds(series), "wrong")
+        example = next(one for one in wrong if one.kind == worst[0][0].kind)
+        why = f"Of {len(series)} clocks these: {_listed(worst)}. {_stops_in_words(example)}"
+    return by_value(criterion, float(len(wrong)), why, unit="clocks misread")
+
+
+# Fewer stops than that, and one that is missed may be chance.
+_LEAST_STOPS = 8
+# Of what the kit's stops take: so much the node may take, too, before nothing is said.
+_MOST_LOST = 0.5
+_OFF = "of the stops missed or invented"
+
+
+def _over(found: float, least: float, most: float) -> float:
+    """By what share of the least a figure is outside of both."""
+    return max(0.0, least - found, found - most) / least if least > 0 else 0.0
+
+
+def _is_too_busy(run: LiveStops) -> str | None:
+    made, lost_s = len(run.stops), run.lost_s
+    if made >= _LEAST_STOPS and lost_s <= _MOST_LOST * run.stopped_s[0]:
+        return None
+    return (
+        f"The node is too busy to tell: it kept the thread from its core for {_time(lost_s)}, and "
+        f"left time for {words.count(made, 'stop')} of the kit's, {_time(run.stopped_s[1])} in "
+        "all. Grade again when it is quieter."
+    )
+
+
+def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """What the node itself takes from the thread is counted for the kernel: it may find that, or
+    not, where it is too short to count."""
+    missing = missing_runs(criterion, evidence, evidence.of(STOPS))
+    if missing:
+        return missing
+    run = evidence.of(STOPS)[-1]
+    assert run.found is not None
+    if run.elapsed_s < run.watch_s:
+        why = (
+            f"noise returned after {_time(run.elapsed_s)}, and was to watch for "
+            f"{_time(run.watch_s)}: until a reading is watch_ns after the first one."
+        )
+        return verdict_on(criterion, "fail", "missed", why)
+    made, (least_s, most_s) = len(run.stops), run.stopped_s
+    off = max(
+        _over(run.found.count, made, made + run.lost_s / run.least_s),
+        _over(run.found.stolen_s, least_s, most_s + run.lost_s),
+    )
+    busy = _is_too_busy(run)
+    if busy is not None:
+        return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_OFF)
+    why = (
+        f"The kit stopped the thread {made} times while it watched, {_time(most_s)} in all; noise "
+        f"found {_found(run.found.count, run.found.stolen_s)}."
+    )
+    if run.lost_s >= TOLERANCE * least_s:
+        why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
+    return by_value(criterion, off, why, unit=_OFF)
+
+
+# ---- decisions --------------------------------------------------------------------------
+
+
+def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    series = _asked(criterion, evidence)
+    if isinstance(series, CriterionVerdict):
+        return series
+    kinds = count_kinds(series)
+    right, wrong, left_open = (
+        sum(getattr(of, answer) for of in kinds) for answer in ("right", "wrong", "open")
+    )
+    score = (right - wrong) / max(1, len(series))
+    why = (
+        f"Of {len(series)} series {right} answers were right, {wrong} wrong, {left_open} left open "
+        f"what the times tell: {right} - {wrong} of {len(series)}."
+    )
+    if wrong:
+        why += f" Wrong: {_listed(_worst(kinds, 'wrong'))}."
+    if left_open:
+        why += f" Left open: {_listed(_worst(kinds, 'open'))}."
+    return by_value(criterion, score, why, unit="share of the series")

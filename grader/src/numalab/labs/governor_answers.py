@@ -1,0 +1,227 @@
+"""What is asked about a recording of a frequency governor, what is right, how a wrong answer came
+about, and the file in which a student answers. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from numalab.labs.governor_tree import TICK_US, Recording
+from numalab.machines.seeded import SEEDS
+from numalab.toml_files.tables import Table, parse_table
+
+SEED = "seed"
+_EXAMPLE = f"write {SEED} = 1234, and answers such as transitions = 815"
+_HUGE = 1e15
+
+
+class BadRecordAnswers(ValueError):
+    """A file that can't be used; the text says why and what to write."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """right: the answer; tolerance: how far off one may be, as a share of it; mistakes: wrong
+    answers with the sentence that each deserves, without what is right; look: the file that says
+    it."""
+
+    key: str
+    text: str
+    right: Callable[[Recording], float]
+    mistakes: Callable[[Recording], Iterator[tuple[float, str]]]
+    look: str
+    tolerance: float = 0.0
+
+    def is_right(self, given: float, about: Recording) -> bool:
+        """Written so that NaN is not."""
+        right = self.right(about)
+        return abs(given - right) <= self.tolerance * right
+
+    def mistake(self, given: float, about: Recording) -> str | None:
+        """What a wrong answer rests on, where it is one of those that are known."""
+        for wrong, sentence in self.mistakes(about):
+            near = abs(given - wrong) <= max(self.tolerance, 1e-9) * abs(wrong)
+            if near and not self.is_right(wrong, about):
+                return sentence
+        return None
+
+
+_SWAPPED = "in trans_table a row is left and a column taken up"
+_OWN_TIME = "that is where it spent most time, and no transition"
+
+
+def _from(about: Recording) -> float:
+    return about.most_often[0]
+
+
+def _to(about: Recording) -> float:
+    return about.most_often[1]
+
+
+def _longest(about: Recording) -> float:
+    return max(about.ticks, key=lambda khz: about.ticks[khz])
+
+
+def _from_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    yield about.most_often[1], _SWAPPED
+    yield about.most_often[0] / 1000, "the table is in kHz, and so is the answer"
+    yield _longest(about), _OWN_TIME
+
+
+def _to_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    yield about.most_often[0], _SWAPPED
+    yield about.most_often[1] / 1000, "the table is in kHz, and so is the answer"
+    yield _longest(about), _OWN_TIME
+
+
+def _total(about: Recording) -> float:
+    return about.total
+
+
+def _total_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    yield len(about.transitions), "that is how many kinds of transition there were"
+    yield max(about.transitions.values()), "that is the most frequent kind alone"
+    yield about.total / 2, "up and down are a transition each"
+    yield sum(about.ticks.values()), "that is a time, in time_in_state's unit"
+
+
+def _average_mhz(about: Recording) -> float:
+    spent = sum(khz * ticks for khz, ticks in about.ticks.items())
+    return spent / sum(about.ticks.values()) / 1000
+
+
+def _average_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    table = about.frequencies_khz
+    yield _average_mhz(about) * 1000, "that is in kHz; it is asked for in MHz"
+    yield sum(table) / len(table) / 1000, "each frequency counts as long as it lasted"
+    used = [khz for khz, ticks in about.ticks.items() if ticks]
+    yield sum(used) / len(used) / 1000, "each frequency counts as long as it lasted"
+    yield (table[0] + table[-1]) / 2000, "the middle of the ends is not the average"
+    reached = sum(to * count for (_, to), count in about.transitions.items())
+    yield reached / about.total / 1000, "that weighs by transitions, not by time"
+
+
+def _latency_us(about: Recording) -> float:
+    return about.latency_ns / 1000
+
+
+def _up_least_us(about: Recording) -> float:
+    """Load that appears so early after a sample that the rest of the window is just enough."""
+    return about.sampling_us * about.up_threshold / 100 + _latency_us(about)
+
+
+def _up_most_us(about: Recording) -> float:
+    """Load that appears a little too late for its first window waits for the next one, too."""
+    return _up_least_us(about) + about.sampling_us
+
+
+_NO_LATENCY = "the transition takes time, too"
+_NANO = "a transition latency is in ns, a sampling rate in us"
+
+
+def _up_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    window, up = about.sampling_us, about.sampling_us * about.up_threshold / 100
+    yield up, _NO_LATENCY
+    yield up + window, _NO_LATENCY
+    yield up + window + about.latency_ns, _NANO
+    yield _latency_us(about), "the governor looks once per sampling period only"
+    yield _up_most_us(about), "that is the most, and the least is asked for"
+    yield _up_least_us(about), "that is the least, and the most is asked for"
+    whole = "of the window in which load appears the part up_threshold has to be busy, not all"
+    yield window + _latency_us(about), whole
+    yield 2 * window + _latency_us(about), whole
+    yield window, whole
+    yield 2 * window, whole
+
+
+def _transitions_ms(about: Recording) -> float:
+    return about.total * about.latency_ns / 1e6
+
+
+def _time_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
+    right = _transitions_ms(about)
+    # What sampling periods of so many us would give, too.
+    yield right * 1000, "a latency of so many ns, not us, and the answer in ms"
+    yield right / 1000, "that is in s; it is asked for in ms"
+    ticks = sum(about.ticks.values())
+    yield ticks * TICK_US / 1000, "that is how long was recorded"
+
+
+QUESTIONS = (
+    Question(
+        "most_from_khz", "the most frequent transition: the frequency that was left, in kHz",
+        _from, _from_mistakes, "stats/trans_table",
+    ),
+    Question(
+        "most_to_khz", "and the frequency that was taken up, in kHz",
+        _to, _to_mistakes, "stats/trans_table",
+    ),
+    Question(
+        "transitions", "all transitions, whatever they were",
+        _total, _total_mistakes, "stats/trans_table",
+    ),
+    Question(
+        "average_mhz", "the average frequency over the time of the recording, in MHz",
+        _average_mhz, _average_mistakes, "stats/time_in_state", tolerance=0.002,
+    ),
+    Question(
+        "up_least_us",
+        "an idle processor gets work that keeps it busy all the time: how long, in us, the clock "
+        "takes at least to be at its highest frequency",
+        _up_least_us, _up_mistakes, "../../cpufreq/ondemand", tolerance=1e-6,
+    ),
+    Question(
+        "up_most_us", "and at most, in us",
+        _up_most_us, _up_mistakes, "../../cpufreq/ondemand", tolerance=1e-6,
+    ),
+    Question(
+        "transitions_ms", "how long all transitions took together, in ms",
+        _transitions_ms, _time_mistakes, "cpuinfo_transition_latency", tolerance=0.002,
+    ),
+)  # fmt: skip
+KEYS = tuple(question.key for question in QUESTIONS)
+
+
+@dataclass(frozen=True)
+class RecordAnswers:
+    """given: by key; None: no answer."""
+
+    seed: int
+    given: Mapping[str, float | None]
+
+    @property
+    def are_none(self) -> bool:
+        return not any(answer is not None for answer in self.given.values())
+
+
+def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
+    """expected: the seed that it has to have, as a course may fix it; None: any. Raises
+    BadRecordAnswers."""
+    table = parse_table(text, "", BadRecordAnswers, (SEED, *KEYS), _EXAMPLE)
+    return RecordAnswers(_seed(table, expected), {key: _answer(table, key) for key in KEYS})
+
+
+def _seed(table: Table, expected: int | None) -> int:
+    if SEED not in table:
+        table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
+    seed = table.whole(SEED, SEEDS[0])
+    if seed not in SEEDS:
+        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
+    if expected is not None and seed != expected:
+        table.wrong(
+            SEED,
+            f"yours is {expected}: write {SEED} = {expected}, and answer what is asked about "
+            "that recording",
+        )
+    return seed
+
+
+def _answer(table: Table, key: str) -> float | None:
+    """ "" is none."""
+    if table.values.get(key, "") == "":
+        return None
+    found = table.number(key)
+    if not math.fabs(found) < _HUGE:
+        table.wrong(key, "that is more than anything that is asked about")
+    return found

@@ -1,0 +1,161 @@
+"""The file in which a student says which CPUs and which memory two control groups get, `job` and
+`others`. Pure functions.
+
+    [job]
+    cpus = "node:last"
+    mems = "node:last"
+    partition = "root"
+
+What goes for the PUs of one machine only is written in numbers, as Linux takes them: "0-3,8". What
+is to go for any machine is written in words: `all`, `node:2`, `node:first`, `node:last`, several
+with commas, and `but` in between for what is left out: "all but node:last". Of `cpus` the words
+mean PUs, of `mems` NUMA nodes; all of them are about NUMA nodes that have PUs. A key that is left
+out is not written, so that the group has what the one above it has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from numalab.labs.cpuset_goals import nodes_with_pus, pus_of_node
+from numalab.machines.topology import Topology
+from numalab.pu_lists import BadList, kernel_list, parse_pus
+from numalab.toml_files.tables import Table, parse_table
+
+GROUPS = ("job", "others")
+KEYS = ("cpus", "mems", "partition")
+PARTITIONS = ("member", "root", "isolated")
+
+_LONGEST = 1_000  # characters of a set
+_EXAMPLE = 'write [job], and below it cpus = "node:last"'
+_WRITE = 'write "node:last", "all but node:0", or numbers such as "0-3,8"'
+_NODE = re.compile(r"node\s*:\s*(first|last|\d{1,4})", re.ASCII)
+
+
+class BadGroups(ValueError):
+    """A file that can't be used, or can't be meant on a machine; the text says why."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One of a set: `all`; of a node its number, or first or last; else numbers."""
+
+    is_all: bool = False
+    node: str = ""
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class NumberSet:
+    """As it was written. but: what is left out."""
+
+    text: str
+    terms: tuple[Term, ...]
+    but: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """None: nothing is said of it."""
+
+    cpus: NumberSet | None = None
+    mems: NumberSet | None = None
+    partition: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self == Group()
+
+
+@dataclass(frozen=True)
+class Groups:
+    job: Group = Group()
+    others: Group = Group()
+
+
+def read_groups(text: str) -> Groups:
+    """Raises BadGroups."""
+    top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
+    return Groups(*(_group(top.table(name, KEYS)) for name in GROUPS))
+
+
+def _group(table: Table) -> Group:
+    partition = table.maybe("partition", lambda key: table.choice(key, PARTITIONS))
+    return Group(_set(table, "cpus"), _set(table, "mems"), partition)
+
+
+def _set(table: Table, key: str) -> NumberSet | None:
+    if key not in table:
+        return None
+    text = table.text(key).strip()
+    if len(text) > _LONGEST:
+        table.fail(f"'{key}' has more than {_LONGEST:,} characters; {_WRITE}", key)
+    named, but, left_out = f" {text} ".partition(" but ")
+    try:
+        return NumberSet(text, tuple(_terms(named)), tuple(_terms(left_out)) if but else ())
+    except BadList as error:
+        table.wrong(key, f"{error}; {_WRITE}")
+
+
+def _terms(text: str) -> Iterable[Term]:
+    """Raises BadList."""
+    for part in text.split(","):
+        word = part.strip()
+        node = _NODE.fullmatch(word)
+        if word == "all":
+            yield Term(is_all=True)
+        elif node is not None:
+            yield Term(node=node[1])
+        elif re.fullmatch(r"\d+(\s*-\s*\d+)?", word, re.ASCII):
+            yield Term(numbers=parse_pus(word))
+        else:
+            raise BadList(f"'{word}' is no set" if word else "something is missing")
+
+
+# ---- on a machine ---------------------------------------------------------------------------
+
+
+def numbers_of(wanted: NumberSet, key: str, topology: Topology) -> frozenset[int]:
+    """PUs for `cpus`, NUMA nodes for `mems`; also numbers that the machine lacks, which Linux is
+    to refuse. Raises BadGroups for a node that it lacks."""
+    named = _union(wanted.terms, key, topology)
+    return named - _union(wanted.but, key, topology)
+
+
+def _union(terms: Sequence[Term], key: str, topology: Topology) -> frozenset[int]:
+    return frozenset().union(*(_numbers(term, key, topology) for term in terms))
+
+
+def _numbers(term: Term, key: str, topology: Topology) -> Iterable[int]:
+    nodes = nodes_with_pus(topology)
+    if term.numbers:
+        return term.numbers
+    if term.is_all:
+        return nodes if key == "mems" else topology.numa_node
+    number = {"first": nodes[0], "last": nodes[-1]}.get(term.node)
+    number = int(term.node) if number is None else number
+    if number not in nodes:
+        raise BadGroups(
+            f"node:{number} is no NUMA node of this machine, which has {_listed(nodes)}"
+        )
+    return [number] if key == "mems" else pus_of_node(number, topology)
+
+
+def _listed(nodes: Sequence[int]) -> str:
+    return f"node {nodes[0]} only" if len(nodes) == 1 else f"nodes {nodes[0]} to {nodes[-1]}"
+
+
+def settings(groups: Groups, topology: Topology) -> list[tuple[str, str, str]]:
+    """Group, key and value, as Linux takes them on this machine. Raises BadGroups."""
+    found = []
+    for name in GROUPS:
+        group: Group = getattr(groups, name)
+        for key in ("cpus", "mems"):
+            wanted: NumberSet | None = getattr(group, key)
+            if wanted is not None:
+                found.append((name, key, kernel_list(numbers_of(wanted, key, topology))))
+        if group.partition is not None:
+            found.append((name, "partition", group.partition))
+    return found

@@ -1,0 +1,110 @@
+"""What a file says of control groups, and what it means on a machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalab.kit import Kit
+from numalab.labs.cpuset_goals import node_of_job, pus_of_node
+from numalab.labs.group_words import BadGroups, Groups, read_groups, settings
+from numalab.machines.gallery import find_machine
+from numalab.machines.topology import Topology, topology_of_machine
+from numalab.pu_lists import kernel_list
+
+
+def topology(kit: Kit, name: str) -> Topology:
+    return topology_of_machine(find_machine(kit, name))
+
+
+def written(text: str, machine: Topology) -> dict[tuple[str, str], str]:
+    return {(group, key): value for group, key, value in settings(read_groups(text), machine)}
+
+
+def test_words_hold_on_each_machine(kit: Kit) -> None:
+    text = """
+    [job]
+    cpus = "node:last"
+    mems = "node:last"
+    partition = "root"
+    [others]
+    cpus = "all but node:last"
+    mems = "all but node:last"
+    """
+    for name in ("hydra", "nebula"):
+        machine = topology(kit, name)
+        node = node_of_job("job_on_last_node", machine)
+        got = written(text, machine)
+        pus = pus_of_node(node, machine)
+        rest = frozenset(machine.numa_node) - pus
+        assert got == {
+            ("job", "cpus"): kernel_list(pus),
+            ("job", "mems"): str(node),
+            ("job", "partition"): "root",
+            ("others", "cpus"): kernel_list(rest),
+            ("others", "mems"): kernel_list(range(node)),
+        }
+        assert pus and rest
+
+
+@pytest.mark.parametrize(
+    ("words", "cpus", "mems"),
+    [
+        ("0-3,8", "0-3,8", "0-3,8"),
+        ("5, 4 ,3", "3-5", "3-5"),
+        ("node:first", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30", "0"),
+        ("node : 1", "1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31", "1"),
+        ("all", "0-31", "0-1"),
+        ("all but 0-30", "31", ""),
+        ("node:0,node:1 but node:1,0", "2,4,6,8,10,12,14,16,18,20,22,24,26,28,30", ""),
+        ("all but all", "", ""),
+        ("0-999", "0-999", "0-999"),  # Linux is to refuse it
+    ],
+)
+def test_what_words_mean_on_hydra(kit: Kit, words: str, cpus: str, mems: str) -> None:
+    hydra = topology(kit, "hydra")
+    got = written(f'[job]\ncpus = "{words}"\nmems = "{words}"\n', hydra)
+    assert got == {("job", "cpus"): cpus, ("job", "mems"): mems}
+
+
+def test_a_node_that_the_machine_lacks_is_told(kit: Kit) -> None:
+    groups = read_groups('[job]\nmems = "node:7"\n')
+    assert settings(groups, topology(kit, "nebula")) == [("job", "mems", "7")]
+    with pytest.raises(BadGroups, match=r"node:7 is no NUMA node .* nodes 0 to 1"):
+        settings(groups, topology(kit, "hydra"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[jobs]\ncpus = "0"\n', "unknown key 'jobs'.* Did you mean 'job'"),
+        ('[job]\ncpu = "0"\n', "unknown key 'cpu' in .job.*Did you mean 'cpus'"),
+        ("[job]\ncpus = 3\n", "'cpus' is 3"),
+        ('[job]\ncpus = ""\n', "more than nothing"),
+        ('[job]\ncpus = "node:west"\n', "'node:west' is no set; write"),
+        ('[job]\ncpus = "0,,1"\n', "something is missing"),
+        ('[job]\ncpus = "all but"\n', "'all but'; something is missing"),
+        ('[job]\ncpus = "but 0"\n', "something is missing"),
+        ('[job]\ncpus = "3-1"\n', "goes upwards"),
+        ('[job]\ncpus = "0-99999999"\n', "at most"),
+        (f'[job]\ncpus = "{"0," * 600}0"\n', "more than 1,000 characters"),
+        ('[job]\npartition = "exclusive"\n', "partition.*member.*root.*isolated"),
+        ("job = 3\n", "job"),
+        ("[job\n", "line 1"),
+    ],
+)
+def test_what_can_not_be_meant(text: str, said: str) -> None:
+    with pytest.raises(BadGroups, match=f"(?s){said}"):
+        read_groups(text)
+
+
+def test_a_file_that_says_nothing_sets_nothing(kit: Kit) -> None:
+    assert read_groups("") == Groups()
+    assert settings(Groups(), topology(kit, "hydra")) == []
+
+
+def test_goals_name_nodes_with_pus(kit: Kit) -> None:
+    aurora = topology(kit, "aurora")  # whose last NUMA nodes are memory alone
+    last = node_of_job("job_on_last_node", aurora)
+    assert node_of_job("job_on_first_node", aurora) == 0 < last
+    assert pus_of_node(last, aurora)
+    assert written('[job]\nmems = "node:last"\n', aurora) == {("job", "mems"): str(last)}

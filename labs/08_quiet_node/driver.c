@@ -1,0 +1,697 @@
+/* Lab 08: clocks and times whose truth is known, since they are drawn here.
+ *
+ * noise. The readings of a clock: each comes some time after the one before, what a reading takes
+ * with its jitter, and now and then an interruption too short to count, or a stop. The clock shows
+ * that in whole ticks. What a kernel should find is how many stops were drawn, and their lengths.
+ * Lengths keep away from the least one, so that every sound detector counts the same ones: what is
+ * too short to count is at most TOO_SHORT of it, a stop at least STOP of it. A tenth is let pass.
+ *
+ * decide. Two programs that are one, or of which one takes so many times as long; and what nodes
+ * and clocks make of such times. Kinds differ in what they lead astray: each has a rule that is
+ * taken in by it. A kind that goes both ways is drawn with equal programs half of the time. */
+#include "numalab/driver.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
+enum { A, B, LENGTH, VERDICT };
+
+/* Neither among so many readings at the begin nor at the end is there a stop, so that it makes no
+ * difference whether the first or last pair is looked at. */
+enum { QUIET_ENDS = 16 };
+static const double stop_least = 1.5, too_short_least = 0.2, too_short_most = 0.7;
+
+/* Of what is found: within a tenth. */
+static const double tolerance = 0.1;
+
+struct clock {
+    size_t n;
+    int64_t *reading;
+    int64_t asked[ASKED];
+    int64_t stops, stolen_ns; /* the truth */
+    bool has_run;
+};
+
+enum { LEAST_PAIRS = 5, MOST_PAIRS = 60 };
+
+struct pairs {
+    size_t n;
+    double *time_s[2];
+    int64_t length, verdict; /* verdict: the truth */
+    bool has_run;
+};
+
+/* Of the part that it is made for; the other one is empty. */
+struct numalab_oracle {
+    struct clock clock;
+    struct pairs pairs;
+};
+
+static const struct numalab_array noise_arrays[] = {
+    [READINGS] = {"readings", sizeof(int64_t)},
+    [ASKED_ARRAY] = {"asked", sizeof(int64_t)},
+    [STOPS] = {"stops", sizeof(int64_t)},
+    [STOLEN] = {"stolen_ns", sizeof(int64_t)},
+};
+
+static const struct numalab_array decide_arrays[] = {
+    [A] = {"a_s", sizeof(double)},
+    [B] = {"b_s", sizeof(double)},
+    [LENGTH] = {"length", sizeof(int64_t)},
+    [VERDICT] = {"verdict", sizeof(int64_t)},
+};
+
+static size_t noise_count(size_t n, size_t array, size_t rank, size_t ranks)
+{
+    (void)rank;
+    (void)ranks;
+    return array == READINGS ? n : array == ASKED_ARRAY ? ASKED : 1;
+}
+
+static size_t decide_count(size_t n, size_t array, size_t rank, size_t ranks)
+{
+    (void)rank;
+    (void)ranks;
+    return array == A || array == B ? n : 1;
+}
+
+/* Nothing is timed. */
+static size_t bytes_moved(size_t n)
+{
+    (void)n;
+    return 0;
+}
+
+static void destroy(struct numalab_oracle *oracle)
+{
+    free(oracle->clock.reading);
+    for (size_t i = 0; i < 2; i++) free(oracle->pairs.time_s[i]);
+    free(oracle);
+}
+
+/* ---- random numbers ------------------------------------------------------------------- */
+
+static uint64_t next(uint64_t *state)
+{
+    uint64_t mixed = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+    return mixed ^ mixed >> 31;
+}
+
+/* From 0 to below 1. */
+static double fraction(uint64_t *state)
+{
+    return (double)(next(state) >> 11) * 0x1p-53;
+}
+
+static double between(uint64_t *state, double least, double most)
+{
+    return least + (most - least) * fraction(state);
+}
+
+static size_t whole_between(uint64_t *state, size_t least, size_t most)
+{
+    return least + (size_t)(next(state) % (most - least + 1));
+}
+
+static bool is_drawn(uint64_t *state, double probability)
+{
+    return fraction(state) < probability;
+}
+
+/* Of mean 0 and standard deviation 1. */
+static double normal(uint64_t *state)
+{
+    const double pi = 3.14159265358979323846;
+    const double radius = sqrt(-2.0 * log(1.0 - fraction(state)));
+    return radius * cos(2.0 * pi * fraction(state));
+}
+
+/* ---- noise: a clock ------------------------------------------------------------------- */
+
+/* cost_ns: of a reading, and up to jitter of it more; tick_ns: of the clock; stop: probability that
+ * one lies behind a reading, of a row of row_length of them, and apart readings at least behind the
+ * last one; most: length of one, over the least length that counts; too_short: probability of an
+ * interruption that does not count. */
+struct clock_kind {
+    double cost_ns, jitter, tick_ns, least_ns;
+    double stop, most, too_short;
+    size_t row_length, apart;
+};
+
+static const char *const clock_kind_names[] = {"no stop",       "few stops",  "many stops",
+                                               "stops in rows", "slow clock", "coarse clock",
+                                               "long stops",    NULL};
+
+static const struct clock_kind clock_kinds[] = {
+    {.cost_ns = 40, .jitter = 0.5, .tick_ns = 1, .least_ns = 2000, .too_short = 0.05},
+    {.cost_ns = 25,
+     .jitter = 0.5,
+     .tick_ns = 1,
+     .least_ns = 2000,
+     .stop = 0.003,
+     .most = 20,
+     .too_short = 0.02,
+     .row_length = 1},
+    {.cost_ns = 2000,
+     .jitter = 0.1,
+     .tick_ns = 1,
+     .least_ns = 4000,
+     .stop = 0.35,
+     .most = 5,
+     .too_short = 0.02,
+     .row_length = 1},
+    {.cost_ns = 60,
+     .jitter = 0.3,
+     .tick_ns = 1,
+     .least_ns = 1000,
+     .stop = 0.001,
+     .most = 10,
+     .too_short = 0.01,
+     .row_length = 8},
+    {.cost_ns = 50000,
+     .jitter = 0.1,
+     .tick_ns = 100,
+     .least_ns = 75000,
+     .stop = 0.05,
+     .most = 3,
+     .too_short = 0.1,
+     .row_length = 1},
+    {.cost_ns = 100,
+     .jitter = 0.3,
+     .tick_ns = 1000,
+     .least_ns = 4000,
+     .stop = 0.02,
+     .most = 8,
+     .row_length = 1},
+    {.cost_ns = 30,
+     .jitter = 0.5,
+     .tick_ns = 1,
+     .least_ns = 1000000,
+     .stop = 0.006,
+     .most = 900,
+     .too_short = 0.01,
+     .row_length = 1},
+};
+_Static_assert(sizeof clock_kinds / sizeof clock_kinds[0] + 1 ==
+                   sizeof clock_kind_names / sizeof clock_kind_names[0],
+               "each kind has a name");
+
+static struct numalab_oracle *noise_create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->clock.n = n;
+    oracle->clock.reading = calloc(n, sizeof *oracle->clock.reading);
+    if (oracle->clock.reading) return oracle;
+    destroy(oracle);
+    return NULL;
+}
+
+static void noise_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    struct clock *clock = &oracle->clock;
+    clock->has_run = strcmp(phase, "set_clock") != 0;
+    if (clock->has_run) return;
+    for (size_t i = 0; i < clock->n; i++) clock->reading[i] = initial_reading(i);
+    for (size_t i = 0; i < ASKED; i++) clock->asked[i] = initial_asked(clock->n, i);
+    clock->stops = clock->stolen_ns = 0;
+}
+
+static size_t draw_clock(struct clock *clock, const struct clock_kind *kind, uint64_t *state)
+{
+    double now_ns = between(state, 1e12, 1e15);
+    size_t in_row = 0, since = kind->apart;
+    clock->stops = clock->stolen_ns = 0;
+    for (size_t i = 0; i < clock->n; i++) {
+        clock->reading[i] = (int64_t)(now_ns / kind->tick_ns) * (int64_t)kind->tick_ns;
+        const bool may_stop = i >= QUIET_ENDS && i + QUIET_ENDS < clock->n;
+        now_ns += kind->cost_ns * between(state, 1.0, 1.0 + kind->jitter);
+        since++;
+        if (in_row == 0 && may_stop && since > kind->apart && is_drawn(state, kind->stop))
+            in_row = kind->row_length;
+        if (in_row > 0 && may_stop) {
+            const double length_ns = floor(kind->least_ns * between(state, stop_least, kind->most));
+            now_ns += length_ns;
+            clock->stops++;
+            clock->stolen_ns += (int64_t)length_ns;
+            in_row--;
+            since = 0;
+        } else if (is_drawn(state, kind->too_short)) {
+            now_ns += kind->least_ns * between(state, too_short_least, too_short_most);
+        }
+    }
+    /* It ends among the last readings, where there is no stop. */
+    clock->asked[WATCH_NS] = clock->reading[clock->n - QUIET_ENDS / 2] - clock->reading[0];
+    clock->asked[LEAST_NS] = (int64_t)kind->least_ns;
+    return clock->n;
+}
+
+static size_t noise_draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
+{
+    uint64_t state = random;
+    return draw_clock(&oracle->clock, &clock_kinds[kind], &state);
+}
+
+static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
+{
+    truth[0] = oracle->clock.stops;
+    truth[1] = oracle->clock.stolen_ns;
+}
+
+/* Where results are checked, a clock that leaves nothing open: all its readings take the same, and
+ * what is a stop is many times as long. */
+static void noise_renew(struct numalab_oracle *oracle, uint64_t random)
+{
+    static const struct clock_kind clear = {.cost_ns = 100,
+                                            .tick_ns = 1,
+                                            .least_ns = 2000,
+                                            .stop = 0.02,
+                                            .most = 9,
+                                            .row_length = 1,
+                                            .apart = 8};
+    uint64_t state = random;
+    draw_clock(&oracle->clock, &clear, &state);
+}
+
+static const void *noise_renewed(const struct numalab_oracle *oracle, size_t array)
+{
+    return array == READINGS      ? (const void *)oracle->clock.reading
+           : array == ASKED_ARRAY ? (const void *)oracle->clock.asked
+                                  : NULL;
+}
+
+static bool is_near(int64_t found, int64_t expected)
+{
+    return fabs((double)found - (double)expected) <= tolerance * (double)expected;
+}
+
+static int64_t noise_expected(const struct clock *clock, size_t array, size_t element)
+{
+    switch (array) {
+    case READINGS:
+        return clock->reading[element];
+    case ASKED_ARRAY:
+        return clock->asked[element];
+    case STOPS:
+        return clock->has_run ? clock->stops : initial_answer;
+    default:
+        return clock->has_run ? clock->stolen_ns : initial_answer;
+    }
+}
+
+static size_t noise_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                            size_t count, const void *found_pointer,
+                            struct numalab_mismatch *mismatch)
+{
+    const int64_t *found = found_pointer;
+    const struct clock *clock = &oracle->clock;
+    const bool is_answer = clock->has_run && (array == STOPS || array == STOLEN);
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t expected = noise_expected(clock, array, first + i);
+        if (is_answer ? is_near(found[i], expected) : found[i] == expected) continue;
+        if (wrong++ == 0)
+            *mismatch =
+                (struct numalab_mismatch){array, first + i, (double)expected, (double)found[i]};
+    }
+    return wrong;
+}
+
+static void noise_remark(const struct numalab_oracle *oracle,
+                         const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                         const void *found, char remark[NUMALAB_REMARK_BYTES])
+{
+    const struct clock *clock = &oracle->clock;
+    (void)first;
+    (void)count;
+    (void)found;
+    if (mismatch->array != STOPS && mismatch->array != STOLEN) return;
+    if (mismatch->found == (double)initial_answer)
+        snprintf(remark, NUMALAB_REMARK_BYTES, "noise has written nothing there.");
+    else
+        snprintf(
+            remark, NUMALAB_REMARK_BYTES,
+            "Each of %zu readings took 100 ns; stops among them: %lld. A tenth more or less is "
+            "let pass.",
+            clock->n, (long long)clock->stops);
+}
+
+/* ---- decide: pairs of times ------------------------------------------------------------- */
+
+static struct numalab_oracle *decide_create(size_t n)
+{
+    struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle) return NULL;
+    oracle->pairs.n = n;
+    for (size_t i = 0; i < 2; i++) {
+        oracle->pairs.time_s[i] = calloc(n, sizeof(double));
+        if (!oracle->pairs.time_s[i]) {
+            destroy(oracle);
+            return NULL;
+        }
+    }
+    return oracle;
+}
+
+static void decide_advance(struct numalab_oracle *oracle, const char *phase)
+{
+    struct pairs *pairs = &oracle->pairs;
+    pairs->has_run = strcmp(phase, "set_times") != 0;
+    if (pairs->has_run) return;
+    for (size_t i = 0; i < pairs->n; i++)
+        pairs->time_s[A][i] = pairs->time_s[B][i] = initial_time_s(i);
+    pairs->length = (int64_t)pairs->n;
+    pairs->verdict = 0;
+}
+
+/* What a series of n pairs is made of: time[k][i] of the faster program and, k = 1, the other. */
+struct made {
+    size_t n;
+    double time[2][MOST_PAIRS];
+    bool is_told; /* the times tell */
+};
+
+/* The two programs' own times, with noise of each: 1, and factor. */
+static void begin(struct made *made, size_t n, double factor, double spread, uint64_t *state)
+{
+    made->n = n;
+    made->is_told = factor != 1.0;
+    for (size_t i = 0; i < n; i++) {
+        made->time[0][i] = exp(spread * normal(state));
+        made->time[1][i] = factor * exp(spread * normal(state));
+    }
+}
+
+/* 1, or between least and most, either half of the time. */
+static double factor_of(uint64_t *state, double least, double most)
+{
+    return is_drawn(state, 0.5) ? 1.0 : between(state, least, most);
+}
+
+static void scale(struct made *made, size_t which, size_t i, double factor)
+{
+    if (i < made->n) made->time[which][i] *= factor;
+}
+
+static void equal_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 15, 50), 1.0, between(state, 0.02, 0.10), state);
+}
+
+static void noisy_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 10, 30), 1.0, between(state, 0.20, 0.40), state);
+}
+
+static void faster_kind(struct made *made, uint64_t *state)
+{
+    const double spread = between(state, 0.01, 0.10);
+    const double least = 1.05 > 1.0 + 1.8 * spread ? 1.05 : 1.0 + 1.8 * spread;
+    begin(made, whole_between(state, 30, 60), between(state, least, 1.3), spread, state);
+}
+
+static void few_kind(struct made *made, uint64_t *state)
+{
+    const bool is_equal = is_drawn(state, 0.7);
+    if (is_equal)
+        begin(made, whole_between(state, LEAST_PAIRS, 8), 1.0, between(state, 0.10, 0.20), state);
+    else
+        begin(made, whole_between(state, 8, 10), between(state, 1.2, 1.3),
+              between(state, 0.01, 0.03), state);
+}
+
+/* Both slow down, or get faster, over the series: the frequency falls, or a node empties. */
+static void drift_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 30, 60), factor_of(state, 1.07, 1.15),
+          between(state, 0.01, 0.03), state);
+    const double most = between(state, 2.0, 4.0);
+    const bool is_up = is_drawn(state, 0.5);
+    for (size_t i = 0; i < made->n; i++) {
+        const double share = (double)(is_up ? i : made->n - 1 - i) / (double)(made->n - 1);
+        for (size_t which = 0; which < 2; which++) scale(made, which, i, pow(most, share));
+    }
+}
+
+/* Rows of pairs in which something else ran, which meets both. */
+static void both_hit_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 30, 60), factor_of(state, 1.08, 1.2),
+          between(state, 0.01, 0.03), state);
+    for (size_t rows = whole_between(state, 2, 4); rows > 0; rows--) {
+        const double factor = between(state, 2.0, 6.0);
+        const size_t first = whole_between(state, 0, made->n - 1);
+        for (size_t i = first; i < first + 6; i++)
+            for (size_t which = 0; which < 2; which++)
+                scale(made, which, i, factor * exp(0.1 * normal(state)));
+    }
+}
+
+/* Some times of the faster program, or of one of two that are equal, are disturbed. */
+static void one_hit_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 30, 60), factor_of(state, 1.12, 1.3),
+          between(state, 0.01, 0.03), state);
+    for (size_t i = 0; i < made->n; i++)
+        if (is_drawn(state, 0.12)) scale(made, 0, i, between(state, 2.0, 8.0));
+}
+
+/* Some times of the slower program, or of one of two that are equal, are short by chance: the core
+ * ran at a higher frequency, or a page was where it had been. */
+static void lucky_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 30, 60), factor_of(state, 1.1, 1.2),
+          between(state, 0.01, 0.03), state);
+    for (size_t lucky = whole_between(state, 1, 3); lucky > 0; lucky--)
+        scale(made, 1, whole_between(state, 0, made->n - 1), between(state, 0.6, 0.75));
+}
+
+/* In ticks, some of which a time has; a coarse clock shows as many, or one more or less. */
+static void coarse_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 40, 60), factor_of(state, 1.2, 1.3), 0.02, state);
+    const double ticks = between(state, 5.0, 10.0);
+    for (size_t i = 0; i < made->n; i++)
+        for (size_t which = 0; which < 2; which++)
+            made->time[which][i] = floor(ticks * made->time[which][i] + fraction(state)) / ticks;
+}
+
+/* Each time is in one of two modes, whichever, such as two places of a page in a cache. */
+static void two_modes_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 50, 60), factor_of(state, 1.12, 1.25),
+          between(state, 0.01, 0.02), state);
+    const double slow = between(state, 1.4, 2.0);
+    for (size_t i = 0; i < made->n; i++)
+        for (size_t which = 0; which < 2; which++)
+            if (is_drawn(state, 0.25)) scale(made, which, i, slow);
+}
+
+/* Now and then a time is far off, in either direction: the ratio of two normal numbers (Cauchy's
+ * distribution), which has no mean, within a factor of most_off. */
+static const double most_off = 20.0;
+
+static void far_off_kind(struct made *made, uint64_t *state)
+{
+    begin(made, whole_between(state, 40, 60), factor_of(state, 1.12, 1.3), 0.0, state);
+    const double spread = between(state, 0.01, 0.03);
+    for (size_t i = 0; i < made->n; i++)
+        for (size_t which = 0; which < 2; which++) {
+            const double off = exp(spread * normal(state) / fabs(normal(state)));
+            scale(made, which, i, fmin(fmax(off, 1.0 / most_off), most_off));
+        }
+}
+
+static void (*const pair_kinds[])(struct made *, uint64_t *) = {
+    equal_kind,   noisy_kind, faster_kind, few_kind,       drift_kind,  both_hit_kind,
+    one_hit_kind, lucky_kind, coarse_kind, two_modes_kind, far_off_kind};
+
+static const char *const pair_kind_names[] = {"equal",
+                                              "equal and noisy",
+                                              "one is faster",
+                                              "few pairs",
+                                              "drift of both",
+                                              "both disturbed at once",
+                                              "one of them disturbed",
+                                              "lucky times",
+                                              "coarse clock",
+                                              "two modes",
+                                              "some times far off",
+                                              NULL};
+_Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
+                   sizeof pair_kind_names / sizeof pair_kind_names[0],
+               "each kind has a name");
+
+/* In seconds, of whatever size; which of the two is A is drawn, too. What lies behind the series is
+ * no number, for who reads on. */
+static void take(struct pairs *pairs, const struct made *made, uint64_t *state)
+{
+    const double unit_s = pow(10.0, between(state, -6.0, 1.0));
+    const size_t faster = (size_t)(next(state) % 2);
+    for (size_t i = 0; i < pairs->n; i++)
+        for (size_t which = 0; which < 2; which++)
+            pairs->time_s[which == 0 ? faster : 1 - faster][i] =
+                i < made->n ? unit_s * made->time[which][i] : NAN;
+    pairs->length = (int64_t)made->n;
+    pairs->verdict = !made->is_told ? 0 : faster == A ? -1 : 1;
+}
+
+static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
+{
+    struct made made;
+    uint64_t state = random;
+    pair_kinds[kind](&made, &state);
+    take(&oracle->pairs, &made, &state);
+    return made.n;
+}
+
+static void decide_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
+{
+    truth[0] = oracle->pairs.verdict;
+}
+
+/* Where results are checked, times that leave nothing open: both the same, or, of LEAST_CLEAR pairs
+ * or more, one twice as long each time. */
+enum { LEAST_CLEAR = 12 };
+
+static void decide_renew(struct numalab_oracle *oracle, uint64_t random)
+{
+    struct pairs *pairs = &oracle->pairs;
+    uint64_t state = random;
+    pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(next(&state) % 3) - 1;
+    pairs->length = (int64_t)pairs->n;
+    for (size_t i = 0; i < pairs->n; i++) {
+        const double time_s = between(&state, 0.01, 0.011);
+        pairs->time_s[A][i] = pairs->verdict == 1 ? 2 * time_s : time_s;
+        pairs->time_s[B][i] = pairs->verdict == -1 ? 2 * time_s : time_s;
+    }
+}
+
+static const void *decide_renewed(const struct numalab_oracle *oracle, size_t array)
+{
+    const struct pairs *pairs = &oracle->pairs;
+    return array == VERDICT  ? NULL
+           : array == LENGTH ? (const void *)&pairs->length
+                             : (const void *)pairs->time_s[array];
+}
+
+static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
+                             size_t count, const void *found, struct numalab_mismatch *mismatch)
+{
+    const struct pairs *pairs = &oracle->pairs;
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        double expected, value;
+        if (array == A || array == B) {
+            expected = pairs->time_s[array][first + i];
+            value = ((const double *)found)[i];
+        } else {
+            const int64_t verdict = pairs->has_run ? pairs->verdict : initial_answer;
+            expected = (double)(array == LENGTH ? pairs->length : verdict);
+            value = (double)((const int64_t *)found)[i];
+        }
+        if (!(value == expected) && wrong++ == 0) /* Negated, so that NaN is wrong. */
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+    }
+    return wrong;
+}
+
+static void decide_remark(const struct numalab_oracle *oracle,
+                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                          const void *found, char remark[NUMALAB_REMARK_BYTES])
+{
+    const struct pairs *pairs = &oracle->pairs;
+    (void)first;
+    (void)count;
+    (void)found;
+    if (mismatch->array != VERDICT) return;
+    snprintf(remark, NUMALAB_REMARK_BYTES, "In each of %lld pairs %s.", (long long)pairs->length,
+             pairs->verdict == 0   ? "both times were the same"
+             : pairs->verdict == 1 ? "A took twice as long as B"
+                                   : "B took twice as long as A");
+}
+
+/* ---- the parts ----------------------------------------------------------------------- */
+
+static const struct numalab_series noise_series = {
+    .kinds = clock_kind_names,
+    .of_each = 4,
+    .n = 7000,
+    .first_told = STOPS,
+    .told_count = 2,
+    .draw = noise_draw,
+    .truth = noise_truth,
+};
+
+static const struct numalab_watching watching = {
+    .asked = ASKED_ARRAY,
+    .stops = STOPS,
+    .stolen = STOLEN,
+    .live_phase = "noise_live",
+};
+
+static const struct numalab_series decide_series = {
+    .kinds = pair_kind_names,
+    .of_each = 20,
+    .n = MOST_PAIRS,
+    .first_told = VERDICT,
+    .told_count = 1,
+    .draw = decide_draw,
+    .truth = decide_truth,
+};
+
+static const size_t noise_check_n[] = {100, 1000, 20011, SIZE_MAX};
+static const size_t decide_check_n[] = {LEAST_PAIRS, 6, 12, 1000, SIZE_MAX};
+
+static const struct numalab_driver noise_driver = {
+    .lab = "08_quiet_node",
+    .part = "noise",
+    .arrays = noise_arrays,
+    .array_count = sizeof noise_arrays / sizeof noise_arrays[0],
+    .count = noise_count,
+    .initialize_phase = "set_clock",
+    .compute_phase = "noise",
+    .check_n = noise_check_n,
+    .series = &noise_series,
+    .watching = &watching,
+    .n_unit = "readings",
+    .bytes_moved = bytes_moved,
+    .create = noise_create,
+    .destroy = destroy,
+    .advance = noise_advance,
+    .renew = noise_renew,
+    .renewed = noise_renewed,
+    .compare = noise_compare,
+    .remark = noise_remark,
+};
+
+static const struct numalab_driver decide_driver = {
+    .lab = "08_quiet_node",
+    .part = "decide",
+    .arrays = decide_arrays,
+    .array_count = sizeof decide_arrays / sizeof decide_arrays[0],
+    .count = decide_count,
+    .initialize_phase = "set_times",
+    .compute_phase = "decide",
+    .check_n = decide_check_n,
+    .series = &decide_series,
+    .n_unit = "pairs",
+    .bytes_moved = bytes_moved,
+    .create = decide_create,
+    .destroy = destroy,
+    .advance = decide_advance,
+    .renew = decide_renew,
+    .renewed = decide_renewed,
+    .compare = decide_compare,
+    .remark = decide_remark,
+};
+
+const struct numalab_driver *const numalab_drivers[] = {&noise_driver, &decide_driver, NULL};
