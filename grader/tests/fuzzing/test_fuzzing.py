@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,15 @@ from numalab.judging import explain
 from numalab.kit import Kit
 from numalab.labs import launch, link_answers, link_questions, prediction
 from numalab.labs.declaration import Lab, load_lab
+from numalab.labs.governor_answers import (
+    KEYS,
+    QUESTIONS,
+    BadRecordAnswers,
+    read_record_answers,
+)
+from numalab.labs.governor_tree import PUBLISHED_SEED, recording
+from numalab.labs.group_words import BadGroups, read_groups
+from numalab.labs.group_words import settings as group_settings
 from numalab.labs.launch_commands import LAUNCHERS
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
@@ -136,6 +146,51 @@ def test_placements(kit: Kit, labs: dict[str, Lab]) -> None:
 
     lines = st.lists(st.tuples(WORDS, WORDS).map("=".join), max_size=5).map("\n".join)
     fuzz(st.one_of(changed(texts), changed(words), lines), check)
+
+
+def test_control_groups(kit: Kit, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, kit, "groups")
+    nodes = [topology_of_machine(find_machine(kit, name)) for name in ("hydra", "aurora")]
+
+    def check(text: str) -> None:
+        complaint = handed_in.complaint_of(files[0], text)
+        assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
+        groups = only(BadGroups, lambda: read_groups(text))
+        assert (groups is None) == (complaint is not None)
+        for node in nodes if groups is not None else ():
+            settings = only(BadGroups, lambda node=node: group_settings(groups, node))
+            # What goes to the monitor as a word of its command.
+            assert all(
+                re.fullmatch(r"[0-9,-]*|member|root|isolated", value) and len(value) < 65_536
+                for _, _, value in settings or ()
+            )
+
+    words = st.sampled_from(("all", "node:last", "node:1", "0-3", "but", ",", " but ", "0-8191"))
+    value = st.lists(words, max_size=5).map(lambda found: json.dumps(" ".join(found)))
+    of_keys = st.lists(
+        st.tuples(st.sampled_from(("[job]\ncpus", "mems", "[others]\nmems")), value).map(
+            " = ".join
+        ),
+        max_size=3,
+    ).map("\n".join)
+    inputs = st.one_of(changed(texts), of_keys, tables(["job", "others", "cpus", "mems"]))
+    fuzz(inputs.filter(is_text), check)
+
+
+def test_answers_about_a_governor(kit: Kit, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, kit, "recording")
+
+    def check(text: str) -> None:
+        complaint = handed_in.complaint_of(files[0], text)
+        assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
+        answers = only(BadRecordAnswers, lambda: read_record_answers(text))
+        assert (answers is None) == (complaint is not None)
+        for question in QUESTIONS if answers is not None else ():
+            given = answers.given[question.key]
+            if given is not None:
+                question.mistake(given, recording(PUBLISHED_SEED))
+
+    fuzz(st.one_of(changed(texts), tables(["seed", *KEYS])).filter(is_text), check)
 
 
 def test_launches(kit: Kit, labs: dict[str, Lab]) -> None:

@@ -333,6 +333,6 @@ def test_the_command_survives_a_damaged_file(desk: Kit, tmp_path: Path) -> None:
     done = numalab_command(desk, "progress", "--json", str(path))
     assert done.code == 0
     assert "can't be read" in done.err and "progress.json.damaged" in done.said
-    assert "not begun" in done.out and "0 of 9 labs done" in done.out
-    assert [lab["results"] for lab in json.loads(path.read_text())["labs"]] == [[]] * 9
+    assert "not begun" in done.out and "0 of 11 labs done" in done.out
+    assert [lab["results"] for lab in json.loads(path.read_text())["labs"]] == [[]] * 11
     assert desk.progress_file.read_text() == "{", "nothing was graded, nothing is written"

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "quiet_node.h"
 
 #include <math.h>
@@ -7,9 +6,9 @@
 
 static int64_t own_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    struct timespec read;
+    timespec_get(&read, TIME_UTC);
+    return (int64_t)read.tv_sec * 1000000000 + read.tv_nsec;
 }
 
 void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,

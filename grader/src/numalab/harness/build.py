@@ -42,7 +42,7 @@ class TookTooLong(KitError):
 # Of the kit, beside the kernels in labs/.
 KIT_SOURCES = (
     "driver.c", "phases.c", "test_driver.c", "explore.c", "alone.c", "dealt.c", "distance.c",
-    "balancing.c", "copy.c", "dgemm.c",
+    "balancing.c", "copy.c", "dgemm.c", "early.c", "frames.c", "items.c",
 )  # fmt: skip
 
 

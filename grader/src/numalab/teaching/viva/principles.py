@@ -144,6 +144,25 @@ PRINCIPLES: dict[str, Principle] = {
         "What is interleaved that had better not be? (Stacks and private data, too.)",
         ("numactl", "interleav"),
     ),
+    "stops_found": Principle(
+        "A gap between two readings of a clock is what reading takes and what was stolen. The "
+        "shortest one is what reading takes, however many stops there are.",
+        "Why not the mean gap, or twice the median? (The mean has the stops in it, and a ratio is "
+        "a threshold that nobody asked for.)",
+        ("shortest", "minimum", "gap", "reading"),
+    ),
+    "stops_live": Principle(
+        "While a thread is stopped its program sees nothing; only the next reading of a clock "
+        "does, so the clock has to be read all the time.",
+        "What does a detector miss that works between two readings? (Stops shorter than its work.)",
+        ("clock", "reading", "stop", "thread"),
+    ),
+    "decided": Principle(
+        "That one figure is smaller is no proof. It has to be asked how often chance alone does "
+        "that, of pairs that were taken side by side, and whether the difference is worth a word.",
+        "What do pairs take away? (All that disturbs both of a pair: drift, load, a lower clock.)",
+        ("chance", "pair", "sign", "median"),
+    ),
     "confined": Principle(
         "A cpuset says where a program may run, whatever it asks for; and words of the topology "
         "say it on any machine, where numbers of PUs are one machine's.",
