@@ -155,21 +155,21 @@ static void test_pairs(const struct numalab_driver *driver, size_t kind)
         const size_t n = driver->series->draw(oracle, kind, seed * 104729);
         const double *a_s = driver->renewed(oracle, A), *b_s = driver->renewed(oracle, B);
         const int64_t *length = driver->renewed(oracle, LENGTH);
-        size_t a_wins = 0, b_wins = 0;
+        size_t of_a = 0, of_b = 0;
         driver->series->truth(oracle, truth);
         EXPECT(n >= 5 && n <= driver->series->n && length[0] == (int64_t)n);
         EXPECT(truth[0] >= -1 && truth[0] <= 1);
         for (size_t i = 0; i < n; i++) {
             EXPECT(a_s[i] > 0.0 && b_s[i] > 0.0 && isfinite(a_s[i]) && isfinite(b_s[i]));
-            a_wins += a_s[i] < b_s[i];
-            b_wins += b_s[i] < a_s[i];
+            if (a_s[i] < b_s[i]) of_a++;
+            if (b_s[i] < a_s[i]) of_b++;
         }
         /* Behind the series is no number. */
         for (size_t i = n; i < driver->series->n; i++) EXPECT(isnan(a_s[i]) && isnan(b_s[i]));
         told[truth[0] + 1]++;
-        wins[truth[0] + 1] += a_wins;
-        pairs[truth[0] + 1] += a_wins + b_wins;
-        against += (truth[0] < 0 && a_wins <= b_wins) || (truth[0] > 0 && b_wins <= a_wins);
+        wins[truth[0] + 1] += of_a;
+        pairs[truth[0] + 1] += of_a + of_b;
+        against += (truth[0] < 0 && of_a <= of_b) || (truth[0] > 0 && of_b <= of_a);
     }
     EXPECT(against == 0);
     /* A is the faster one as often as B. */

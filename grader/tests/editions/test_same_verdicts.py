@@ -30,7 +30,7 @@ Case = tuple[str, Language, str]  # lab; language; handout, solution, or a wrong
 
 
 def wrong_cases() -> Iterator[Case]:
-    """Of all labs in turns, the first ones of each; none that is waited for."""
+    """Of all labs in turns, the first ones of each; none that takes long."""
     ladders = []
     for name, lab in LABS.items():
         path = ROOT / "solutions" / name / "wrong" / "wrong.toml"
@@ -40,7 +40,7 @@ def wrong_cases() -> Iterator[Case]:
             [
                 (name, language, entry["name"])
                 for language, entry in languages
-                if language in entry["languages"] and not entry.get("waits", False)
+                if language in entry["languages"] and not {"waits", "takes_long"} & {*entry}
             ]
         )
     for turn in range(max(map(len, ladders))):

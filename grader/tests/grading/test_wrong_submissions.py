@@ -92,6 +92,7 @@ def cases() -> list[Any]:
                 # Nothing else runs meanwhile, so every fourth of these is enough for each change.
                 is_usual = language == usual or differs(entry)
                 is_usual &= alike[*kind, usual] <= MOST_ALIKE and not (quiet and number % 4)
+                is_usual &= not entry.get("takes_long", False)
                 marks += [] if is_usual else [pytest.mark.slow]
                 found.append(pytest.param(lab, language, entry, id=name, marks=marks))
     return found

@@ -11,7 +11,7 @@ void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
     *stops = 0;
     *stolen_ns = 0;
     (void)watch_ns;
-    for (int i = 0; i < 1000; i++) {
+    for (int k = 1000; k > 0; k--) {
         const int64_t now = now_ns(), gap = now - before;
         if (gap < shortest) shortest = gap;
         if (gap - shortest >= least_ns) {

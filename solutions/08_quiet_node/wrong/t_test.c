@@ -23,17 +23,17 @@ void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
 
 static double mean(size_t n, const double *value)
 {
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += value[i];
-    return sum / (double)n;
+    double total = 0.0;
+    for (size_t i = 0; i < n; i++) total += value[i];
+    return total / (double)n;
 }
 
 static double variance(size_t n, const double *value)
 {
     const double middle = mean(n, value);
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += (value[i] - middle) * (value[i] - middle);
-    return sum / (double)(n - 1);
+    double total = 0.0;
+    for (size_t i = 0; i < n; i++) total += (value[i] - middle) * (value[i] - middle);
+    return total / (double)(n - 1);
 }
 
 int decide(size_t n, const double *a_s, const double *b_s)

@@ -15,7 +15,8 @@ from numalab.toml_files.tables import Table, read_table
 
 _KEYS = (
     "name", "languages", "mistake", "fails", "fails_on_machine", "may_fail", "says", "says_c",
-    "says_fortran", "cause", "hint", "on", "time", "quiet", "waits", "leaves_out", "cure",
+    "says_fortran", "cause", "hint", "on", "time", "quiet", "waits", "takes_long",
+    "leaves_out", "cure",
 )  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 `others`. Pure functions.
 
     [job]
-    cpus = "node:last"
-    mems = "node:last"
-    partition = "root"
+    cpus = "node:2"
+    mems = "0-1"
+    partition = "member"
 
 What goes for the PUs of one machine only is written in numbers, as Linux takes them: "0-3,8". What
 is to go for any machine is written in words: `all`, `node:2`, `node:first`, `node:last`, several
@@ -29,7 +29,7 @@ KEYS = ("cpus", "mems", "partition")
 PARTITIONS = ("member", "root", "isolated")
 
 _LONGEST = 1_000  # characters of a set
-_EXAMPLE = 'write [job], and below it cpus = "node:last"'
+_EXAMPLE = 'write [job], and below it cpus = "node:2"'
 _WRITE = 'write "node:last", "all but node:0", or numbers such as "0-3,8"'
 _NODE = re.compile(r"node\s*:\s*(first|last|\d{1,4})", re.ASCII)
 
