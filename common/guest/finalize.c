@@ -2,7 +2,7 @@
  *
  * MPICH with UCX (4.0.2 with 1.13) first closes its connections, and then waits for all ranks,
  * reading from its launcher. Who waits so answers nobody: where another rank still needs an answer
- * to close, both wait for ever (seen in 1 of 7 runs of four ranks on two nodes). So whoever waits
+ * to close, both wait for ever (7 of 30 runs of four ranks on two nodes). So whoever waits
  * there goes on answering. There is no other place for what has to be known there than variables
  * of this file; MPI_Finalize is called by one thread. */
 #define _GNU_SOURCE

@@ -158,10 +158,10 @@ def test_a_job_on_one_node_sends_nothing(two: tuple[Cluster, Path]) -> None:
 
 
 def test_finalize_comes_to_its_end_time_after_time(two: tuple[Cluster, Path]) -> None:
-    """Without common/guest/finalize.c about one of eight hangs."""
+    """Without common/guest/finalize.c 7 of 30 hung."""
     cluster, programs = two
-    script = f"for i in $(seq 12); do mpiexec -n 4 -ppn 2 {programs}/hello || exit 1; done"
-    assert said(cluster, 1, "sh", "-c", script).count("\n") == 12 * 4
+    script = f"for i in $(seq 8); do mpiexec -n 4 -ppn 2 {programs}/hello || exit 1; done"
+    assert said(cluster, 1, "sh", "-c", script).count("\n") == 8 * 4
 
 
 def test_nodes_are_quiet_by_themselves(two: tuple[Cluster, Path]) -> None:
@@ -323,24 +323,29 @@ def test_a_node_that_ends_ends_the_command_on_another(kit: Kit, programs: Path) 
         script = "/numalab-remote node2 'echo o >/proc/sysrq-trigger'; sleep 1000"
         with pytest.raises(GuestEnded, match="QEMU ended, and node2 with it"):
             said(cluster, 1, "sh", "-c", script)
+    before = own_relays(kit)
     with started(kit, programs) as cluster:
-        (relay,) = [pid for pid in processes_of(kit.relay) if is_child(pid)]
+        (relay,) = own_relays(kit) - before
         os.kill(relay, signal.SIGKILL)
         with pytest.raises(GuestFailed, match="relay between the nodes has ended"):
             said(cluster, 1, "sleep", "1000")
 
 
-def is_child(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return re.search(rf"^PPid:\s+{os.getpid()}$", status, re.MULTILINE) is not None
+def own_relays(kit: Kit) -> set[int]:
+    """Children of this process."""
+    parent = re.compile(rf"^PPid:\s+{os.getpid()}$", re.MULTILINE)
+    return {
+        pid for pid in processes_of(kit.relay)
+        if parent.search(Path(f"/proc/{pid}/status").read_text())
+    }  # fmt: skip
 
 
 def test_nodes_that_do_not_come_up_are_ended(kit: Kit, programs: Path) -> None:
     slow = GuestOptions(use_snapshot=False, boot_limit_s=1.0)
+    before = own_relays(kit), set(virtual_machines("hydra"))
     with pytest.raises(KitError, match="did not come up within 1 s"):
         started(kit, programs, guest_options=slow)
-    assert not [pid for pid in processes_of(kit.relay) if is_child(pid)]
-    assert wait_until_gone("hydra") == []
+    assert (own_relays(kit), set(virtual_machines("hydra"))) == before
 
 
 # ---- the command -----------------------------------------------------------------------------
