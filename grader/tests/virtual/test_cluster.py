@@ -157,6 +157,7 @@ def test_a_job_on_one_node_sends_nothing(two: tuple[Cluster, Path]) -> None:
     assert [node.sent.frames for node in crossed.nodes] == [0, 0]
 
 
+@pytest.mark.slow
 def test_finalize_comes_to_its_end_time_after_time(two: tuple[Cluster, Path]) -> None:
     """Without common/guest/finalize.c 7 of 30 hung."""
     cluster, programs = two
