@@ -104,7 +104,7 @@ def prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | No
     try:
         find_qemu()
         find_kernel(host.cache_folder() / "kernels", None, progress, kit.guest_kernels)
-        plan.build_programs(kit)
+        plan.build_programs(kit, for_cluster=True)
     except (UserError, KitError) as error:
         return str(error)
     except OSError as error:
