@@ -58,6 +58,7 @@ def without_times(copy: Kit) -> Iterator[Kit]:
         yield copy
 
 
+@pytest.mark.slow
 def test_audit_passes(without_times: Kit, tmp_path: Path) -> None:
     """On a machine that the lab does not name."""
     path = tmp_path / "audit.json"

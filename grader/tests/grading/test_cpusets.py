@@ -97,35 +97,43 @@ def verdicts(lab: Lab, evidence: Evidence) -> dict[str, CriterionVerdict]:
     return {one.name: one for one in judge(lab, evidence).criteria}
 
 
+# Of what wrong submissions show, too, three are tried for every change.
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     ("text", "fails", "said"),
     [
         pytest.param(RIGHT, "", "Linux has moved the others", id="members"),
         pytest.param(
             f'{JOB}partition = "root"\n[others]\nmems = "all but node:last"\n', "",
-            "nothing of the job's", id="a partition",
+            "nothing of the job's", id="a partition", marks=SLOW,
         ),
         pytest.param(
             '[others]\ncpus = "all but node:last"\nmems = "all but node:last"\n'
             'partition = "root"\n[job]\nmems = "node:last"\n', "", "nothing of the job's",
-            id="others in a partition",
+            id="others in a partition", marks=SLOW,
         ),
-        pytest.param("", "confined memory_confined others_out", "has no cpus in [job]", id="none"),
+        pytest.param(
+            "", "confined memory_confined others_out", "has no cpus in [job]", id="none",
+            marks=SLOW,
+        ),
         pytest.param(
             f'[job]\ncpus = "node:last"\n[others]{OTHERS}', "memory_confined",
-            "of the pages that it brought along", id="as by taskset",
+            "of the pages that it brought along", id="as by taskset", marks=SLOW,
         ),
         pytest.param(
             f'[job]\nmems = "node:last"\n[others]{OTHERS}', "confined",
-            "has what the group above it has", id="memory alone",
+            "has what the group above it has", id="memory alone", marks=SLOW,
         ),
-        pytest.param(JOB, "others_out", "of them are the job's", id="others have all"),
+        pytest.param(JOB, "others_out", "of them are the job's", id="others have all", marks=SLOW),
         pytest.param(
             f'{JOB}partition = "isolated"\n[others]\nmems = "all but node:last"\n', "confined",
             "In an isolated partition Linux moves no thread", id="isolated",
         ),
         pytest.param(
             f'{JOB}partition = "root"\n', "others_out", "A partition takes PUs away", id="no mems",
+            marks=SLOW,
         ),
         pytest.param(
             f'{JOB}partition = "root"\n[others]{JOB.split("[job]")[1]}', "others_out",
@@ -133,15 +141,15 @@ def verdicts(lab: Lab, evidence: Evidence) -> dict[str, CriterionVerdict]:
         ),
         pytest.param(
             '[job]\ncpus = "all"\nmems = "node:last"\npartition = "root"\n', "confined others_out",
-            "what runs above it would have none", id="the last PU",
+            "what runs above it would have none", id="the last PU", marks=SLOW,
         ),
         pytest.param(
             '[job]\ncpus = "all but all"\nmems = "node:last"\n', "confined others_out",
-            "is an empty set", id="an empty set",
+            "is an empty set", id="an empty set", marks=SLOW,
         ),
         pytest.param(
             '[job]\ncpus = "500-503"\nmems = "77"\n', "confined memory_confined others_out",
-            "Linux refused cpus = 500-503", id="numbers of no machine",
+            "Linux refused cpus = 500-503", id="numbers of no machine", marks=SLOW,
         ),
     ],
 )  # fmt: skip

@@ -428,6 +428,7 @@ def test_doctor_tells_what_the_node_can_show(kit: Kit, tmp_path: Path) -> None:
     assert ("local_pages" in lab["gradable"]) == (data["node"]["numa_nodes"] > 1)
 
 
+@pytest.mark.slow
 def test_ctest_agrees(kit: Kit, tmp_path: Path) -> None:
     """The CTest way, on the solution: passed, or skipped where not gradable."""
     report = tmp_path / "ctest.xml"

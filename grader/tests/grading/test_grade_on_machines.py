@@ -207,6 +207,7 @@ def assert_holds_little(there: VirtualPlace, kit: Kit) -> None:
     assert names <= {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL"}
 
 
+@pytest.mark.slow
 def test_a_guest_that_is_lost_is_booted_once_more(
     kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

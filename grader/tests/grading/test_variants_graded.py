@@ -106,6 +106,7 @@ def test_a_ticket_that_was_changed_is_told(kit, tmp_path):
 
 
 @pytest.mark.builds
+@pytest.mark.slow
 def test_variants_are_proved(kit):
     done = numalab_command(kit, "audit", "01", "--seeds", "1", "--lang", "fortran", "--here-only")
     assert done.code == 0

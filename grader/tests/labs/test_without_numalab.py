@@ -47,7 +47,7 @@ def test_a_program_of_its_own_takes_handout_and_solution(
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang-19", marks=pytest.mark.slow)])
 def test_dealt_shows_who_gets_what(kit: Kit, tmp_path: Path, compiler: str) -> None:
     """Whose dynamic it is only static promises; the other shares are shares, whatever the node
     does meanwhile."""

@@ -37,7 +37,8 @@ DRAWN = {
     "06_message_latency": {"ranks-near", "ranks-far", "messages"},
     "07_hybrid": {"ranks"},
     "05_memory_policy": {"virtual", "virtual-file"},
-    "08_quiet_node": {"clocks", "times"},
+    "08_quiet_node": {"clocks", "times", "groups-look"},
+    "09_interconnect": set(),
     "10_false_sharing": {"lines", "timing"},
 }
 
@@ -71,8 +72,8 @@ def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
     return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
 
 
-# Each takes a minute or so: the one with ranks and machines for every change.
-USUAL = ("07_hybrid",)
+# Each takes a minute or so: a quick one with kernels, files and a machine for every change.
+USUAL = ("08_quiet_node",)
 NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
 
 

@@ -251,6 +251,7 @@ def own_folders(tmp_path: Path) -> dict[str, str]:
     return {name: str(folder) for name, folder in folders.items()}
 
 
+@pytest.mark.slow
 def test_killing_it_at_any_time_leaves_nothing_behind(
     kit: Kit, marked: Path, own_folders: dict[str, str]
 ) -> None:
