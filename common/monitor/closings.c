@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "numalab/random.h"
 #include "random.h"
 
 /* Answers between two moments, on average: at least so many, so that a thread gets on with what
@@ -45,7 +46,7 @@ struct numalab_closings {
 
 static double fraction(struct numalab_closings *closings)
 {
-    return (double)(numalab_random_next(&closings->random) >> 11) * 0x1p-53;
+    return numalab_fraction(numalab_random_next(&closings->random));
 }
 
 static void draw_next(struct numalab_closings *closings)

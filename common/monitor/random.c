@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include "numalab/random.h"
+
 int numalab_random_open(struct numalab_random *random)
 {
     if (getrandom(&random->seed, sizeof random->seed, 0) != sizeof random->seed) return -errno;
@@ -10,13 +12,9 @@ int numalab_random_open(struct numalab_random *random)
     return 0;
 }
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 uint64_t numalab_random_next(struct numalab_random *random)
 {
-    uint64_t z = (random->state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return numalab_splitmix(&random->state);
 }
 
 void numalab_random_order(struct numalab_random *random, size_t *order, size_t count)

@@ -8,23 +8,16 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "numalab/random.h"
+
 enum { CACHE_LINE_BYTES = 64 };
 
 /* ---- random orders ------------------------------------------------------------------ */
 
-/* Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ mixed >> 31;
-}
-
 /* From 0 to count - 1, which fits in 32 bits. */
 static size_t random_below(uint64_t *state, size_t count)
 {
-    return (size_t)((next_random(state) >> 32) * count >> 32);
+    return (size_t)((numalab_splitmix(state) >> 32) * count >> 32);
 }
 
 static void shuffle(uint32_t *order, size_t count, uint64_t *state)

@@ -5,6 +5,7 @@
 
 #include "inputs.h"
 #include "numalab/driver.h"
+#include "numalab/random.h"
 #include "tests/expect.h"
 
 static int failures;
@@ -20,15 +21,6 @@ struct worker {
     size_t n;
     unsigned char *array[ARRAYS];
 };
-
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 static const struct numalab_driver *driver_of(const char *part)
 {
@@ -75,7 +67,7 @@ static size_t wrong_elements(const struct worker *worker, size_t chunk,
 static void change(struct worker *worker, uint64_t *state, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const uint64_t position = next_random(state), value = next_random(state);
+        const uint64_t position = numalab_splitmix(state), value = numalab_splitmix(state);
         struct numalab_change one = {0};
         EXPECT(worker->driver->change(worker->oracle, position, value, &one) == 0);
         EXPECT(one.element < worker->driver->count(worker->n, one.array, 0, 1));

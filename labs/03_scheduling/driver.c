@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "inputs.h"
+#include "numalab/random.h"
 
 enum { X, Y, Z, E };
 enum { A, B, C };
@@ -104,12 +105,6 @@ static struct numalab_oracle *create(size_t n, size_t array_count)
         }
     }
     return oracle;
-}
-
-/* Of 53 random bits, 0 to below 1. */
-static double fraction(uint64_t random)
-{
-    return (double)(random >> 11) * 0x1p-53;
 }
 
 static void put(struct numalab_oracle *oracle, size_t array, size_t element, double value,
@@ -217,22 +212,13 @@ static void pair_advance(struct numalab_oracle *oracle, const char *phase)
     }
 }
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* Anywhere in the cube around the line. */
 static void pair_renew(struct numalab_oracle *oracle, uint64_t random)
 {
     const double edge = initial_y(oracle->n);
     for (size_t axis = X; axis < E; axis++)
         for (size_t i = 0; i < oracle->n; i++)
-            oracle->value[axis][i] = fraction(next_random(&random)) * edge;
+            oracle->value[axis][i] = numalab_fraction(numalab_splitmix(&random)) * edge;
     oracle->is_on_line = false;
 }
 
@@ -284,7 +270,7 @@ static int stream_change(struct numalab_oracle *oracle, uint64_t random_position
                          uint64_t random_value, struct numalab_change *change)
 {
     const size_t array = random_value % 2 ? B : C;
-    const double value = floor(fraction(random_value) * 0x1p40) * 0x1p-30;
+    const double value = floor(numalab_fraction(random_value) * 0x1p40) * 0x1p-30;
     put(oracle, array, (size_t)(random_position % oracle->n), value, change);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "inputs.h"
 #include "numalab/driver.h"
+#include "numalab/random.h"
 #include "tests/expect.h"
 
 static int failures;
@@ -35,15 +36,6 @@ static size_t wrong_elements(const struct numalab_driver *driver,
             wrong += found;
         }
     return wrong;
-}
-
-/* Random enough, and the same each time. */
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15;
-    uint64_t mixed = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return mixed ^ mixed >> 31;
 }
 
 static void change_one(const struct numalab_driver *driver, struct numalab_oracle *oracle,
@@ -137,7 +129,7 @@ static void test_pairs(void)
             compute_pairs((enum order)order);
             EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
         }
-        renew(driver, oracle, next_random(&state));
+        renew(driver, oracle, numalab_splitmix(&state));
         /* e is that of before until it is computed again. */
         EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
     }
@@ -195,7 +187,7 @@ static void test_stream(void)
     EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         for (size_t i = 0; i < CHANGES; i++)
-            change_one(driver, oracle, next_random(&state), next_random(&state));
+            change_one(driver, oracle, numalab_splitmix(&state), numalab_splitmix(&state));
         EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
         driver->advance(oracle, "stream_update");
         for (size_t i = 0; i < N; i++) array[A][i] = array[B][i] + 3.0 * array[C][i];

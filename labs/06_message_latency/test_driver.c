@@ -5,21 +5,13 @@
 
 #include "inputs.h"
 #include "numalab/driver.h"
+#include "numalab/random.h"
 #include "tests/expect.h"
 
 static int failures;
 
 enum { RANKS = 2, LARGEST = 1 << 17, CALLS = 3, CHANGES = 8, WORD_BYTES = 8 };
 static unsigned char buffer[RANKS][LARGEST];
-
-/* Random enough, and the same each time. */
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15;
-    uint64_t mixed = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return mixed ^ mixed >> 31;
-}
 
 static void add_one(unsigned char *message, size_t bytes)
 {
@@ -80,10 +72,10 @@ static void test_size(size_t n)
     EXPECT(wrong_bytes(oracle, n) == 0);
     for (size_t call = 0; call < CALLS; call++) {
         for (size_t i = 0; n > 0 && i < CHANGES; i++) {
-            const size_t rank = next_random(&state) % RANKS;
+            const size_t rank = numalab_splitmix(&state) % RANKS;
             struct numalab_change change;
-            EXPECT(driver->change(driver->of_rank(oracle, rank), next_random(&state),
-                                  next_random(&state), &change) == 0);
+            EXPECT(driver->change(driver->of_rank(oracle, rank), numalab_splitmix(&state),
+                                  numalab_splitmix(&state), &change) == 0);
             EXPECT(change.array == 0 && change.element < n);
             EXPECT(buffer[rank][change.element] != change.value[0]);
             buffer[rank][change.element] = change.value[0];

@@ -7,6 +7,7 @@
 
 #include "inputs.h"
 #include "numalab/driver.h"
+#include "numalab/random.h"
 #include "tests/expect.h"
 
 static int failures;
@@ -24,15 +25,6 @@ struct job {
     double residual[MAX_RANKS];
     int64_t iteration[MAX_RANKS];
 };
-
-/* Random enough, and the same each time. */
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15;
-    uint64_t mixed = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return mixed ^ mixed >> 31;
-}
 
 static size_t elements(const struct job *job, size_t rank)
 {
@@ -154,11 +146,11 @@ static void iterate(struct job *job, enum order order)
 static void change_some(struct job *job, uint64_t *state)
 {
     for (size_t c = 0; c < CHANGES; c++) {
-        const size_t rank = (size_t)(next_random(state) % job->ranks);
+        const size_t rank = (size_t)(numalab_splitmix(state) % job->ranks);
         struct numalab_change change;
         double value;
-        EXPECT(job->driver->change(job->driver->of_rank(job->oracle, rank), next_random(state),
-                                   next_random(state), &change) == 0);
+        EXPECT(job->driver->change(job->driver->of_rank(job->oracle, rank), numalab_splitmix(state),
+                                   numalab_splitmix(state), &change) == 0);
         memcpy(&value, change.value, sizeof value);
         EXPECT(value >= 0.0 && value < 16.0 && value * 0x1p20 == floor(value * 0x1p20));
         const size_t i = change.element / job->columns, j = change.element % job->columns;

@@ -10,6 +10,7 @@
  * and clocks make of such times. Kinds differ in what they lead astray: each has a rule that is
  * taken in by it. A kind that goes both ways is drawn with equal programs half of the time. */
 #include "numalab/driver.h"
+#include "numalab/random.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -97,18 +98,10 @@ static void destroy(struct numalab_oracle *oracle)
 
 /* ---- random numbers ------------------------------------------------------------------- */
 
-static uint64_t next(uint64_t *state)
-{
-    uint64_t mixed = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ mixed >> 31;
-}
-
 /* From 0 to below 1. */
 static double fraction(uint64_t *state)
 {
-    return (double)(next(state) >> 11) * 0x1p-53;
+    return numalab_fraction(numalab_splitmix(state));
 }
 
 static double between(uint64_t *state, double least, double most)
@@ -118,7 +111,7 @@ static double between(uint64_t *state, double least, double most)
 
 static size_t whole_between(uint64_t *state, size_t least, size_t most)
 {
-    return least + (size_t)(next(state) % (most - least + 1));
+    return least + (size_t)(numalab_splitmix(state) % (most - least + 1));
 }
 
 static bool is_drawn(uint64_t *state, double probability)
@@ -535,7 +528,7 @@ _Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
 static void take(struct pairs *pairs, const struct made *made, uint64_t *state)
 {
     const double unit_s = pow(10.0, between(state, -6.0, 1.0));
-    const size_t faster = (size_t)(next(state) % 2);
+    const size_t faster = (size_t)(numalab_splitmix(state) % 2);
     for (size_t i = 0; i < pairs->n; i++)
         for (size_t which = 0; which < 2; which++)
             pairs->time_s[which == 0 ? faster : 1 - faster][i] =
@@ -566,7 +559,7 @@ static void decide_renew(struct numalab_oracle *oracle, uint64_t random)
 {
     struct pairs *pairs = &oracle->pairs;
     uint64_t state = random;
-    pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(next(&state) % 3) - 1;
+    pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(numalab_splitmix(&state) % 3) - 1;
     pairs->length = (int64_t)pairs->n;
     for (size_t i = 0; i < pairs->n; i++) {
         const double time_s = between(&state, 0.01, 0.011);

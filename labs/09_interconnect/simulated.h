@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "inputs.h"
+#include "numalab/random.h"
 
 enum { PORT_WORD_BYTES = 4 };
 
@@ -27,15 +28,6 @@ static const int64_t link_bytes_per_ms[] = {250000,   1000000,  4000000,  681818
                                             12500000, 25000000, 50000000, 150000000};
 enum { LINKS = sizeof link_bytes_per_ms / sizeof link_bytes_per_ms[0] };
 
-static inline uint64_t next_random(uint64_t *random)
-{
-    *random += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t mixed = *random;
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-    return mixed ^ mixed >> 31;
-}
-
 static inline uint64_t largest_count(const struct port *port)
 {
     return port->width_bits == 32 ? UINT32_MAX : UINT64_MAX;
@@ -50,18 +42,18 @@ static inline uint64_t most_words(const struct simulated *seen, size_t interval)
 /* From 0 to most, each power of two about as likely as any other, now and then an end. */
 static inline uint64_t draw_up_to(uint64_t most, uint64_t *random)
 {
-    const uint64_t how = next_random(random) % 16;
+    const uint64_t how = numalab_splitmix(random) % 16;
     if (how == 0) return 0;
     if (how == 1) return most;
-    const uint64_t scaled = most >> next_random(random) % 12;
-    return scaled == UINT64_MAX ? next_random(random) : next_random(random) % (scaled + 1);
+    const uint64_t scaled = most >> numalab_splitmix(random) % 12;
+    return scaled == UINT64_MAX ? numalab_splitmix(random) : numalab_splitmix(random) % (scaled + 1);
 }
 
 /* Half of them so near the end that the counter soon goes on with 0, or sticks. */
 static inline uint64_t first_reading(const struct port *port, uint64_t *random)
 {
-    const uint64_t most = largest_count(port), drawn = next_random(random) & most;
-    return next_random(random) % 2 ? drawn : most - (drawn >> 8);
+    const uint64_t most = largest_count(port), drawn = numalab_splitmix(random) & most;
+    return numalab_splitmix(random) % 2 ? drawn : most - (drawn >> 8);
 }
 
 /* Of counters that nobody clears, less than once around in each interval; bytes fit an int64_t. */
@@ -81,8 +73,8 @@ static inline void simulate_moved(struct simulated *seen, uint64_t random)
 /* So long that a counter of 32 bits goes around less than once, once or a few times at most. */
 static inline int64_t draw_interval_ms(const struct port *port, uint64_t *random)
 {
-    const uint64_t words = UINT64_C(1) << (16 + next_random(random) % 19);
-    const uint64_t drawn = words / 2 + next_random(random) % words;
+    const uint64_t words = UINT64_C(1) << (16 + numalab_splitmix(random) % 19);
+    const uint64_t drawn = words / 2 + numalab_splitmix(random) % words;
     return 1 + (int64_t)(drawn * PORT_WORD_BYTES / (uint64_t)port->most_bytes_per_ms);
 }
 
@@ -91,7 +83,7 @@ static inline int64_t draw_interval_ms(const struct port *port, uint64_t *random
 static inline uint64_t draw_words(uint64_t most_words, uint64_t most, uint64_t *random)
 {
     const uint64_t over = most_words > most ? most_words - most : 0;
-    const uint64_t how = next_random(random) % 8;
+    const uint64_t how = numalab_splitmix(random) % 8;
     if (over > 0 && how == 0) return over - 1; /* once more around would just be possible */
     if (over > 0 && how == 1) return over;     /* and here just not */
     return draw_up_to(most_words, random);
@@ -110,7 +102,7 @@ static inline uint64_t counted(const struct port *port, uint64_t from, uint64_t 
 static inline void clear_in(struct simulated *seen, size_t i, uint64_t *random)
 {
     const uint64_t most = largest_count(&seen->port), before = seen->readings[i];
-    const uint64_t since = seen->words[i] ? next_random(random) % (seen->words[i] + 1) : 0;
+    const uint64_t since = seen->words[i] ? numalab_splitmix(random) % (seen->words[i] + 1) : 0;
     if (since >= before) return;
     if (!seen->port.sticks && ((since - before) & most) <= most_words(seen, i)) return;
     seen->cleared[i] = true;
@@ -120,12 +112,12 @@ static inline void clear_in(struct simulated *seen, size_t i, uint64_t *random)
 static inline void simulate_told(struct simulated *seen, uint64_t random)
 {
     seen->port = (struct port){
-        .width_bits = next_random(&random) % 2 ? 32 : 64,
-        .sticks = (int64_t)(next_random(&random) % 2),
-        .most_bytes_per_ms = link_bytes_per_ms[next_random(&random) % LINKS],
+        .width_bits = numalab_splitmix(&random) % 2 ? 32 : 64,
+        .sticks = (int64_t)(numalab_splitmix(&random) % 2),
+        .most_bytes_per_ms = link_bytes_per_ms[numalab_splitmix(&random) % LINKS],
     };
     const uint64_t most = largest_count(&seen->port);
-    seen->moments_ms[0] = (int64_t)(next_random(&random) % 1000);
+    seen->moments_ms[0] = (int64_t)(numalab_splitmix(&random) % 1000);
     seen->readings[0] = first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         const bool stands = seen->port.sticks && seen->readings[i] == most;
@@ -133,7 +125,7 @@ static inline void simulate_told(struct simulated *seen, uint64_t random)
         seen->words[i] = draw_words(most_words(seen, i), most, &random);
         seen->readings[i + 1] = counted(&seen->port, seen->readings[i], seen->words[i]);
         seen->cleared[i] = false;
-        if (next_random(&random) % (stands ? 2 : 8) == 0) clear_in(seen, i, &random);
+        if (numalab_splitmix(&random) % (stands ? 2 : 8) == 0) clear_in(seen, i, &random);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "monitor/record.h"
 #include "monitor/stolen.h"
 #include "monitor/threads.h"
+#include "numalab/random.h"
 #include "one_thread.h"
 #include "runs.h"
 
@@ -45,7 +46,7 @@ struct stops {
 
 static double between(struct numalab_random *random, double least, double most)
 {
-    return least + (most - least) * (double)(numalab_random_next(random) >> 11) * 0x1p-53;
+    return least + (most - least) * numalab_fraction(numalab_random_next(random));
 }
 
 /* The longest time between two readings of the clock. */
