@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import product
 from typing import TypeVar
 
 from numalab import draws
@@ -87,7 +88,7 @@ def asked_about(seed: int) -> Asked:
         message_mib=one("message: MiB", range(24, 1001, 8)),
         counter=20_000_000 + draws.draw(f"link {seed} counter", 4_000_000_000),
         around=link("around", LANES),
-        path=one("path", _PATHS),
+        path=one("path", _paths()),
         slot_port=slot_port,
         slot=slot,
         items=one("items", range(2_000, 90_001, 1_000)),
@@ -119,25 +120,29 @@ def _slot_of(width: int, name: str) -> Link:
     return Link(next(lane for lane in SLOT_LANES if lane.name == name), width)
 
 
-def _is_told_apart(path: Sequence[Link]) -> bool:
-    """Whether the narrowest is neither the one of the fewest lanes nor that of the oldest kind."""
-    narrowest = min(path, key=lambda link: link.data_gbit_s)
-    rates = sorted(link.data_gbit_s for link in path)
+def _is_told_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
+    """Whether the narrowest is neither the one of the fewest lanes nor that of the oldest kind.
+    path: links with what they carry."""
+    (least, narrowest), (next_least, _), _ = sorted(path, key=lambda pair: pair[0])
     return (
-        rates[0] < Fraction(9, 10) * rates[1]
-        and narrowest.width > min(link.width for link in path)
-        and narrowest.lane.signal_gbit_s > min(link.lane.signal_gbit_s for link in path)
+        narrowest.width > min(link.width for _, link in path)
+        and narrowest.lane.signal_gbit_s > min(link.lane.signal_gbit_s for _, link in path)
+        and least < Fraction(9, 10) * next_least
     )
 
 
-_ALL_LINKS = tuple(Link(lane, width) for lane in LANES for width in WIDTHS)
-_PATHS = tuple(
-    (first, middle, last)
-    for first in _ALL_LINKS
-    for middle in _ALL_LINKS
-    for last in _ALL_LINKS
-    if _is_told_apart((first, middle, last))
-)
+@cache
+def _paths() -> tuple[tuple[Link, Link, Link], ...]:
+    """All that tell mistakes apart. Only who asks about links waits for them."""
+    links = [Link(lane, width) for lane in LANES for width in WIDTHS]
+    rated = [(link.data_gbit_s, link) for link in links]
+    return tuple(
+        (path[0][1], path[1][1], path[2][1])
+        for path in product(rated, repeat=3)
+        if _is_told_apart(path)
+    )
+
+
 _PORTS = (_of(4, "QDR"), _of(4, "FDR"), _of(4, "EDR"), _of(4, "HDR"), _of(4, "NDR"))
 # Three slots that are slower than the port for one that is faster.
 _ALL_SLOTS = tuple(
