@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import click
 
+from numalab.commands import guest_options
 from numalab.commands.completing import complete_machine
 from numalab.commands.shared import check_json_target, progress_line, taking_one
 from numalab.errors import KitError
@@ -108,46 +109,13 @@ class RunOptions:
     metavar="FILE",
     help="Write what has crossed the links to FILE.",
 )
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder that the command may write to, made if it is not there; inside it is at "
-    "the same path, and in $NUMALAB_RESULTS.",
-)
-@click.option(
-    "--share",
-    "more",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="DIR",
-    help="One more folder of this host that the command may read; may be repeated.",
-)
-@click.option(
-    "--cores",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="At most N cores per NUMA node. Left out: what this host can carry.",
-)
-@click.option(
-    "--node-memory",
-    type=click.IntRange(min=1),
-    metavar="MIB",
-    help="Memory of each NUMA node. Left out: 256.",
-)
-@click.option(
-    "--guest-kernel",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Boot this Linux kernel (vmlinuz) instead of one of the distribution.",
-)
-@click.option("--no-snapshot", is_flag=True, help="Boot; neither use nor keep a snapshot.")
-@click.option(
-    "--boot-limit",
-    type=click.FloatRange(min=1),
-    metavar="SECONDS",
-    help="Give up if they are not up by then. Left out: 60, and 2 for each PU.",
-)
+@guest_options.RESULTS
+@guest_options.SHARE
+@guest_options.CORES
+@guest_options.NODE_MEMORY
+@guest_options.GUEST_KERNEL
+@guest_options.NO_SNAPSHOT
+@guest_options.boot_limit("they are not up")
 @click.pass_obj
 @taking_one(RunOptions)
 def run(kit: Kit, asked: RunOptions) -> int:
@@ -174,7 +142,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
     folder = Path.cwd()
     written = None if asked.results is None else session.results_folder(asked.results)
     shares = session.shares_for(folder, written, asked.more)
-    guest_options = plan.GuestOptions(
+    of_each = plan.GuestOptions(
         asked.cores,
         False,
         asked.node_memory,
@@ -183,16 +151,10 @@ def run(kit: Kit, asked: RunOptions) -> int:
         not asked.no_snapshot,
     )
     with progress_line(f"{described.name} x{asked.nodes}") as progress:
-        if not plan.programs_are_built(kit, for_cluster=True):
-            progress("building the first process of virtual nodes, and the relay between them")
-            with kit.lock():
-                plan.build_programs(kit, for_cluster=True)
-        booted = clusters.boot_cluster(kit, described, shares, options, guest_options, progress)
+        guest_options.build_what_is_needed(kit, progress, for_cluster=True)
+        booted = clusters.boot_cluster(kit, described, shares, options, of_each, progress)
     with booted:
-        ready = booted.guests[0].plan
-        if ready.machine.scaled_from is not None:
-            note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
-            click.echo(click.wrap_text(note, 78), err=True)
+        guest_options.tell_of_scaling(booted.guests[0].plan)
         start = cluster_session.run_on_all if asked.on_all else cluster_session.run_on_first
         code = start(booted, asked.command, folder, written)
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numalab.commands import guest_options
 from numalab.commands.completing import complete_machine
 from numalab.commands.machine_import import import_command
 from numalab.commands.machine_page import show_machine
@@ -230,47 +231,14 @@ class RunOptions:
 )
 @click.argument("name", shell_complete=complete_machine)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder that the command may write to, made if it is not there; inside it is at "
-    "the same path, and in $NUMALAB_RESULTS.",
-)
-@click.option(
-    "--share",
-    "more",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="DIR",
-    help="One more folder of this host that the command may read; may be repeated.",
-)
-@click.option(
-    "--cores",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="At most N cores per NUMA node. Left out: what this host can carry.",
-)
+@guest_options.RESULTS
+@guest_options.SHARE
+@guest_options.CORES
 @click.option("--full", is_flag=True, help="All cores of the machine, however long it takes.")
-@click.option(
-    "--node-memory",
-    type=click.IntRange(min=1),
-    metavar="MIB",
-    help="Memory of each NUMA node. Left out: 256.",
-)
-@click.option(
-    "--guest-kernel",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Boot this Linux kernel (vmlinuz) instead of one of the distribution.",
-)
-@click.option("--no-snapshot", is_flag=True, help="Boot; neither use nor keep a snapshot.")
-@click.option(
-    "--boot-limit",
-    type=click.FloatRange(min=1),
-    metavar="SECONDS",
-    help="Give up if it is not up by then. Left out: 60, and 2 for each PU.",
-)
+@guest_options.NODE_MEMORY
+@guest_options.GUEST_KERNEL
+@guest_options.NO_SNAPSHOT
+@guest_options.boot_limit("it is not up")
 @click.pass_obj
 @taking_one(RunOptions)
 def run(kit: Kit, asked: RunOptions) -> int:
@@ -305,16 +273,11 @@ def run(kit: Kit, asked: RunOptions) -> int:
         not asked.no_snapshot,
     )
     with progress_line(described.name) as progress:
-        if not plan.programs_are_built(kit):
-            progress("building the first process of virtual nodes")
-            with kit.lock():
-                plan.build_programs(kit)
+        guest_options.build_what_is_needed(kit, progress)
         ready, store = plan.make_plan(kit, described, shares, options, progress)
         node = booting.boot(ready, store, progress)
     with node:
-        if ready.machine.scaled_from is not None:
-            note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
-            click.echo(click.wrap_text(note, 78), err=True)
+        guest_options.tell_of_scaling(ready)
         return session.run_command(node, asked.command, folder, written)
 
 

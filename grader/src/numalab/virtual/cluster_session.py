@@ -40,8 +40,7 @@ class Lines:
 def _writer(descriptor: int, turn: threading.Lock) -> Callable[[bytes], None]:
     def write(data: bytes) -> None:
         with turn:
-            while data:
-                data = data[os.write(descriptor, data) :]
+            session.write_all(descriptor, data)
 
     return write
 

@@ -109,6 +109,12 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
     )
 
 
+def write_all(descriptor: int, data: bytes) -> None:
+    """Raises OSError."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
 def run_command(
     guest: Guest,
     command: Sequence[str],
@@ -119,11 +125,6 @@ def run_command(
     """Runs it with this process's input, output and Ctrl-C. run: in place of guest.run. Returns
     its exit code, 128 and the signal's number where one ended it."""
     interactive = is_interactive()
-
-    def write(descriptor: int, data: bytes) -> None:
-        while data:
-            data = data[os.write(descriptor, data) :]
-
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     environment = guest_environment(os.environ, guest.plan.machine.name, results)
     try:
@@ -132,8 +133,8 @@ def run_command(
                 command,
                 str(folder),
                 environment,
-                lambda data: write(out, data),
-                lambda data: write(err, data),
+                lambda data: write_all(out, data),
+                lambda data: write_all(err, data),
                 source,
                 window_size() if interactive else (0, 0),
             )
