@@ -13,13 +13,13 @@ from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.record import Evidence
 from numalab.machines.topology import Topology, topology_of_node
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
+from numalab.reports.figures.share_cells import draw_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS = (JOB, OTHERS)
 NOT_ALLOWED, ALLOWED, SEEN = 0.0, 0.35, 1.0
-DARK = 0.55  # above, what is written in a cell is white
 
 
 def _draw_pus(axes: Axes, run: Cpusets, topology: Topology) -> None:
@@ -55,18 +55,8 @@ def _draw_pages(axes: Axes, run: Cpusets, nodes: Sequence[int]) -> None:
         )
     ]
     shares = [[share_on(pages or {}, node) for node in nodes] for _, pages in rows]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for line, of_row in enumerate(shares):
-        for column, share in enumerate(of_row):
-            if share > 0:
-                axes.annotate(
-                    f"{100 * share:.0f} %", (column, line), ha="center", va="center",
-                    color="white" if share > DARK else "black",
-                )  # fmt: skip
-    axes.set_xticks(range(len(nodes)), [str(node) for node in nodes])
-    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+    draw_shares(axes, [label for label, _ in rows], nodes, shares)
     axes.set_xlabel("NUMA node of pages")
-    axes.grid(visible=False)
 
 
 @styled

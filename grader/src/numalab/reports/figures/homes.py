@@ -13,30 +13,19 @@ from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import Evidence
 from numalab.labs.placing_goals import AS_IN_THE_LAB
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
+from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.home_table import drawn_nodes, home_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-DARK = 0.55  # of a cell's share: above, what is written in it is white
 
 
 def _draw(axes: Axes, title: Sequence[str], run: Placing, owner: str) -> None:
     rows = home_rows(run, owner)
     nodes = drawn_nodes(rows, run)
     shares = [[row.shares.get(node, 0.0) for node in nodes] for row in rows]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for line, of_row in enumerate(shares):
-        for column, share in enumerate(of_row):
-            if share > 0:
-                axes.annotate(
-                    f"{100 * share:.0f} %", (column, line), ha="center", va="center",
-                    color="white" if share > DARK else "black",
-                )  # fmt: skip
-    axes.set_xticks(range(len(nodes)), [str(node) for node in nodes])
-    axes.set_yticks(range(len(rows)), [row.label for row in rows])
+    draw_shares(axes, [row.label for row in rows], nodes, shares)
     axes.set_xlabel("NUMA node")
-    axes.grid(visible=False)
     axes.set_title("\n".join(title), loc="left", fontsize=13)
 
 
