@@ -28,7 +28,8 @@ def build(compiler: str, *sources: Path, to: Path) -> None:
 
 def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(kit: Kit, labs: dict[str, Lab]) -> None:
     for lab in labs.values():
-        beside = [kernels_beside(kit.lab_folder(lab.name), one) for one in lab.languages]
+        folder = kit.lab_folder(lab.name)
+        beside = [kernels_beside(folder, one, lab.programs) for one in lab.languages]
         assert not any(beside), (lab.name, beside)
 
 

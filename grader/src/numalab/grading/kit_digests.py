@@ -103,7 +103,7 @@ NOT_COUNTED = (
 )  # fmt: skip
 
 # Of lab.toml: what nothing is run or built by. All other keys count for evidence.
-_WORDS_OF_LAB = ("title", "minutes", "repetition", "bytes_moved", "modelled_on")
+_WORDS_OF_LAB = ("title", "minutes", "programs", "repetition", "bytes_moved", "modelled_on")
 # Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
 # else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")

@@ -240,7 +240,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
         here_only=session.data["elsewhere"] is None,
-        not_read=kernels_beside(session.folder, session.language),
+        not_read=kernels_beside(session.folder, session.language, lab.programs),
         explanation=session.explanation,
         modelled=modelled_beside(kit, lab, sessions.verdict, seen),
     )

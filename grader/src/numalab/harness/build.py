@@ -39,11 +39,8 @@ class TookTooLong(KitError):
     """A build did not come to its end."""
 
 
-# Of the kit, beside the kernels in labs/.
-KIT_SOURCES = (
-    "driver.c", "phases.c", "test_driver.c", "explore.c", "alone.c", "dealt.c", "distance.c",
-    "balancing.c", "copy.c", "dgemm.c", "early.c", "frames.c", "items.c",
-)  # fmt: skip
+# Of the kit, beside the kernels of every lab; a lab names what else it has (programs).
+KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def _plain_environment() -> dict[str, str]:
@@ -234,30 +231,30 @@ _SUFFIXES = {
 }
 
 
-def _looks_like_kernel(name: str, language: str) -> bool:
+def _looks_like_kernel(name: str, language: str, programs: Sequence[str]) -> bool:
     """Whether somebody may have meant it to be the kernel: a source by its name, whatever comes
     behind that (kernel.f90.txt), or one without a language's suffix."""
-    if name in (*KERNEL_FILES.values(), *KIT_SOURCES):
+    if name in (*KERNEL_FILES.values(), *KIT_SOURCES, *programs):
         return False
     suffixes = [suffix.lower() for suffix in Path(name.rstrip("~")).suffixes]
     is_named_so = name.split(".")[0].lower() == "kernel" and suffixes in ([], [".txt"])
     return is_named_so or any(suffix in _SUFFIXES[language] for suffix in suffixes)
 
 
-def kernels_beside(folder: Path, language: str) -> list[str]:
+def kernels_beside(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
     """Files of a folder that look like a kernel in a language and are not called so, which nobody
-    reads."""
+    reads. programs: of the lab's own."""
     return sorted(
         shown(path.name)
         for path in _inside(folder)
-        if _looks_like_kernel(path.name, language) and path.is_file()
+        if _looks_like_kernel(path.name, language, programs) and path.is_file()
     )
 
 
 def _missing(kit: Kit, lab: Lab, folder: Path, language: str) -> Build:
     file = KERNEL_FILES[language]
     message = f"{file} was not handed in: there is no {kit.shown(folder / file)}."
-    near = kernels_beside(folder, language)
+    near = kernels_beside(folder, language, lab.programs)
     if near:
         named = ", ".join(near[:_MOST_NAMED])
         message += f" The folder has {named}: rename the kernel to {file}."

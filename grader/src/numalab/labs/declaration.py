@@ -157,7 +157,8 @@ class Lab:
     """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
     whatever the student's is like. launch: how the ranks of the other
-    parts are started where they are timed. repetition: what is timed at once, in the lab's
+    parts are started where they are timed. programs: sources that its folder has beside kernels,
+    driver and phases. repetition: what is timed at once, in the lab's
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
     which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
@@ -183,6 +184,7 @@ class Lab:
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
     predicted: tuple[Quantity, ...] = ()
+    programs: tuple[str, ...] = ()
     has_solution_text: bool = True  # not so in a student's edition
 
     @property
@@ -273,8 +275,8 @@ CRITERION_KEYS = (
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
-    "title", "minutes", "languages", "contract", "functions", "environment", "machines", "mpi",
-    "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
+    "title", "minutes", "languages", "contract", "functions", "programs", "environment",
+    "machines", "mpi", "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
     "modelled_on", "lightspeed", "criterion", "predicted",
 )  # fmt: skip
 
@@ -377,6 +379,7 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
+        programs=top.texts("programs", ()),
         has_solution_text=not (folder.parents[1] / EDITION).is_file(),
     )
     _check_parts(lab, top, tables)
