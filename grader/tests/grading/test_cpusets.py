@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pytest
+from support.cpuset_lab import CRITERIA, FILE, HEAD, RIGHT
 from support.mpi_labs import lab_of
 
 from numalab.evidence.kinds import CPUSETS
@@ -27,43 +28,13 @@ pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 # Any lab whose monitor is built: the run starts programs of the monitor's own.
 NAME = "01_first_touch"
-FILE = "cpuset.toml"
-RULES = {"confined": 1.0, "memory_confined": 0.95, "others_out": 1.0}
-LAB = """
-title = "Sets"
-minutes = 1
-languages = ["c"]
-contract = "x.h"
-functions = ["compute"]
-""" + "".join(
-    f"""
-[[criterion]]
-name = "{name}"
-kind = "evidence"
-points = 1
-at_least = {least}
-needs_numa_nodes = 2
-on_machines = true
-file = "{FILE}"
-goal = "job_on_last_node"
-"""
-    for name, least in RULES.items()
-)
-RIGHT = """
-[job]
-cpus = "node:last"
-mems = "node:last"
-[others]
-cpus = "all but node:last"
-mems = "all but node:last"
-"""
 JOB, OTHERS = RIGHT.split("[others]")
 Places = Mapping[str, VirtualPlace]
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    return lab_of(tmp_path_factory.mktemp("labs"), NAME, LAB)
+    return lab_of(tmp_path_factory.mktemp("labs"), NAME, HEAD + CRITERIA)
 
 
 @pytest.fixture(scope="module")

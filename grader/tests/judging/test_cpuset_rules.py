@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.cpuset_lab import CRITERIA, FILE, HEAD, RIGHT, RULES
 from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
@@ -24,43 +25,17 @@ from numalab.reports.group_table import group_picture, group_words
 Json = dict[str, Any]
 MACHINE = invented.TWO_NODES  # PUs 0, 2, 4, 6 and 1, 3, 5, 7
 FIRST, LAST, ALL = [0, 2, 4, 6], [1, 3, 5, 7], list(range(8))
-RULES = {"confined": 1.0, "memory_confined": 0.95, "others_out": 1.0}
-FILE = "cpuset.toml"
-
-LAB = """
-title = "Sets"
-minutes = 1
-languages = ["c"]
-contract = "x.h"
-functions = ["compute"]
-
+LAB = (
+    HEAD
+    + """
 [[criterion]]
 name = "correct"
 kind = "correctness"
 points = 1
 at_most = 0
-""" + "".join(
-    f"""
-[[criterion]]
-name = "{name}"
-kind = "evidence"
-points = 1
-at_least = {least}
-needs_numa_nodes = 2
-on_machines = true
-file = "{FILE}"
-goal = "job_on_last_node"
 """
-    for name, least in RULES.items()
+    + CRITERIA
 )
-TEXT = """
-[job]
-cpus = "node:last"
-mems = "node:last"
-[others]
-cpus = "all but node:last"
-mems = "all but node:last"
-"""
 THERE = {
     "name": "hydra", "source": "x", "accelerator": "tcg", "guest_kernel": "6.1",
     "cores_per_numa_node": 4, "cores_per_numa_node_of_machine": 16,
@@ -94,7 +69,7 @@ def run(job: Json | None = None, others: Json | None = None, **more: Any) -> Jso
     } | more  # fmt: skip
 
 
-def session(*runs: Json, text: str = TEXT, virtual: bool = True) -> Json:
+def session(*runs: Json, text: str = RIGHT, virtual: bool = True) -> Json:
     record = invented.evidence(MACHINE)
     handed = {"file": FILE, "complaint": None, "variables": {}, "text": text}
     return record | {
@@ -132,73 +107,73 @@ def test_memory_that_was_there_already_was_not_moved(lab: Lab) -> None:
     [
         pytest.param(
             {"allowed_numa_nodes": [0, 1], "pages_of_first_half": [[0, 500], [1, 500]]}, {},
-            TEXT.replace('mems = "node:last"\n', "", 1), {"memory_confined"},
+            RIGHT.replace('mems = "node:last"\n', "", 1), {"memory_confined"},
             "no mems in [job]: it has what the group above it has. On node 1 are 50 % of the pages "
             "that it brought along, and 100 %", id="cpus alone",
         ),
         pytest.param(
             {"allowed_pus": ALL, "ran_on_pus": ALL}, {},
-            TEXT.replace('cpus = "node:last"\n', "", 1), {"confined"},
+            RIGHT.replace('cpus = "node:last"\n', "", 1), {"confined"},
             "may run on PUs 0-7; NUMA node 1 has PUs 1,3,5,7. cpuset.toml has no cpus in [job]",
             id="mems alone",
         ),
         pytest.param(
             {}, {"allowed_pus": ALL, "ran_on_pus": ALL, "allowed_numa_nodes": [0, 1]},
-            TEXT.split("[others]")[0], {"others_out"},
+            RIGHT.split("[others]")[0], {"others_out"},
             "PUs 1,3,5,7 of them are the job's. cpuset.toml has no cpus in [others]",
             id="others have all",
         ),
         pytest.param(
             {"partition": "root"}, {"allowed_numa_nodes": [0, 1]},
-            TEXT.split("[others]")[0] + 'partition = "root"\n', {"others_out"},
+            RIGHT.split("[others]")[0] + 'partition = "root"\n', {"others_out"},
             "may have memory of NUMA nodes 0-1, and node 1 is the job's. cpuset.toml has no mems "
             "in [others]: it has what the group above it has. A partition takes PUs away from all "
             "others, and no memory.", id="a partition keeps no memory",
         ),
         pytest.param(
-            {"partition": "isolated", "ran_on_pus": [1]}, {}, TEXT, {"confined"},
+            {"partition": "isolated", "ran_on_pus": [1]}, {}, RIGHT, {"confined"},
             "all of them stayed on PU 1 of PUs 1,3,5,7. In an isolated partition", id="isolated",
         ),
         pytest.param(
             {"partition": "isolated invalid (Cpu list in cpuset.cpus not exclusive)"},
             {"allowed_pus": LAST, "ran_on_pus": LAST},
-            TEXT.replace("all but node:last", "node:last"), {"others_out"},
+            RIGHT.replace("all but node:last", "node:last"), {"others_out"},
             "reads \"isolated invalid (Cpu list in cpuset.cpus not exclusive)\": the other group's "
             "cpus name some of the same PUs.", id="both the same",
         ),
         pytest.param(
             {"allowed_pus": ALL, "ran_on_pus": ALL, "partition": "root invalid (Parent unable to "
-             "distribute cpu downstream)"}, {}, TEXT.replace("node:last", "all", 1), {"confined"},
+             "distribute cpu downstream)"}, {}, RIGHT.replace("node:last", "all", 1), {"confined"},
             "would take every PU, and what runs above it would have none", id="the last PU",
         ),
         pytest.param(
-            {"allowed_pus": [0, 2, 4, 6], "ran_on_pus": [0, 2, 4, 6]}, {}, TEXT, {"confined"},
+            {"allowed_pus": [0, 2, 4, 6], "ran_on_pus": [0, 2, 4, 6]}, {}, RIGHT, {"confined"},
             "The job may run on PUs 0,2,4,6; NUMA node 1 has PUs 1,3,5,7.", id="the other node",
         ),
         pytest.param(
-            {"ran_on_pus": [0, 1, 3, 5, 7]}, {}, TEXT, {"confined"}, "was seen on PU 0, too",
+            {"ran_on_pus": [0, 1, 3, 5, 7]}, {}, RIGHT, {"confined"}, "was seen on PU 0, too",
             id="elsewhere all the same",
         ),
         pytest.param(
-            {}, {"ran_on_pus": [0, 1]}, TEXT, {"others_out"}, "PU 1 of them is the job's",
+            {}, {"ran_on_pus": [0, 1]}, RIGHT, {"others_out"}, "PU 1 of them is the job's",
             id="others ran there",
         ),
         pytest.param(
-            {}, {"pages_of_first_half": [[0, 800], [1, 200]]}, TEXT, {"others_out"},
+            {}, {"pages_of_first_half": [[0, 800], [1, 200]]}, RIGHT, {"others_out"},
             "10 % of the other program's pages are still on node 1", id="others' pages stay",
         ),
         pytest.param(
-            {}, {"allowed_pus": [0], "ran_on_pus": [0]}, TEXT.replace("all but node:last", "0"),
+            {}, {"allowed_pus": [0], "ran_on_pus": [0]}, RIGHT.replace("all but node:last", "0"),
             {"others_out"}, "has only PU 0 and NUMA node 0 of what is left: PUs 0,2,4,6",
             id="others are shut away",
         ),
         pytest.param(
-            {"pages_of_second_half": [[0, 200], [1, 800]]}, {}, TEXT, {"memory_confined"},
+            {"pages_of_second_half": [[0, 200], [1, 800]]}, {}, RIGHT, {"memory_confined"},
             "90 % of the job's pages are on node 1", id="pages elsewhere",
         ),
         pytest.param(
             {"allowed_pus": ALL, "ran_on_pus": ALL}, {},
-            TEXT.replace('"node:last"', '"all but all"', 1),
+            RIGHT.replace('"node:last"', '"all but all"', 1),
             {"confined"}, "cpus of [job] is an empty set, by which Linux means", id="an empty set",
         ),
     ],
