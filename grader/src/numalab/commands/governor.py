@@ -9,8 +9,9 @@ import click
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
 from numalab.kit import Kit
-from numalab.labs.governor_answers import KEYS, QUESTIONS, SEED
+from numalab.labs.governor_answers import KEYS, QUESTIONS
 from numalab.labs.governor_tree import recording, tree
+from numalab.labs.seeded_answers import SEED
 from numalab.machines.seeded import SEEDS
 
 

@@ -429,6 +429,10 @@ class Evidence:
         there is a generation for each, under SUBMISSION."""
         return cast("tuple[Run, ...]", self.runs.get((kind.name, role), ()))
 
+    def handed(self, file: str) -> HandedText | None:
+        """What was handed in by this name; None: the record has no such file."""
+        return next((text for text in self.handed_in if text.file == file), None)
+
     def having(self, kind: Kind[Run], runs: Iterable[Run], role: str = SUBMISSION) -> Evidence:
         """The same with other runs of a kind."""
         changed = cast("tuple[AnyRun, ...]", tuple(runs))

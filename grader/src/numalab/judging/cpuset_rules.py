@@ -68,7 +68,7 @@ def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
     if not evidence.is_virtual:
         why = "Control groups are made by root: that is done on virtual nodes only."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    text = evidence.handed(file.name)
     if text is None:
         return not_looked_at(criterion, evidence)
     topology = topology_of_node(evidence.node)

@@ -209,7 +209,7 @@ def _under_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) 
 def _binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    text = evidence.handed(file.name)
     if text is None:
         return not_looked_at(criterion, evidence)
     if file.goal in CORE_GOALS and not evidence.is_virtual:

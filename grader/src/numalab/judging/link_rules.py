@@ -9,17 +9,20 @@ with the kit's solution.
 
 from __future__ import annotations
 
-from numalab import words
-from numalab.evidence.record import SUBMISSION, Evidence
+from numalab.evidence.record import Evidence
+from numalab.judging.seeded_answers import (
+    UNIT,
+    are_many,
+    are_the_kits,
+    kits_own,
+    none_given,
+    wrong_ones,
+)
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.link_answers import PUBLISHED_SEED, Rates, read_rates
 from numalab.labs.link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
-
-UNIT = "wrong answers"
-_MOST_TOLD = 3
-_MANY = 5  # wrong ones look like another seed's
 
 
 def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -29,23 +32,15 @@ def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     file = criterion.file
     assert file is not None
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    text = evidence.handed(file.name)
     if text is None:
         return not_looked_at(criterion, evidence)
     answers = read_rates(text.text)
     if answers.are_none:
-        why = (
-            f"{file.name} answers none of the {len(QUESTIONS)} questions: "
-            f"./numalab rates {answers.seed} asks them."
-        )
-        return by_value(criterion, float(len(QUESTIONS)), why, UNIT)
+        return none_given(criterion, len(QUESTIONS), f"./numalab rates {answers.seed}")
     wrong = [question for question in QUESTIONS if not _is_right(question, answers)]
-    if not wrong and answers.seed == PUBLISHED_SEED and evidence.variant == SUBMISSION:
-        why = (
-            f"The answers for seed {answers.seed} are the kit's own, which come with its solution. "
-            f"Write a seed of your own into {file.name}, and answer what it asks."
-        )
-        return verdict_on(criterion, "fail", "bad_file", why)
+    if not wrong and are_the_kits(answers, PUBLISHED_SEED, evidence):
+        return kits_own(criterion, f"for seed {answers.seed}", "what it asks")
     if not wrong:
         why = f"All {len(QUESTIONS)} answers for seed {answers.seed} are right."
         return by_value(criterion, 0.0, why, UNIT)
@@ -58,17 +53,9 @@ def _is_right(question: Question, answers: Rates) -> bool:
 
 
 def _why(answers: Rates, wrong: list[Question]) -> str:
-    """Which, and by what mistake as far as it is known; never what would be right."""
     asked = asked_about(answers.seed)
-    told = []
-    for question in wrong[:_MOST_TOLD]:
-        given = answers.given[question.key]
-        mistake = "no answer" if given is None else mistake_in(question, given, asked)
-        told.append(question.key + (f" ({mistake})" if mistake else ""))
-    if len(wrong) > _MOST_TOLD:
-        told.append(f"{len(wrong) - _MOST_TOLD} more")
-    why = f"Wrong for seed {answers.seed}: {words.listed(told)}."
-    given_wrong = sum(answers.given[question.key] is not None for question in wrong)
-    if given_wrong >= _MANY:
+    told = wrong_ones(answers, wrong, lambda question, given: mistake_in(question, given, asked))
+    why = f"Wrong for seed {answers.seed}: {told}."
+    if are_many(answers, wrong):
         why += " So many: are they answers to the questions of the seed that the file has?"
     return f"{why} Asked: ./numalab rates {answers.seed}"

@@ -72,7 +72,7 @@ def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
     """None: the record has no such file. Raises BadModel."""
     file = criterion.file
     assert file is not None
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    text = evidence.handed(file.name)
     return None if text is None else read_model(text.text)
 
 

@@ -297,7 +297,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     it names them: what numactl calls all has them, too."""
     file = criterion.file
     assert file is not None
-    text = next((text for text in evidence.handed_in if text.file == file.name), None)
+    text = evidence.handed(file.name)
     runs = [run for run in evidence.of(FILE_PLACING) if run.file == file.name]
     if text is None:
         return not_looked_at(criterion, evidence)

@@ -4,14 +4,13 @@ about, and the file in which a student answers. Pure functions."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from numalab.labs.governor_tree import TICK_US, Recording
-from numalab.machines.seeded import SEEDS
+from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
 from numalab.toml_files.tables import Table, parse_table
 
-SEED = "seed"
 _EXAMPLE = f"write {SEED} = 1234, and answers such as transitions = 815"
 _HUGE = 1e15
 
@@ -183,38 +182,15 @@ QUESTIONS = (
 KEYS = tuple(question.key for question in QUESTIONS)
 
 
-@dataclass(frozen=True)
-class RecordAnswers:
-    """given: by key; None: no answer."""
-
-    seed: int
-    given: Mapping[str, float | None]
-
-    @property
-    def are_none(self) -> bool:
-        return not any(answer is not None for answer in self.given.values())
+RecordAnswers = SeededAnswers[float]
 
 
 def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
     """expected: the seed that it has to have, as a course may fix it; None: any. Raises
     BadRecordAnswers."""
     table = parse_table(text, "", BadRecordAnswers, (SEED, *KEYS), _EXAMPLE)
-    return RecordAnswers(_seed(table, expected), {key: _answer(table, key) for key in KEYS})
-
-
-def _seed(table: Table, expected: int | None) -> int:
-    if SEED not in table:
-        table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
-    seed = table.whole(SEED, SEEDS[0])
-    if seed not in SEEDS:
-        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
-    if expected is not None and seed != expected:
-        table.wrong(
-            SEED,
-            f"yours is {expected}: write {SEED} = {expected}, and answer what is asked about "
-            "that recording",
-        )
-    return seed
+    seed = read_seed(table, expected, "that recording")
+    return RecordAnswers(seed, {key: _answer(table, key) for key in KEYS})
 
 
 def _answer(table: Table, key: str) -> float | None:

@@ -7,15 +7,12 @@ Its keys are the same for all seeds; what is drawn from the seed stands in the q
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from numalab.labs.link_questions import KEYS
-from numalab.labs.seeds import SEEDS
+from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
 from numalab.toml_files.tables import Table, parse_table
 
-SEED = "seed"
 PUBLISHED_SEED = 1630  # of the kit's own answers, which come with its solution
 _EXAMPLE = f"write {SEED} = 1234, and answers such as old_gbit_s = 8.5"
 _MOST = 1e15
@@ -25,27 +22,13 @@ class BadRates(ValueError):
     """A file that can't be used; the text says why and what to write."""
 
 
-@dataclass(frozen=True)
-class Rates:
-    """given: by key; None: no answer."""
-
-    seed: int
-    given: Mapping[str, Fraction | None]
-
-    @property
-    def are_none(self) -> bool:
-        return not any(answer is not None for answer in self.given.values())
+Rates = SeededAnswers[Fraction]
 
 
 def read_rates(text: str) -> Rates:
     """Raises BadRates."""
     table = parse_table(text, "", BadRates, (SEED, *KEYS), _EXAMPLE)
-    if SEED not in table:
-        table.fail(f"'{SEED}' is missing; write {SEED} = 1234, above the answers")
-    seed = table.whole(SEED, SEEDS[0])
-    if seed not in SEEDS:
-        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
-    return Rates(seed, {key: _answer(table, key) for key in KEYS})
+    return Rates(read_seed(table), {key: _answer(table, key) for key in KEYS})
 
 
 def _answer(table: Table, key: str) -> Fraction | None:

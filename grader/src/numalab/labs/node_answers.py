@@ -7,16 +7,12 @@ Its keys are the same for all seeds; what is drawn from the seed stands in the q
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from numalab.labs.node_questions import KEYS, Answer
+from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
 from numalab.machines.machine_file import MAX_PUS
-from numalab.machines.seeded import SEEDS
 from numalab.pu_lists import BadList, parse_pus
 from numalab.toml_files.tables import Table, as_written, parse_table
 
-SEED = "seed"
 PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
 _WRITE = 'write a number, a list such as [0, 4], or "0-3,8"'
@@ -26,44 +22,20 @@ class BadAnswers(ValueError):
     """A file that can't be used; the text says why and what to write."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """given: by key; None: no answer."""
-
-    seed: int
-    given: Mapping[str, Answer | None]
-
-    @property
-    def are_none(self) -> bool:
-        return not any(answer is not None for answer in self.given.values())
+Answers = SeededAnswers[Answer]
 
 
 def read_answers(text: str, expected: int | None = None) -> Answers:
     """expected: the seed that it has to have, as a course may fix it; None: any. Raises
     BadAnswers."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
-    seed = _seed(table, expected)
+    seed = read_seed(table, expected, "that machine")
     return Answers(seed, {key: _answer(table, key) for key in KEYS})
 
 
 def seed_of(text: str, expected: int | None = None) -> int:
     """The seed alone. Raises BadAnswers, as read_answers does."""
     return read_answers(text, expected).seed
-
-
-def _seed(table: Table, expected: int | None) -> int:
-    if SEED not in table:
-        table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
-    seed = table.whole(SEED, SEEDS[0])
-    if seed not in SEEDS:
-        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
-    if expected is not None and seed != expected:
-        table.wrong(
-            SEED,
-            f"yours is {expected}: write {SEED} = {expected}, and answer what is asked about "
-            "that machine",
-        )
-    return seed
 
 
 def _answer(table: Table, key: str) -> Answer | None:
