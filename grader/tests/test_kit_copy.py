@@ -221,8 +221,8 @@ def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("points = 1", "points = true", "lab.toml:40: 'points' is true; write a whole number"),
-        ("points = 1", 'points = "one"', "lab.toml:40: 'points' is 'one'; write a whole number"),
+        ("points = 1", "points = true", "lab.toml:41: 'points' is true; write a whole number"),
+        ("points = 1", 'points = "one"', "lab.toml:41: 'points' is 'one'; write a whole number"),
         ('kind = "timing"', 'kind = "time"', "'kind' is 'time'. Did you mean 'timing'?"),
         ("at_most = 0\n", "at_moist = 0\n", "unknown key 'at_moist'"),
         ("minutes = 60\n", "", "the file has no key 'minutes'; add it"),

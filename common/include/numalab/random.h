@@ -1,5 +1,5 @@
-/* What is drawn by a seed, in the same way wherever it is. What a student's process must not predict
- * has a seed that it does not know. */
+/* What is drawn by a seed, in the same way wherever it is. What a student's process must not
+ * predict has a seed that it does not know. */
 #ifndef NUMALAB_RANDOM_H
 #define NUMALAB_RANDOM_H
 

@@ -48,8 +48,8 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
     program = folder / "probe"
     flags = shlex.split(read_build(kit)["probe_flags"])
     subprocess.run(
-        ["gcc", "-std=c11", *flags, "-fopenmp", *(folder / name for name in SOURCES), "-lm",
-         "-o", program],
+        ["gcc", "-std=c11", *flags, "-fopenmp", f"-I{kit.root / 'common' / 'include'}",
+         *(folder / name for name in SOURCES), "-lm", "-o", program],
         check=True,
     )  # fmt: skip
     return program
