@@ -1,5 +1,5 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
-#   [KERNEL_FLAGS <flag>...] [MPI] [BOTH_RUNTIMES] [RACE_CHECK] [STORES] [PROBE])
+#   [KERNEL_FLAGS <flag>...] [MPI] [ON_LINK <source>] [BOTH_RUNTIMES] [RACE_CHECK] [STORES] [PROBE])
 #
 # Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
@@ -14,7 +14,9 @@
 # are compared with what they were given.
 #
 # LIBRARIES: what kernels may call, of numa and hwloc. KERNEL_FLAGS: what they are compiled with beside the usual.
-# MPI: kernels are ranks of an MPI job; without MPI the lab is left out. BOTH_RUNTIMES:
+# MPI: kernels are ranks of an MPI job; without MPI the lab is left out. ON_LINK: a kernel has a
+# function that calls MPI, and <name>-<language>-<variant>-link is that kernel with a main program of
+# the lab's, an MPI job for two nodes; the workers call no such function, and are no MPI jobs. BOTH_RUNTIMES:
 # <name>-<language>-solution-libgomp is the solution on gcc's OpenMP runtime, whatever the
 # others run on. RACE_CHECK: where clang is installed,
 # <name>-<language>-<solution|submission>-race are the same programs built with
@@ -56,12 +58,13 @@ set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
 set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
 
 function(add_lab name)
-  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;STORES;PROBE" "CONTRACT"
+  cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;STORES;PROBE"
+    "CONTRACT;ON_LINK"
     "LANGUAGES;LIBRARIES;KERNEL_FLAGS")
   if(lab_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_lab(${name}): unknown arguments: ${lab_UNPARSED_ARGUMENTS}; "
-      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, BOTH_RUNTIMES, "
-      "RACE_CHECK, STORES and PROBE")
+      "the keywords are CONTRACT, LANGUAGES, LIBRARIES, KERNEL_FLAGS, MPI, ON_LINK, "
+      "BOTH_RUNTIMES, RACE_CHECK, STORES and PROBE")
   endif()
   if(lab_STORES AND NOT lab_RACE_CHECK)
     message(FATAL_ERROR "add_lab(${name}): STORES links what RACE_CHECK compiles; name both")
@@ -71,13 +74,17 @@ function(add_lab name)
   endif()
 
   list(TRANSFORM lab_LIBRARIES PREPEND numalab::)
+  if(lab_ON_LINK AND (lab_MPI OR lab_RACE_CHECK))
+    message(FATAL_ERROR "add_lab(${name}): ON_LINK is for workers that are no MPI jobs, and are not "
+      "watched")
+  endif()
   if(lab_MPI AND lab_RACE_CHECK)
     message(FATAL_ERROR "add_lab(${name}): there is no race check of MPI ranks")
   endif()
   if(lab_MPI AND lab_PROBE)
     message(FATAL_ERROR "add_lab(${name}): a probe is one process, no job of MPI ranks")
   endif()
-  if(lab_MPI AND NOT NUMALAB_HAS_MPI)
+  if((lab_MPI OR lab_ON_LINK) AND NOT NUMALAB_HAS_MPI)
     return()
   endif()
 
@@ -91,6 +98,11 @@ function(add_lab name)
 
   if(lab_PROBE)
     numalab_add_probe(${name})
+  endif()
+
+  if(lab_ON_LINK)
+    add_library(${name}-on_link OBJECT EXCLUDE_FROM_ALL ${lab_ON_LINK})
+    target_link_libraries(${name}-on_link PRIVATE numalab::harness_flags MPI::MPI_C)
   endif()
 
   # All that a kernel finds by its name: what else lies in the lab's folder may tell what a variant
@@ -190,7 +202,7 @@ function(numalab_add_worker lab language variant kernel)
   add_library(${worker}-kernel OBJECT EXCLUDE_FROM_ALL ${kernel})
   target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
   target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel ${lab_LIBRARIES})
-  if(lab_MPI)
+  if(lab_MPI OR lab_ON_LINK)
     target_link_libraries(${worker}-kernel PRIVATE
       $<IF:$<STREQUAL:${language},c>,MPI::MPI_C,MPI::MPI_Fortran>)
   endif()
@@ -223,11 +235,17 @@ function(numalab_add_worker lab language variant kernel)
   if(variant STREQUAL "submission")
     # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
     set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
-    set_target_properties(${worker} PROPERTIES C_LINKER_LAUNCHER ${NUMALAB_COMPILE_APART})
+    set(programs ${worker})
+    if(lab_ON_LINK)
+      list(APPEND programs ${worker}-link)
+    endif()
+    set_target_properties(${programs} PROPERTIES C_LINKER_LAUNCHER ${NUMALAB_COMPILE_APART})
     # An object with code for the link to optimise names options of the compiler that does so, plugins
     # and all.
-    target_link_options(${worker} PRIVATE
-      "$<$<C_COMPILER_ID:GNU>:-fno-lto;-fno-use-linker-plugin>")
+    foreach(program IN LISTS programs)
+      target_link_options(${program} PRIVATE
+        "$<$<C_COMPILER_ID:GNU>:-fno-lto;-fno-use-linker-plugin>")
+    endforeach()
   endif()
 endfunction()
 
@@ -260,13 +278,26 @@ function(numalab_link_worker worker lab language kernel runtime)
     ${kernel} $<TARGET_OBJECTS:${lab}-phases> $<TARGET_OBJECTS:numalab_worker>)
   if(lab_MPI)
     target_sources(${worker} PRIVATE $<TARGET_OBJECTS:numalab_mpi_worker>)
-    target_link_libraries(${worker} PRIVATE
+  endif()
+  numalab_link_libraries(${worker} ${language})
+  target_link_libraries(${worker} PRIVATE ${runtime} ${lab_LIBRARIES} m)
+  if(lab_ON_LINK)
+    add_executable(${worker}-link EXCLUDE_FROM_ALL ${kernel} $<TARGET_OBJECTS:${lab}-on_link>)
+    set_target_properties(${worker}-link PROPERTIES LINKER_LANGUAGE C)
+    numalab_link_libraries(${worker}-link ${language})
+    target_link_libraries(${worker}-link PRIVATE ${runtime} m)
+  endif()
+endfunction()
+
+# MPI's, where kernels call it, and those of a language.
+function(numalab_link_libraries program language)
+  if(lab_MPI OR lab_ON_LINK)
+    target_link_libraries(${program} PRIVATE
       $<$<STREQUAL:${language},fortran>:MPI::MPI_Fortran> MPI::MPI_C)
   endif()
-  target_link_libraries(${worker} PRIVATE ${runtime} ${lab_LIBRARIES} m)
   if(language STREQUAL "fortran")
-    target_link_libraries(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_LIBRARIES})
-    target_link_directories(${worker} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES})
+    target_link_libraries(${program} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_LIBRARIES})
+    target_link_directories(${program} PRIVATE ${CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES})
   endif()
 endfunction()
 

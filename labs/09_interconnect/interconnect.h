@@ -1,7 +1,8 @@
 /* Lab 09, the contract: what kernel.c has to define. kernel.f90 defines the
- * same two names as bind(c) subroutines, with integer(c_int64_t) for int64_t.
+ * same three names as bind(c) subroutines, with integer(c_int64_t) for int64_t,
+ * integer(c_int32_t) for int32_t and integer(c_int) for int.
  *
- * Both get n + 1 readings of a port's counter, PortXmitData or PortRcvData, and
+ * moved and told get n + 1 readings of a port's counter, PortXmitData or PortRcvData, and
  * say of each of the n intervals between them how many bytes the port has
  * moved: bytes[i] of the interval from readings[i] to readings[i + 1]. n is 1
  * or more. A counter has 32 or 64 bits (width_bits) and counts what the
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 enum { UNKNOWN = -1 }; /* bytes of an interval of which nobody can tell */
+enum { SLOT = 8 };     /* numbers that a slot has room for */
 
 /* Of a counter that goes on with 0 after its largest value, less than once
  * around between two readings, and that nobody clears. */
@@ -42,5 +44,17 @@ void told(size_t n, int64_t width_bits, int64_t sticks,
           int64_t most_bytes_per_ms, const int64_t *restrict moments_ms,
           const int64_t *restrict readings, int64_t *restrict bytes,
           double *restrict mean_bytes_per_s);
+
+/* Of an MPI job: ranks 0 and 1 of MPI_COMM_WORLD, on two nodes, call it at once,
+ * each with the other one as its partner. MPI runs already, and nothing has been
+ * sent that nobody has received.
+ *
+ * There are n items, 1 or more, n the same in both ranks. Item i is the first
+ * lengths[i] of the SLOT numbers that begin at slots[i * SLOT], 1 to SLOT of
+ * them; what lies behind them in its slot is nobody's. Rank 0 has the items, and
+ * keeps them. In rank 1 all lengths and slots are 0 before, and it has the same
+ * items in them after. */
+void deliver(int rank, int partner, size_t n, int32_t *restrict lengths,
+             int64_t *restrict slots);
 
 #endif

@@ -11,7 +11,15 @@ from rich.console import Console
 from support import invented
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import CHECK, KINDS, LOOKS, PAGE_TABLES, SYNCHRONOUS_CHECK, kind_of
+from numalab.evidence.kinds import (
+    CHECK,
+    KINDS,
+    LOOKS,
+    ON_LINK,
+    PAGE_TABLES,
+    SYNCHRONOUS_CHECK,
+    kind_of,
+)
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import HANDOUT, SUBMISSION, Json
 from numalab.judging.judge import RULES_OF_ANSWERS
@@ -59,9 +67,9 @@ def of_runs(*runs: Json) -> Json:
 
 def test_monitor_schema_and_table_know_the_same_runs(kit: Kit) -> None:
     runs = {kind.run or kind.name for kind in KINDS}
-    probed = {kind.name for kind in KINDS if kind.whose == "probe"}
+    others = {kind.name for kind in KINDS if kind.whose == "probe"} | {ON_LINK.name}
     header = (kit.root / "common" / "monitor" / "runs" / "runs.h").read_text("utf-8")
-    assert set(re.findall(r"ROW\((\w+),", header)) == runs - probed
+    assert set(re.findall(r"ROW\((\w+),", header)) == runs - others
     schema = json.loads((kit.root / "common/schema/evidence.schema.json").read_text("utf-8"))
     consts = [of.get("properties", {}).get("kind", {}) for of in schema["$defs"].values()]
     assert {of["const"] for of in consts if "const" in of} == runs

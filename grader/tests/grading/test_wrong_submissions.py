@@ -173,6 +173,11 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
             c for c in criteria if c in kept or (c.part not in named and c.name not in shown_there)
         )
     is_seen_here = is_second and bool(set(entry["fails"]) - shown_there)
+    # A job on a link has nodes of its own, and shows nothing else.
+    on_link = {c.name for c in criteria if c.rule == "on_link"}
+    if not can_fail & on_link:
+        criteria = tuple(c for c in criteria if c.name not in on_link)
+        machines = machines if shown_there - on_link else ()
     if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
         machines = ()
         criteria = tuple(c for c in criteria if c.name not in shown_there)

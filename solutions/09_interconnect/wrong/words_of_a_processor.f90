@@ -3,10 +3,15 @@
 ! Fortran has no unsigned integers. Half a counter at a time, no difference
 ! overflows, and bge and bgt compare bits.
 module interconnect
-  use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_int, c_int32_t, &
+       c_int64_t, c_int8_t, c_size_t
+  use mpi_f08, only: MPI_BYTE, MPI_COMM_WORLD, MPI_Recv, &
+       MPI_Send, MPI_STATUS_IGNORE
   implicit none
   private
-  public :: moved, told
+  public :: moved, told, deliver
+
+  integer, parameter :: slot = 8, number_bytes = 8
 
   integer(c_int64_t), parameter :: word_bytes = 8, unknown = -1
   integer(c_int64_t), parameter :: low_half = int(z'ffffffff', c_int64_t)
@@ -94,5 +99,40 @@ contains
     if (is_only_meaning) is_only_meaning = &
          ble(most_words - words, largest(width_bits))
   end function is_only_meaning
+
+  ! One message: all lengths, a byte each, and behind them the numbers that are
+  ! in use, side by side.
+  subroutine deliver(rank, partner, n, lengths, slots) bind(c)
+    integer(c_int), value :: rank, partner
+    integer(c_size_t), value :: n
+    integer(c_int32_t), intent(inout) :: lengths(n)
+    integer(c_int64_t), intent(inout) :: slots(slot, n)
+    integer(c_int8_t), allocatable :: content(:)
+    integer(c_size_t) :: i, next, bytes
+
+    allocate(content(n * (1 + slot * number_bytes)))
+    if (rank == 0) then
+       content(1:n) = int(lengths, c_int8_t)
+       next = n
+       do i = 1, n
+          bytes = lengths(i) * number_bytes
+          content(next + 1:next + bytes) = &
+               transfer(slots(1:lengths(i), i), content)
+          next = next + bytes
+       end do
+       call MPI_Send(content, int(next), MPI_BYTE, partner, 0, MPI_COMM_WORLD)
+    else
+       call MPI_Recv(content, size(content), MPI_BYTE, partner, 0, &
+            MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+       lengths = content(1:n)
+       next = n
+       do i = 1, n
+          bytes = lengths(i) * number_bytes
+          slots(1:lengths(i), i) = &
+               transfer(content(next + 1:next + bytes), slots)
+          next = next + bytes
+       end do
+    end if
+  end subroutine deliver
 
 end module interconnect

@@ -9,6 +9,7 @@ from typing import Any
 
 from numalab.evidence.cpusets import Cpusets, GroupRefusal, read_program
 from numalab.evidence.drawn_series import Series, series_facts
+from numalab.evidence.link_jobs import LinkJob, job_facts
 from numalab.evidence.live_stops import LiveStops, stops_facts
 from numalab.evidence.mixes import thread_rates, unseen_loops
 from numalab.evidence.placed_pages import Placing, placing_facts
@@ -254,6 +255,10 @@ def _stops(data: Json) -> LiveStops:
     return LiveStops(part=data["part"], outcome=read_outcome(data["outcome"]), **stops_facts(data))
 
 
+def _link_job(data: Json) -> LinkJob:
+    return LinkJob(part=data["part"], **job_facts(data))
+
+
 def _memory(data: Json) -> Memory:
     return Memory(
         part=data["part"],
@@ -443,6 +448,8 @@ STOPS = Kind(
     "stops", _stops, frozenset({"stops_live"}), "kernel",
     in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
 )  # fmt: skip
+# An MPI job on two virtual nodes, without the monitor.
+ON_LINK = Kind("on_link", _link_job, frozenset({"on_link"}), "kernel", there_only=True)
 RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
 BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
 RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
@@ -464,7 +471,7 @@ GENERATION = Kind(
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
     PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, SERIES,
-    STOPS, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    STOPS, ON_LINK, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order

@@ -13,6 +13,7 @@ from numalab.evidence.kinds import (
     ANOTHER_TEAM,
     CHECK,
     LOOKS,
+    ON_LINK,
     PLACEMENT,
     RACE,
     STORES,
@@ -22,6 +23,7 @@ from numalab.evidence.kinds import (
     WHOLE_TRACE,
 )
 from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
+from numalab.grading.link_runs import look_on_link
 from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
@@ -42,6 +44,10 @@ def gather_evidence(session: Session) -> None:
             continue
         with session.spending("evidence"):
             is_checked = session.machine is not None  # elsewhere what is checked here is run
+            if not needs.is_checked_here(session.lab, part):
+                if is_checked and needs.is_needed(ON_LINK, session.lab, part):
+                    look_on_link(session, part)
+                continue
             if not is_checked and not _check(session, part, of_part):
                 continue
             kinds = [kind for kind in LOOKS if _is_needed(session, kind, part)]

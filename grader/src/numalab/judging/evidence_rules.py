@@ -15,6 +15,7 @@ from numalab.judging.governor_rules import governor
 from numalab.judging.link_rules import rates
 from numalab.judging.memory_rules import huge_pages, no_waste, released
 from numalab.judging.model_rules import counted
+from numalab.judging.on_link_rules import on_link
 from numalab.judging.page_rules import local_pages, shared_out, touched_where_used
 from numalab.judging.placing_rules import (
     binary_interleaved,
@@ -268,6 +269,7 @@ EVIDENCE_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = 
     "governor": governor,
     "counted": counted,
     "rates": rates,
+    "on_link": on_link,
     "no_shared_lines": no_shared_lines,
     "slots_true": slots_true,
     "slots_apart": slots_apart,

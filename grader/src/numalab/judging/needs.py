@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, GENERATION, LATENCY
+from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, CHECK, GENERATION, LATENCY, ON_LINK
 from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES, doubtful_races
@@ -62,6 +62,14 @@ def _evidence_has(
         and criterion.rule in rules
         and verdict.status == status
         and verdict.value is not None
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def _is_failing(lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str]) -> bool:
+    """Whether an evidence criterion of a part fails, whatever there is to be seen of it."""
+    return any(
+        criterion.part == part and criterion.rule in rules and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
     )
 
@@ -139,12 +147,23 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     if evidence.variant == SOLUTION:
         return False
     control = own.as_control()
-    # How the work is shared is looked at in turns, and tells nothing of other rules.
-    in_turns = lab.rules_of(part) & {"balanced"}
+    # How the work is shared is looked at in turns, and tells nothing of other rules; a job on a
+    # link has a control of its own.
+    in_turns = lab.rules_of(part) & ({"balanced"} | ON_LINK.rules)
     if any(control.of(kind) for kind in LOOKS_OF_KERNEL if not kind.rules & in_turns):
         return False
     rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL - in_turns
     return is_unnoted(own) or _evidence_has(lab, evidence, part, rules, "fail")
+
+
+def is_checked_here(lab: Lab, part: str | None) -> bool:
+    """Whether the monitor runs a part's kernel, and checks its results, before anything else."""
+    return is_needed(CHECK, lab, part)
+
+
+def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Whether a job on a link has failed, so that it is run again, and beside it the solution."""
+    return _is_failing(lab, evidence, part, ON_LINK.rules)
 
 
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:

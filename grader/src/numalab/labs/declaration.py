@@ -212,6 +212,10 @@ class Lab:
         """Where a learner's files are, from the top of her folder."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
+    def jobs_of(self, worker: str) -> list[str]:
+        """Other programs that are made of a worker's kernel (ON_LINK of AddLab.cmake)."""
+        return [f"{worker}-link"] if any(c.rule == "on_link" for c in self.criteria) else []
+
     @property
     def parts(self) -> tuple[str | None, ...]:
         """The kernels that are judged apart, in the order in which criteria name them;

@@ -16,6 +16,7 @@ from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
 from numalab.virtual import apart
 from numalab.virtual.booting import boot
+from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
 from numalab.virtual.guest import Guest
 from numalab.virtual.plan import GuestOptions, build_programs, make_plan, scaling_note
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed, find_qemu
@@ -50,8 +51,9 @@ class VirtualPlace:
 
     slowness = SLOWNESS
 
-    def __init__(self, kit: Kit, machine: Machine, guest: Guest) -> None:
+    def __init__(self, kit: Kit, machine: Machine, guest: Guest, options: GuestOptions) -> None:
         self.name = machine.name
+        self._kit, self._machine, self._options = kit, machine, options
         self._guest = guest
         plan = guest.plan
         self._visible = [share.path for share in plan.shares]
@@ -76,6 +78,19 @@ class VirtualPlace:
 
     def close(self) -> None:
         self._guest.close()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of this process's what programs get there."""
+        return apart.environment_for(os.environ, self._visible)
+
+    def boot_cluster(self, progress: StepReport) -> Cluster:
+        """Two nodes like this one, with a link between them, for one job. They see what this one
+        sees, and hold nothing. Raises UserError and KitError."""
+        build_programs(self._kit, for_cluster=True)
+        return boot_cluster(
+            self._kit, self._machine, [], ClusterOptions(), self._options, progress, self._visible
+        )
 
     @property
     def note(self) -> str:
@@ -179,7 +194,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         plan, store = make_plan(self._kit, machine, [], self._options, progress, system)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:
-            return VirtualPlace(self._kit, machine, guest)
+            return VirtualPlace(self._kit, machine, guest, self._options)
         except BaseException:
             guest.close()
             raise

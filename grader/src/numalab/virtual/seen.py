@@ -44,11 +44,11 @@ def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
         return node
     try:
         with boot(plan, store, progress) as guest:
-            node = VirtualPlace(kit, machine, guest).node
+            node = VirtualPlace(kit, machine, guest, GuestOptions(full=True)).node
     except PlaceLost:
         # Lost on the way; a state that was kept may be why.
         with boot(plan, None, progress) as guest:
-            node = VirtualPlace(kit, machine, guest).node
+            node = VirtualPlace(kit, machine, guest, GuestOptions(full=True)).node
     with suppress(OSError):  # a full disk costs a boot, and nothing else
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, node)

@@ -181,6 +181,12 @@ PRINCIPLES: dict[str, Principle] = {
         "What is left that disturbs the job? (Interrupts, and what all share: links, power.)",
         ("other", "partition", "mems", "exclusive"),
     ),
+    "on_link": Principle(
+        "Each message has headers, whatever is in it. What goes the same way goes in one message, "
+        "with as few bits as tell where one item ends and the next one begins.",
+        "When is it wrong to wait until there is more to send? (When somebody waits for it.)",
+        ("header", "message", "pack", "length"),
+    ),
     "governor": Principle(
         "The governor looks once per sampling period, so a program that waits often works at a low "
         "clock, and what is measured depends on what was done just before.",

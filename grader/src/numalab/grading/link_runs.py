@@ -1,0 +1,220 @@
+"""Runs a kernel as an MPI job on two virtual nodes, and counts what it puts on the link.
+
+What is measured are the bytes of all Ethernet frames that node 1 has sent, counted by the relay
+between the nodes, which is a process of this host. Rank 0 gets items of random bits that nobody
+else has, and what rank 1 has in the end is read from node 2: so what is right there has crossed the
+link, whatever the program does, and it can't have crossed in fewer bits. The nodes are booted for
+this one job, and hold nothing but the system's folders, to read only, the program and the items;
+so the program may be root there, as all is that runs on a cluster's nodes.
+
+What could pass as an artefact: items that are alike or follow from a seed (they are random); items
+that lie on node 2 already (only node 1 gets them); slots that are zero where nobody uses them,
+which would pack well (they are random, too); a rank that only says that it has them (they are
+read). What may cost a kernel something that it is not to blame for: TCP that sends a segment twice,
+since emulated nodes answer late. So what fails is run twice, of which the better one counts, and
+counts only beside a solution that has not failed.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.evidence.kinds import ON_LINK
+from numalab.evidence.link_jobs import SLOT_BYTES, JobEnd, WrongItem
+from numalab.evidence.record import SOLUTION, SUBMISSION, Json
+from numalab.grading.session import Session
+from numalab.harness.build import build_kit
+from numalab.judging import needs
+from numalab.strangers.visible import visible_lines
+from numalab.virtual.cluster import Cluster
+from numalab.virtual.place import PlaceLost, VirtualPlace
+from numalab.virtual.qemu_process import GuestFailed
+
+ITEMS = 30_000
+NUMBER_BYTES = 8
+LIMIT_S = 60.0  # a solution takes two or three, and some more beside other load
+_MOST_SAID = 1_500  # characters, the first ones: what follows is most often how MPI ends
+_PROGRAM, _ITEMS, _RESULT = "/numalab/on_link", "/numalab/items", "/delivered"
+
+
+class _TooMuch(Exception):
+    """A command says more than anybody waits for."""
+
+
+@dataclass
+class _Said:
+    """What a command prints, up to a limit."""
+
+    most_bytes: int
+    data: bytearray
+
+    def take(self, data: bytes) -> None:
+        self.data += data
+        if len(self.data) > self.most_bytes:
+            raise _TooMuch
+
+
+@dataclass(frozen=True)
+class Items:
+    """lengths: numbers of each item; slots: their bytes, SLOT_BYTES each, used or not."""
+
+    lengths: array.array[int]
+    slots: bytes
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(self.lengths) * NUMBER_BYTES
+
+    @property
+    def content(self) -> bytes:
+        return self.lengths.tobytes() + self.slots
+
+
+def draw_items(count: int) -> Items:
+    most = SLOT_BYTES // NUMBER_BYTES
+    lengths = array.array("i", (1 + byte % most for byte in os.urandom(count)))
+    return Items(lengths, os.urandom(count * SLOT_BYTES))
+
+
+def compare(items: Items, got: bytes) -> tuple[int, WrongItem | None]:
+    """How many items are not as they should be, and the first. got: lengths and slots, as of
+    Items.content; what is missing at its end is wrong."""
+    count = len(items.lengths)
+    head = count * items.lengths.itemsize
+    lengths = array.array("i")
+    lengths.frombytes(got[:head].ljust(head, b"\0"))
+    slots = got[head:].ljust(count * SLOT_BYTES, b"\0")
+    wrong, first = 0, None
+    for item, length in enumerate(items.lengths):
+        start = item * SLOT_BYTES
+        used = slice(start, start + length * NUMBER_BYTES)
+        if lengths[item] == length and slots[used] == items.slots[used]:
+            continue
+        wrong += 1
+        if first is None:
+            first = WrongItem(item, lengths[item], length, _first_number(items.slots, slots, used))
+    return wrong, first
+
+
+def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
+    for number, start in enumerate(range(used.start, used.stop, NUMBER_BYTES)):
+        if expected[start : start + NUMBER_BYTES] != got[start : start + NUMBER_BYTES]:
+            return number
+    return None
+
+
+def look_on_link(session: Session, part: str | None) -> None:
+    """On two nodes of the session's place. Raises Interrupted, KitError and UserError."""
+    own = _run(session, SUBMISSION, part)
+    if not needs.needs_link_control(session.lab, session.evidence, part):
+        return
+    name = _program(session, SOLUTION).name
+    if name in session.controls:
+        session.data["runs"] += session.controls[name]
+    else:
+        build_kit(session.kit, [name])
+        session.controls[name] = [_run(session, SOLUTION, part)]
+    # What takes twenty times as long as the solution needs no second try.
+    if own["end"] != "late" or session.controls[name][0]["end"] == "late":
+        _run(session, SUBMISSION, part)
+
+
+def _program(session: Session, role: str) -> Path:
+    worker = session.program(role)
+    return worker.with_name(f"{worker.name}-link")
+
+
+def _run(session: Session, role: str, part: str | None) -> Json:
+    """One job, kept. Where the nodes can't be booted that is the kit's or the host's doing."""
+    assert isinstance(session.place, VirtualPlace)
+    whose = "" if role == SUBMISSION else ", with the solution"
+    session.progress(f"{part}: sending items from node to node{whose}")
+    items = draw_items(ITEMS)
+    with session.spending("evidence"), session.place.boot_cluster(session.progress) as cluster:
+        record = run_job(cluster, _program(session, role), items, session.place.environment)
+    run = {
+        "kind": ON_LINK.name, "lab": session.lab.name, "part": part, "team": 2, "role": role,
+        "outcome": {"status": "ok", "printed_bytes": 0}, **record,
+    }  # fmt: skip
+    session.data["runs"].append(run)
+    return run
+
+
+def run_job(
+    cluster: Cluster,
+    program: Path,
+    items: Items,
+    environment: dict[str, str],
+    limit_s: float = LIMIT_S,
+) -> Json:
+    """What LinkJob has, but for its part. The cluster may be of no use afterwards. Raises PlaceLost
+    where its nodes can't even hold the program."""
+    with tempfile.NamedTemporaryFile(prefix="numalab-items-") as file:
+        file.write(items.content)
+        file.flush()
+        try:
+            cluster.guests[0].hold({_PROGRAM: program, _ITEMS: Path(file.name)})
+            cluster.guests[1].hold({_PROGRAM: program})
+            before = cluster.counts()
+        except GuestFailed as error:
+            raise PlaceLost(str(error)) from error
+    end: JobEnd = "ok"
+    code, said, got = 0, _Said(1 << 20, bytearray()), None
+    command = [
+        "mpiexec",
+        "-n",
+        "2",
+        "-ppn",
+        "1",
+        _PROGRAM,
+        _ITEMS,
+        str(len(items.lengths)),
+        _RESULT,
+    ]
+    crossed = None
+    try:
+        ended = cluster.run(1, command, "/", environment, said.take, said.take, limit_s=limit_s)
+        if ended is None:
+            end = "late"
+        elif ended.refused:
+            raise KitError(f"mpiexec can't run on {cluster.names[0]}: {os.strerror(ended.refused)}")
+        elif ended.code or ended.signal:
+            end, code = "code", ended.code or 128 + ended.signal
+        crossed = cluster.counts().since(before).nodes[0]
+        if end == "ok":
+            got = _read_result(cluster, environment, len(items.content))
+    except _TooMuch:
+        end, code = "code", 1
+    except GuestFailed as error:
+        end = "node"
+        said.data += str(error).encode()
+    wrong, first = (None, None) if got is None else compare(items, got)
+    return {
+        "end": end,
+        "code": code,
+        "said": visible_lines(said.data.decode(errors="replace").strip())[:_MOST_SAID],
+        "limit_s": limit_s,
+        "items": len(items.lengths),
+        "payload_bytes": items.payload_bytes,
+        "wrong": wrong,
+        "first_wrong": None if first is None else asdict(first),
+        "sent_bytes": 0 if crossed is None else crossed.sent.bytes,
+        "sent_frames": 0 if crossed is None else crossed.sent.frames,
+        "received_bytes": 0 if crossed is None else crossed.received.bytes,
+    }
+
+
+def _read_result(cluster: Cluster, environment: dict[str, str], most_bytes: int) -> bytes:
+    """What rank 1 has left on node 2; nothing where it has not."""
+    got, errors = _Said(most_bytes, bytearray()), _Said(1 << 16, bytearray())
+    command = ["head", "-c", str(most_bytes), _RESULT]
+    try:
+        cluster.run(2, command, "/", environment, got.take, errors.take, limit_s=LIMIT_S)
+    except _TooMuch:
+        return b""
+    return bytes(got.data)

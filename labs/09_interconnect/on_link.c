@@ -1,0 +1,61 @@
+/* The job by which deliver is judged: rank 0 has items, on node 1, and what rank 1 has got lies in
+ * a file of node 2 afterwards. Nobody believes this program: what has crossed the link between the
+ * nodes the relay counts, and the items, which are random and which node 2 has never seen, are
+ * compared outside.
+ *
+ *   on_link ITEMS COUNT RESULT
+ *
+ * ITEMS, on node 1, and RESULT, on node 2: COUNT lengths, int32_t, and all slots. */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "interconnect.h"
+
+static bool read_items(const char *path, size_t count, int32_t *lengths, int64_t *slots)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    const bool is_read = fread(lengths, sizeof *lengths, count, file) == count &&
+                         fread(slots, sizeof *slots, count * SLOT, file) == count * SLOT;
+    fclose(file);
+    return is_read;
+}
+
+static bool write_items(const char *path, size_t count, const int32_t *lengths,
+                        const int64_t *slots)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file) return false;
+    const bool is_written = fwrite(lengths, sizeof *lengths, count, file) == count &&
+                            fwrite(slots, sizeof *slots, count * SLOT, file) == count * SLOT;
+    return fclose(file) == 0 && is_written;
+}
+
+static _Noreturn void give_up(const char *doing, const char *path)
+{
+    fprintf(stderr, "on_link: %s %s failed\n", doing, path);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    exit(3);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
+    int32_t *lengths = calloc(count, sizeof *lengths);
+    int64_t *slots = calloc(count * SLOT, sizeof *slots);
+    if (ranks != 2 || count == 0 || !lengths || !slots) give_up("being started", "");
+    if (rank == 0 && !read_items(argv[1], count, lengths, slots)) give_up("reading", argv[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    deliver(rank, 1 - rank, count, lengths, slots);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1 && !write_items(argv[3], count, lengths, slots)) give_up("writing", argv[3]);
+    free(slots);
+    free(lengths);
+    return MPI_Finalize() != MPI_SUCCESS;
+}
