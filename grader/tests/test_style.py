@@ -89,7 +89,7 @@ def test_imports_that_go_wrong_are_told(
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None:
     lab = kernel.parent.name
-    mpi = load_labs(ROOT)[lab].mpi
+    mpi = load_labs(ROOT)[lab].calls_mpi
     if mpi and shutil.which("mpicc") is None:
         pytest.skip("no MPI")
     command: list[str | Path]

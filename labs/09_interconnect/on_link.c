@@ -13,23 +13,23 @@
 
 #include "interconnect.h"
 
-static bool read_items(const char *path, size_t count, int32_t *lengths, int64_t *slots)
+static bool read_items(const char *path, size_t count, int32_t *lengths, int64_t *numbers)
 {
     FILE *file = fopen(path, "rb");
     if (!file) return false;
     const bool is_read = fread(lengths, sizeof *lengths, count, file) == count &&
-                         fread(slots, sizeof *slots, count * SLOT, file) == count * SLOT;
+                         fread(numbers, sizeof *numbers, count * SLOT, file) == count * SLOT;
     fclose(file);
     return is_read;
 }
 
 static bool write_items(const char *path, size_t count, const int32_t *lengths,
-                        const int64_t *slots)
+                        const int64_t *numbers)
 {
     FILE *file = fopen(path, "wb");
     if (!file) return false;
     const bool is_written = fwrite(lengths, sizeof *lengths, count, file) == count &&
-                            fwrite(slots, sizeof *slots, count * SLOT, file) == count * SLOT;
+                            fwrite(numbers, sizeof *numbers, count * SLOT, file) == count * SLOT;
     return fclose(file) == 0 && is_written;
 }
 

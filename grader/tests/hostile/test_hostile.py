@@ -211,7 +211,7 @@ def test_hostile_submission(
     mode: str,
 ) -> None:
     whole = LABS[attack.lab]
-    if whole.mpi and not json.loads((kit.build / "build.json").read_text())["mpi"]:
+    if whole.calls_mpi and not json.loads((kit.build / "build.json").read_text())["mpi"]:
         pytest.skip("this build of the kit has no MPI")
     if mode == "sandbox" and isinstance(sandbox, NoSandbox):
         pytest.skip(f"{sandbox.why}; {sandbox.remedy}")

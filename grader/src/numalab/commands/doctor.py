@@ -92,7 +92,7 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
         with progress_line("doctor") as progress:
             virtual = _examine_virtual_nodes(kit, progress)
             if with_noise:
-                timed = [lab for lab in labs if has_mpi or not lab.mpi]
+                timed = [lab for lab in labs if has_mpi or not lab.calls_mpi]
                 with shared_node(progress, alone=True):
                     noise = measure_noise(kit, timed, node, progress)
     findings = [

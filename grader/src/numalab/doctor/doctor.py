@@ -55,7 +55,7 @@ def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
 
 def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     """version: of the MPI library that the kit was built with, or nothing."""
-    concerns = concerned(labs, lambda lab, c: lab.mpi)
+    concerns = concerned(labs, lambda lab, c: lab.calls_mpi)
     if version:
         return Finding("MPI", "good", version, "the labs on MPI can be graded", concerns=concerns)
     return Finding(
@@ -142,7 +142,7 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
 
 def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
     """Names of the lab's criteria that a virtual node can show and this one can't."""
-    if lab.mpi and not has_mpi:
+    if lab.calls_mpi and not has_mpi:
         return []
     can, cannot = gradable(node, lab)
     kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
@@ -153,7 +153,7 @@ def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
 
 def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
     """Names of the lab's criteria that this node can and can't show."""
-    if lab.mpi and not has_mpi:
+    if lab.calls_mpi and not has_mpi:
         return [], [criterion.name for criterion in lab.criteria]
     can: list[str] = []
     cannot: list[str] = []

@@ -68,7 +68,7 @@ def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
             "there is no clang with ThreadSanitizer here, without which an edition could not look "
             "for data races. ./numalab setup names its package."
         )
-    on_mpi = [lab.name for lab in labs if lab.mpi]
+    on_mpi = [lab.name for lab in labs if lab.calls_mpi]
     if on_mpi and not mpi:
         raise UserError(
             f"{' and '.join(on_mpi)}: there is no MPI here to compile the solutions with. "

@@ -142,7 +142,7 @@ def labs_with_mpi(
 ) -> list[Lab]:
     """The labs, without those on MPI where the kit was configured without. Raises UserError
     if is_chosen and one of them is left out."""
-    able = [lab for lab in labs if not lab.mpi or mpi_of(kit)]
+    able = [lab for lab in labs if not lab.calls_mpi or mpi_of(kit)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:
         told = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."

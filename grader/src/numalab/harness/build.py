@@ -343,7 +343,9 @@ def build_kernel(
     _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
     try:
-        done = _ninja(kit, [worker.name, *lab.jobs_of(worker.name)], sandbox)
+        done = _ninja(
+            kit, [worker.name, *([f"{worker.name}-link"] if lab.has_link_job else [])], sandbox
+        )
     except TookTooLong:
         return Build(
             "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""

@@ -188,7 +188,7 @@ def interface_complaint(
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
     contracted = prototypes(contract.read_text(encoding="utf-8"))
-    said = _gfortran("-fc-prototypes", str(source), content, lab.mpi, sandbox)
+    said = _gfortran("-fc-prototypes", str(source), content, lab.calls_mpi, sandbox)
     given = prototypes(_prototype_lines(said, lab.functions))
     for function in lab.functions:
         if function not in contracted or function not in given:
@@ -213,13 +213,15 @@ def interface_complaint(
                 f"{where} is passed by value; it has to be passed by reference: take `value` out."
             )
         if any(their.type == "void" for their in theirs):
-            dump = _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox)
+            dump = _gfortran(
+                "-fdump-fortran-original", str(source), content, lab.calls_mpi, sandbox
+            )
             complaint = _pointer_complaint(function, ours, _pointers(dump, function), theirs)
             if complaint is not None:
                 return complaint
         if "(:" in content.decode(errors="replace").replace(" ", ""):
             name = _assumed_shape(
-                _gfortran("-fdump-fortran-original", str(source), content, lab.mpi, sandbox),
+                _gfortran("-fdump-fortran-original", str(source), content, lab.calls_mpi, sandbox),
                 function,
             )
             if name is not None:

@@ -212,9 +212,15 @@ class Lab:
         """Where a learner's files are, from the top of her folder."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
-    def jobs_of(self, worker: str) -> list[str]:
-        """Other programs that are made of a worker's kernel (ON_LINK of AddLab.cmake)."""
-        return [f"{worker}-link"] if any(c.rule == "on_link" for c in self.criteria) else []
+    @property
+    def has_link_job(self) -> bool:
+        """Whether a kernel is made into an MPI job for two nodes, too (ON_LINK of AddLab.cmake)."""
+        return any(criterion.rule == "on_link" for criterion in self.criteria)
+
+    @property
+    def calls_mpi(self) -> bool:
+        """Whether its kernels can't be built without MPI."""
+        return self.mpi or self.has_link_job
 
     @property
     def parts(self) -> tuple[str | None, ...]:

@@ -349,7 +349,7 @@ class OpenLab:
         ):
             self.progress("building")
             node = self._node()
-            if self.declared.mpi and not mpi_of(self.kit):
+            if self.declared.calls_mpi and not mpi_of(self.kit):
                 raise UserError(f"{self.name}: this build of the kit has no MPI; {MPI_REMEDY}.")
             build_kit(self.kit, [self.kit.monitor(self.name).name])
             session = Session(
