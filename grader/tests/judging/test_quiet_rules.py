@@ -3,6 +3,7 @@ how it is drawn."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
+from numalab.judging.places import Elsewhere, verdict_over
 from numalab.judging.quiet_rules import MEANS, answer_of, count_kinds
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
@@ -132,7 +134,21 @@ def test_kinds_are_counted_in_their_order() -> None:
     assert counted == [("equal", 1, 1, 0), ("lucky times", 0, 0, 1), ("unheard of", 0, 1, 0)]
 
 
+def test_a_named_machine_is_not_asked_what_it_shows_nothing_new_of(lab: Lab) -> None:
+    """Or it would stay open for ever: nothing is run there."""
+    here = parse(session(series("noise", ("no stop", [0, 0], [0, 0])), stops([12, 605 * MS])))
+    there = replace(parse(session()), is_virtual=True, node=invented.TWO_NODES.describe())
+    own = {c.name: c.status for c in judge(lab, there).criteria}
+    assert own.keys() == {"stops_found", "stops_live", "decided"}
+    assert set(own.values()) == {"inconclusive"}
+    over = verdict_over(lab, here, {"hydra": there}, Elsewhere(("hydra",)))
+    assert [c.where for c in over.criteria] == ["here"] * 3
+    assert [c.status for c in over.criteria[:2]] == ["pass", "pass"]
+
+
 # ---- stops --------------------------------------------------------------------------------
+
+MS = 1_000_000
 
 
 def test_every_clock_has_to_be_read_well(lab: Lab, schema: Path) -> None:
@@ -157,9 +173,6 @@ def test_who_tells_nothing_has_no_number(lab: Lab) -> None:
     run = series("noise", ("few stops", [20, 5000], [-(2**63), -(2**63)]))
     found = judged(lab, run)["stops_found"]
     assert found.status == "fail" and "noise found no number of them." in found.why
-
-
-MS = 1_000_000
 
 
 @pytest.mark.parametrize(

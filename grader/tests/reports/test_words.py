@@ -44,6 +44,8 @@ def test_percentages_are_100_only_when_all() -> None:
         (2.0, 1.0, "e[3] is 2 after one, it should be 1"),
         (8.2322601, 8.2322602, "is 8.2322601 after one, it should be 8.2322602"),
         (1.0, 1.0 + 2**-52, "is 1 after one, it should be 1.0000000000000002"),
+        (-4180940116.0, 456109436.0, "is -4180940116 after one, it should be 456109436"),
+        (2.0**63, -1.0, "is 9.22337e+18 after one, it should be -1"),
         (math.nan, 1.0, "e[3] is NaN after one, it should be 1"),
     ],
 )

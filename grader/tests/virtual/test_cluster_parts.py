@@ -153,8 +153,13 @@ def test_counts_are_told_in_words_and_numbers() -> None:
     ))  # fmt: skip
     said = in_words(("node1", "node2"), counts, 50.0)
     assert "of 50 Mbit/s" in said and "7 frames for nobody" in said
-    assert re.search(r"node1 sent +1.5 MB in +1,500 frames, +1.35 MB .* peak 50 Mbit/s", said)
-    assert max(map(len, said.splitlines())) <= 100
+    assert re.search(
+        r"node1 sent +1.5 MB, +1,500 frames, TCP payload +1.35 MB, peak 50 Mbit/s", said
+    )
+    many = Counts((NodeCounts(traffic(99_999, 2_637), traffic(99_999, 2_637), 0),))
+    wide = f"{said}\n{in_words(('node1',), many, 50.0)}"
+    assert "99,999 frames" in wide and "peak 0.211 Mbit/s" in wide
+    assert max(map(len, wide.splitlines())) <= 80
     data = as_json("hydra", ClusterOptions(2), counts, 3)
     assert data["exit_code"] == 3 and data["nodes"][0]["sent"]["bytes"] == 1_500_000
     assert data["nodes"][1]["name"] == "node2" and data["nodes"][1]["dropped_frames"] == 7

@@ -1,4 +1,5 @@
-"""The command that writes what a frequency governor has left behind, and asks about it."""
+"""The command that writes what a frequency governor has left behind, and asks about it; or tells
+what this node's have."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from numalab.doctor.frequency_policies import read_policies
+from numalab.doctor.frequency_report import report
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
 from numalab.kit import Kit
@@ -14,9 +17,11 @@ from numalab.labs.governor_tree import recording, tree
 from numalab.labs.seeded_answers import SEED
 from numalab.machines.seeded import SEEDS
 
+ROOT = Path("/")
 
-@click.command(short_help="A recording of a frequency governor, and questions about it.")
-@click.argument("seed", type=click.IntRange(SEEDS[0], SEEDS[-1]))
+
+@click.command(short_help="A recording of a frequency governor, or this node's own.")
+@click.argument("seed", type=click.IntRange(SEEDS[0], SEEDS[-1]), required=False)
 @click.option(
     "--output",
     "folder",
@@ -24,18 +29,32 @@ from numalab.machines.seeded import SEEDS
     metavar="FOLDER",
     help="Write the recording there, as /sys has it; a new folder, or an empty one.",
 )
+@click.option(
+    "--here",
+    is_flag=True,
+    help="No recording: what /sys tells of this node's own clock, and what that means for times.",
+)
 @click.pass_obj
-def governor(kit: Kit, seed: int, folder: Path | None) -> None:
+def governor(kit: Kit, seed: int | None, folder: Path | None, here: bool) -> None:
     """Write what the governor `ondemand` has left in /sys on a node, and print the questions
     about it, with the keys of their answers in governor.toml.
 
-    SEED is any whole number of your own; each makes another recording.
+    SEED is any whole number of your own; each makes another recording. With --here in its place:
+    the governors of this node, where its kernel has any.
 
     \b
     Examples:
       ./numalab governor 1234
       ./numalab governor 1234 --output recording
+      ./numalab governor --here
     """
+    if here:
+        if seed is not None or folder is not None:
+            raise click.UsageError("--here goes alone: it is about this node, and no recording.")
+        click.echo("\n".join(report(read_policies(ROOT))))
+        return
+    if seed is None:
+        raise click.UsageError("Name a number of your own, such as 1234, or --here.")
     del kit
     if folder is not None:
         _write(tree(recording(seed)), folder)

@@ -29,7 +29,8 @@ def _governor(node: Json, labs: Sequence[Lab]) -> Finding:
     if governor == "performance":
         return Finding(topic, "good", governor, "the clock is steady", concerns=concerns)
     return Finding(
-        topic, "note", governor, "the first runs may be slower than the later ones",
+        topic, "note", governor,
+        "the first runs may be slower than the later ones; ./numalab governor --here tells more",
         command="sudo cpupower frequency-set -g performance", concerns=concerns,
     )  # fmt: skip
 

@@ -475,6 +475,9 @@ KINDS: tuple[Kind[Any], ...] = (
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
+# Of which a virtual node shows nothing that this one does not.
+SHOWN_HERE_ONLY = frozenset[str]().union(*(kind.rules for kind in KINDS if kind.here_only))
+SHOWN_HERE_ONLY -= frozenset[str]().union(*(kind.rules for kind in KINDS if not kind.here_only))
 
 
 def kind_of(run: Json) -> Kind[Any]:

@@ -15,9 +15,17 @@ from numalab.judging.request_words import open_requests
 from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, count, first_upper
 
+# Beyond it a double, in which records have their values, leaves whole numbers out.
+_MOST_WHOLE = 2**53
+
 
 def _value(number: float, digits: int = 6) -> str:
-    return "NaN" if math.isnan(number) else f"{number:.{digits}g}"
+    """Whole numbers in full: they are counts, of which each digit can be held against others."""
+    if math.isnan(number):
+        return "NaN"
+    if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
+        return f"{number:.0f}"
+    return f"{number:.{digits}g}"
 
 
 def _apart(found: float, expected: float) -> tuple[str, str]:

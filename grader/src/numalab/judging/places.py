@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from numalab.evidence.kinds import SHOWN_HERE_ONLY
 from numalab.evidence.record import Evidence
 from numalab.judging import judge, needs
 from numalab.judging.soundness import is_sound, sound_parts, unseen
@@ -74,9 +75,11 @@ def can_run(lab: Lab, here: Evidence) -> bool:
     return bool(sound_parts(lab, here) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
-def _of_answers(lab: Lab) -> frozenset[str]:
-    """The criteria that no other place has to show."""
-    return frozenset(c.name for c in lab.criteria if c.rule in judge.RULES_OF_ANSWERS)
+def _shown_here(lab: Lab) -> frozenset[str]:
+    """The criteria that no other place has to show: answers in files, and what a grading looks at
+    here only."""
+    rules = judge.RULES_OF_ANSWERS | SHOWN_HERE_ONLY
+    return frozenset(c.name for c in lab.criteria if c.rule in rules)
 
 
 def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
@@ -84,7 +87,7 @@ def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
     return [
         c
         for c in verdict.criteria
-        if c.status == "not_gradable" and c.kind == "evidence" and c.name not in _of_answers(lab)
+        if c.status == "not_gradable" and c.kind == "evidence" and c.name not in _shown_here(lab)
     ]
 
 
@@ -119,7 +122,7 @@ def verdict_over(
     not asked for when the kernel was graded.
     """
     verdict = _over_places(lab, here, there, elsewhere)
-    only_here = _of_answers(lab)
+    only_here = _shown_here(lab)
     kept = [c for c in verdict.criteria if c.where == HERE or c.name not in only_here]
     return replace(verdict, criteria=tuple(kept))
 

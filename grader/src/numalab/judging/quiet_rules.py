@@ -152,7 +152,7 @@ def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 _LEAST_STOPS = 8
 # Of what the kit's stops take: so much the node may take, too, before nothing is said.
 _MOST_LOST = 0.5
-_OFF = "of the stops missed or invented"
+_OFF = "off, as a share of their number or time"
 
 
 def _over(found: float, least: float, most: float) -> float:

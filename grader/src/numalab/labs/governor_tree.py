@@ -8,7 +8,7 @@ published: here they are 133 MHz apart, as the ends allow, and the highest, 1 MH
 stands for turbo. The load is made up: a program that computes, then waits. The governor does what
 Linux says of it (admin-guide/pm/cpufreq.rst): at each sample it takes the share of the time since
 the last one in which the processor was not idle; above the threshold the clock goes to the highest
-frequency, else to one in proportion to that share. So all files agree with one another.
+frequency, else so far up from the lowest as that share. So all files agree with one another.
 """
 
 from __future__ import annotations

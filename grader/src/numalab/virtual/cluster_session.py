@@ -111,8 +111,8 @@ def _amount(size: int) -> str:
 
 def _row(what: str, traffic: Traffic) -> str:
     return (
-        f"{what:8} {_amount(traffic.bytes):>9} in {traffic.frames:7,} frames, "
-        f"{_amount(traffic.tcp_payload_bytes):>8} of it TCP's payload; "
+        f"{what:8} {_amount(traffic.bytes):>7}, {traffic.frames:6,} frames, "
+        f"TCP payload {_amount(traffic.tcp_payload_bytes):>7}, "
         f"peak {traffic.peak_mbit_s:.3g} Mbit/s"
     )
 

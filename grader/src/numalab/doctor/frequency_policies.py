@@ -1,0 +1,205 @@
+"""What Linux tells of a node's frequency policies, and what it has counted of them, read from /sys.
+A policy is of the PUs whose clock changes together. The same reader serves a node and a recorded
+tree. What can't be read is None, and named; nothing is taken to be absent.
+
+Files, units and the tables are those of the kernel's admin-guide/pm/cpufreq.rst and
+cpu-freq/cpufreq-stats.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from numalab.files import read_text
+
+CPU = "sys/devices/system/cpu"
+_ETERNAL_NS = 2**32 - 1  # CPUFREQ_ETERNAL: the driver does not know its latency
+
+T = TypeVar("T")
+Pairs = Mapping[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Of ondemand and conservative: how often they look, and from which share of busy time on
+    they go up."""
+
+    rate_us: int | None
+    up_threshold: int | None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """name: as Linux calls it; pus: that it is of and that are online; governors: that could be
+    chosen; limits_khz: lowest and highest that the governor may choose; hardware_khz: that there
+    are; latency_ns: of a transition. ticks: of 10 ms, by kHz; transitions: by kHz that were left
+    and taken up; total: of all transitions. bad: files that are there and could not be read, or
+    not understood."""
+
+    name: str
+    pus: tuple[int, ...] | None
+    driver: str | None
+    governor: str | None
+    governors: tuple[str, ...] | None
+    limits_khz: tuple[int, int] | None
+    hardware_khz: tuple[int, int] | None
+    latency_ns: int | None
+    sampling: Sampling | None
+    has_stats: bool
+    ticks: Mapping[int, int] | None
+    transitions: Pairs | None
+    total: int | None
+    bad: tuple[str, ...]
+
+    @property
+    def shares(self) -> dict[int, float] | None:
+        """Of the time, by kHz, the highest first; None where no time is told."""
+        all_ticks = sum((self.ticks or {}).values())
+        if self.ticks is None or all_ticks == 0:
+            return None
+        return {khz: self.ticks[khz] / all_ticks for khz in sorted(self.ticks, reverse=True)}
+
+    @property
+    def average_khz(self) -> float | None:
+        """Over the time."""
+        shares = self.shares
+        return None if shares is None else sum(khz * share for khz, share in shares.items())
+
+
+class _Reader:
+    """Reads one policy's files, and keeps the names of those that it can't make out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bad: list[str] = []
+
+    def read(self, name: str, meant: Callable[[str], T]) -> T | None:
+        path = self.folder / name
+        text = read_text(path)
+        if text is None:
+            if path.is_symlink() or path.exists():
+                self.bad.append(name)
+            return None
+        if not text:
+            return None  # where a driver changes the clock by itself some kernels count nothing
+        try:
+            return meant(text)
+        except ValueError:
+            self.bad.append(name)
+            return None
+
+    def limits(self, stem: str) -> tuple[int, int] | None:
+        least, most = (self.read(stem.format(end), _number) for end in ("min", "max"))
+        return None if least is None or most is None else (least, most)
+
+
+def _number(text: str) -> int:
+    """Digits alone: int() takes more."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[\w-]{1,40}", text, re.ASCII):
+        raise ValueError(text)
+    return text
+
+
+def _pus(text: str) -> tuple[int, ...]:
+    return tuple(sorted(map(_number, text.split())))
+
+
+def _time_in_state(text: str) -> dict[int, int]:
+    rows = [line.split() for line in text.splitlines()]
+    if not rows or any(len(row) != 2 for row in rows):
+        raise ValueError(text)
+    return {_number(khz): _number(ticks) for khz, ticks in rows}
+
+
+def _trans_table(text: str) -> dict[tuple[int, int], int]:
+    """A row for each frequency that was left, a column for each that was taken up."""
+    _, heads, *rows = [*text.splitlines(), ""]
+    taken = [_number(word) for word in heads.partition(":")[2].split()]
+    found: dict[tuple[int, int], int] = {}
+    for row in filter(None, rows):
+        left, _, counts = row.partition(":")
+        numbers = [_number(word) for word in counts.split()]
+        if len(numbers) != len(taken):
+            raise ValueError(row)
+        khz = _number(left.strip())
+        found |= {(khz, to): count for to, count in zip(taken, numbers, strict=True) if count}
+    if not taken or len([row for row in rows if row]) != len(taken):
+        raise ValueError(text)
+    return found
+
+
+def _latency(text: str) -> int | None:
+    found = _number(text)
+    return None if found == _ETERNAL_NS else found
+
+
+def _sampling(reader: _Reader, governor: str | None, shared: Path) -> Sampling | None:
+    """A governor's own settings: of the policy, where the driver asks for that, else of all."""
+    if governor not in ("ondemand", "conservative"):
+        return None
+    of_all = _Reader(shared)
+    found = []
+    for name in ("sampling_rate", "up_threshold"):
+        own = reader.read(f"{governor}/{name}", _number)
+        found.append(own if own is not None else of_all.read(f"{governor}/{name}", _number))
+    reader.bad += [f"../{name}" for name in of_all.bad]
+    return Sampling(*found)
+
+
+def _read_policy(folder: Path, shared: Path, name: str) -> Policy:
+    reader = _Reader(folder)
+    governor = reader.read("scaling_governor", _word)
+    return Policy(
+        name=name,
+        pus=reader.read("affected_cpus", _pus),
+        driver=reader.read("scaling_driver", _word),
+        governor=governor,
+        governors=reader.read(
+            "scaling_available_governors", lambda text: tuple(map(_word, text.split()))
+        ),
+        limits_khz=reader.limits("scaling_{}_freq"),
+        hardware_khz=reader.limits("cpuinfo_{}_freq"),
+        latency_ns=reader.read("cpuinfo_transition_latency", _latency),
+        sampling=_sampling(reader, governor, shared),
+        has_stats=(folder / "stats").is_dir(),
+        ticks=reader.read("stats/time_in_state", _time_in_state),
+        transitions=reader.read("stats/trans_table", _trans_table),
+        total=reader.read("stats/total_trans", _number),
+        bad=tuple(reader.bad),
+    )
+
+
+def _numbered(folder: Path, stem: str) -> Iterator[tuple[int, Path]]:
+    for path in folder.glob(f"{stem}[0-9]*"):
+        number = path.name.removeprefix(stem)
+        if number.isdecimal():
+            yield int(number), path
+
+
+def _folders(cpu: Path) -> dict[str, Path]:
+    """Of each policy, by its name: in cpufreq/policyN, or as older kernels and recorded trees have
+    it, in cpuN/cpufreq, which is a link where another PU has the folder."""
+    policies = {path.name: path for _, path in sorted(_numbered(cpu / "cpufreq", "policy"))}
+    if policies:
+        return policies
+    of_pus = {path.name: path / "cpufreq" for _, path in sorted(_numbered(cpu, "cpu"))}
+    return {name: path for name, path in of_pus.items() if path.is_dir() and not path.is_symlink()}
+
+
+def read_policies(root: Path = Path("/")) -> tuple[Policy, ...]:
+    """By number; none where the kernel has no frequency driver, as on most virtual machines. root:
+    the folder that holds sys."""
+    cpu = root / CPU
+    return tuple(
+        _read_policy(folder, cpu / "cpufreq", name) for name, folder in _folders(cpu).items()
+    )
