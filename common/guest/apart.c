@@ -116,6 +116,19 @@ static void show(const char *from, const char *to)
     seal(place, MS_NODEV);
 }
 
+/* What is written there is the guest's, when the sandbox has ended. */
+static void share(const char *from, const char *to)
+{
+    char place[PATH_MAX];
+    place_of(to, place);
+    make_folder(place);
+    if (mkdir(from, 0) < 0 && errno != EEXIST) give_up("making", from);
+    if (chmod(from, 01777) < 0) give_up("opening", from);
+    if (mount(from, place, NULL, MS_BIND, NULL) < 0) give_up("showing", from);
+    const unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    if (mount(NULL, place, NULL, flags, NULL) < 0) give_up("sealing", place);
+}
+
 static void show_link(const char *target, const char *path)
 {
     char place[PATH_MAX];
@@ -191,8 +204,8 @@ static char **obey(char **word)
     static const struct {
         const char *name;
         int values;
-    } known[] = {
-        {"--ro-bind", 2}, {"--symlink", 2}, {"--tmpfs", 2}, {"--cover", 1}, {"--remount-ro", 1}};
+    } known[] = {{"--ro-bind", 2}, {"--symlink", 2}, {"--tmpfs", 2},
+                 {"--cover", 1},   {"--bind", 2},    {"--remount-ro", 1}};
     size_t which = 0;
     while (which < sizeof known / sizeof known[0] && strcmp(known[which].name, word[0]) != 0)
         which++;
@@ -211,6 +224,9 @@ static char **obey(char **word)
         break;
     case 3:
         cover(word[1]);
+        break;
+    case 4:
+        share(word[1], word[2]);
         break;
     default: /* as everything is */
         break;
@@ -316,13 +332,13 @@ static void be_first_to_go(void)
 }
 
 /* The first process of a namespace: when it ends all others of it do. */
-static _Noreturn void run_first(const struct user *user, char **words)
+static _Noreturn void run_first(const struct user *user, bool has_own_network, char **words)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     join_group();
     be_first_to_go();
     char **command = enter(words);
-    numalab_raise_loopback();
+    if (has_own_network) numalab_raise_loopback();
     const pid_t child = fork();
     if (child < 0) give_up("starting", command[0]);
     if (child == 0) become(user, command);
@@ -337,16 +353,20 @@ int numalab_apart(int argc, char **argv)
     enum { FIRST_OTHER_FILE = 4 };
     struct user user = {0};
     if (argc < 4 || strcmp(argv[1], "--user") != 0 || !read_user(argv[2], &user)) {
-        fprintf(stderr, "usage: init --user UID:GID[:GID...] WORD ... -- COMMAND ...\n");
+        fprintf(stderr,
+                "usage: init --user UID:GID[:GID...] [--share-net] WORD ... -- COMMAND ...\n");
         return NUMALAB_APART_FAILED;
     }
+    const bool has_own_network = strcmp(argv[3], "--share-net") != 0;
+    char **words = argv + (has_own_network ? 3 : 4);
     close_from(FIRST_OTHER_FILE);
     umask(022);
-    if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET) < 0)
+    if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | (has_own_network ? CLONE_NEWNET : 0)) <
+        0)
         give_up("leaving", "the guest's namespaces");
     const pid_t first = fork();
     if (first < 0) give_up("starting", "a sandbox");
-    if (first == 0) run_first(&user, argv + 3);
+    if (first == 0) run_first(&user, has_own_network, words);
     close_from(0);
     return wait_for(first);
 }

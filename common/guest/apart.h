@@ -11,17 +11,20 @@
 /* Exit code where a sandbox can't be made. */
 enum { NUMALAB_APART_FAILED = 125 };
 
-/* init --user UID:GID[:GID...] WORD ... -- COMMAND ...
+/* init --user UID:GID[:GID...] [--share-net] WORD ... -- COMMAND ...
  *
  * Runs the command as that user in namespaces of its own for processes, mounts, network and what
  * processes share, and ends all that it leaves behind. It begins in /tmp, and sees /proc, /sys and
  * a few devices, and what the words name, some of bubblewrap's:
  *
  *   --ro-bind FROM TO      a file or folder, to be read only
+ *   --bind FROM TO         a folder that anybody may write to, made where it is missing
  *   --symlink TARGET PATH
  *   --tmpfs BYTES PATH     a folder in memory that it may write to; /tmp has to be one
  *   --cover PATH           an empty folder in the place of one that another word shows
  *   --remount-ro /         taken for granted
+ *
+ * With --share-net it has the guest's own network, and so those of a cluster's nodes.
  *
  * Returns the command's exit code, 128 and its number where a signal ended it, or
  * NUMALAB_APART_FAILED with the reason on standard error. */

@@ -26,6 +26,8 @@ enum {
     PORT = 10514,
     MOST_REQUEST_BYTES = 1 << 17,
     MOST_VARIABLES = 16,
+    MOST_WORDS = 1024,
+    MOST_WORDS_BYTES = 1 << 17,
     CHUNK_BYTES = 16 * 1024,
     HEAD_BYTES = 5
 };
@@ -225,6 +227,28 @@ int numalab_remote_listen(void)
     return listening;
 }
 
+/* The words of NUMALAB_REMOTE_APART, and behind them the command. Returns how many there are in
+ * front of it, 0 without such a file; a file that can't be used is no reason to do without. */
+static size_t read_words(char **words)
+{
+    static char text[MOST_WORDS_BYTES];
+    size_t count = 0;
+    FILE *file = fopen(NUMALAB_REMOTE_APART, "re");
+    if (!file && errno == ENOENT) return 0;
+    const size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    char *rest = text, *word;
+    if (bytes == 0 || bytes == sizeof text - 1 || text[bytes - 1] != '\n')
+        _exit(NUMALAB_REMOTE_FAILED);
+    text[bytes - 1] = '\0';
+    while ((word = strsep(&rest, "\n"))) {
+        if (count == MOST_WORDS) _exit(NUMALAB_REMOTE_FAILED);
+        words[count++] = word;
+    }
+    fclose(file);
+    words[count++] = "--";
+    return count;
+}
+
 static _Noreturn void become(char *request, size_t bytes)
 {
     char *folder = request, *command = folder + strlen(folder) + 1, *end = request + bytes;
@@ -235,8 +259,12 @@ static _Noreturn void become(char *request, size_t bytes)
          at += strlen(at) + 1)
         environment[count++] = at;
     if (chdir(folder) < 0) fprintf(stderr, NUMALAB_REMOTE ": %s: %s\n", folder, strerror(errno));
-    execve("/bin/sh", (char *[]){"sh", "-c", command, NULL}, environment);
-    fprintf(stderr, NUMALAB_REMOTE ": /bin/sh: %s\n", strerror(errno));
+    static char *words[MOST_WORDS + 8];
+    const size_t apart = read_words(words);
+    char *const shell[] = {"/bin/sh", "-c", command, NULL};
+    memcpy(words + apart, shell, sizeof shell);
+    execve(words[0], words, environment);
+    fprintf(stderr, NUMALAB_REMOTE ": %s: %s\n", words[0], strerror(errno));
     _exit(127);
 }
 

@@ -108,7 +108,7 @@ def test_a_worker_is_never_root(monkeypatch: pytest.MonkeyPatch, uid: int) -> No
 
 def test_a_kit_within_the_system_is_covered() -> None:
     kit, elsewhere = Path("/usr/local/numalab"), Path("/srv/numalab")
-    options = apart.monitor_options(Path("/c"), [USR], [kit, elsewhere], 4, 1 << 30)
+    options = apart.monitor_options(Path("/c"), apart.Sight([USR], [kit, elsewhere], 4, 1 << 30))
     told = words(options)
     assert told[:2] == ["/init", "--user"]
     assert [told[i + 1] for i, word in enumerate(told) if word == "--cover"] == [str(kit)]
@@ -116,9 +116,22 @@ def test_a_kit_within_the_system_is_covered() -> None:
     assert options[options.index("--sandbox-user") + 1] == told[2].split(":")[0]
 
 
+def test_a_job_on_two_nodes_sees_no_more_than_a_worker() -> None:
+    sight = apart.Sight([USR], [Path("/usr/local/numalab")], 4, 1 << 30)
+    job = apart.job_words(sight, "/delivered")
+    assert job[3] == "--share-net"
+    assert [job[i + 1] for i, word in enumerate(job) if word == "--bind"] == ["/delivered"]
+    worker = apart.sandbox_words(sight)
+    assert job[:3] == worker[:3] and job[-len(worker[3:]) :] == worker[3:]
+    shown = [job[i + 1] for i, word in enumerate(job) if word == "--ro-bind"]
+    assert set(shown) - set(worker) == {
+        "/init", "/numalab", "/numalab-finalize.so", "/etc/numalab-nodes"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("memory_mib", [160, 512, 65536])
 def test_folders_in_memory_leave_most_of_it(memory_mib: int) -> None:
-    told = words(apart.monitor_options(Path("/c"), [USR], [], 64, memory_mib << 20))
+    told = words(apart.monitor_options(Path("/c"), apart.Sight([USR], [], 64, memory_mib << 20)))
     sizes = {told[i + 2]: int(told[i + 1]) for i, word in enumerate(told) if word == "--tmpfs"}
     assert set(sizes) == {"/tmp", "/dev/shm"}
     assert sum(sizes.values()) <= (memory_mib << 20) / 3

@@ -30,8 +30,10 @@ from support.commands import (
 from numalab.errors import KitError
 from numalab.kit import Kit
 from numalab.machines.gallery import find_machine, gallery_folder
+from numalab.virtual import apart
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
 from numalab.virtual.guest_plan import Share
+from numalab.virtual.network import REMOTE_APART
 from numalab.virtual.plan import GuestOptions
 from numalab.virtual.qemu import Card
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed
@@ -204,6 +206,33 @@ def test_what_runs_elsewhere_ends_with_its_command(two: tuple[Cluster, Path]) ->
     said(cluster, 1, "sh", "-c", script)
     look = "test -e /tmp/here; while pgrep -x sleep >/dev/null; do sleep 0.1; done; echo gone"
     assert said(cluster, 2, "sh", "-c", look) == "gone\n"
+
+
+def test_a_job_is_kept_apart_on_both_nodes(two: tuple[Cluster, Path], tmp_path: Path) -> None:
+    """It may ask the other node for whatever it likes, and gets no more there than here."""
+    cluster, programs = two
+    sight = apart.Sight(apart.folders_for([], [tmp_path]), [tmp_path], 4, 1 << 29)
+    words = apart.job_words(sight, "/left")
+    (tmp_path / "words").write_text("".join(f"{word}\n" for word in words))
+    held = {REMOTE_APART: tmp_path / "words", "/numalab/hello": programs / "hello"}
+    cluster.hold(held)
+    look = "id -u; ls -d /root /cgroup 2>&1 | grep -c such; touch /x /numalab/x 2>/dev/null && echo"
+    script = (
+        f"{look}; echo here > /left/one; /numalab-remote node2 '{look}; echo there > /left/one';"
+        "/numalab-remote node1 id -u; mpiexec -n 2 -ppn 1 /numalab/hello | sort"
+    )
+    lines = said(cluster, 1, *words, "--", "sh", "-c", script).splitlines()
+    user = str(apart.worker_user()[0])
+    assert lines == [user, "2", user, "2", user, "0 of 2 on node1: 1", "1 of 2 on node2: 1"]
+    for node, left in ((1, "here"), (2, "there")):
+        assert said(cluster, node, "cat", "/left/one").strip() == left
+    # A file that can't be used is no reason to do without.
+    (tmp_path / "words").write_text("no line")
+    cluster.hold(held)
+    failed = "/numalab-remote node2 id -u; echo $?"
+    assert said(cluster, 1, "sh", "-c", failed).strip() == "255"
+    cluster.hold({})
+    assert said(cluster, 1, "/numalab-remote", "node2", "id", "-u").strip() == "0"
 
 
 # ---- the link --------------------------------------------------------------------------------

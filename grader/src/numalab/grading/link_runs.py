@@ -4,8 +4,8 @@ What is measured are the bytes of all Ethernet frames that node 1 has sent, coun
 between the nodes, which is a process of this host. Rank 0 gets items of random bits that nobody
 else has, and what rank 1 has in the end is read from node 2: so what is right there has crossed the
 link, whatever the program does, and it can't have crossed in fewer bits. The nodes are booted for
-this one job, and hold nothing but the system's folders, to read only, the program and the items;
-so the program may be root there, as all is that runs on a cluster's nodes.
+this one job. Launcher and ranks are another user on both, who sees the system's folders, the
+program and the items.
 
 What could pass as an artefact: items that are alike or follow from a seed (they are random); items
 that lie on node 2 already (only node 1 gets them); slots that are zero where nobody uses them,
@@ -20,6 +20,7 @@ from __future__ import annotations
 import array
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from numalab.harness.build import build_kit
 from numalab.judging import needs
 from numalab.strangers.visible import visible_lines
 from numalab.virtual.cluster import Cluster
+from numalab.virtual.network import REMOTE_APART
 from numalab.virtual.place import PlaceLost, VirtualPlace
 from numalab.virtual.qemu_process import GuestFailed
 
@@ -39,7 +41,9 @@ ITEMS = 30_000
 NUMBER_BYTES = 8
 LIMIT_S = 60.0  # a solution takes two or three, and some more beside other load
 _MOST_SAID = 1_500  # characters, the first ones: what follows is most often how MPI ends
-_PROGRAM, _ITEMS, _RESULT = "/numalab/on_link", "/numalab/items", "/delivered"
+_PROGRAM, _ITEMS = "/numalab/on_link", "/numalab/items"
+_RESULTS = "/delivered"
+_RESULT = f"{_RESULTS}/items"
 
 
 class _TooMuch(Exception):
@@ -136,7 +140,9 @@ def _run(session: Session, role: str, part: str | None) -> Json:
     session.progress(f"{part}: sending items from node to node{whose}")
     items = draw_items(ITEMS)
     with session.spending("evidence"), session.place.boot_cluster(session.progress) as cluster:
-        record = run_job(cluster, _program(session, role), items, session.place.environment)
+        words = session.place.job_words(_RESULTS)
+        environment = session.place.environment
+        record = run_job(cluster, _program(session, role), items, words, environment)
     run = {
         "kind": ON_LINK.name, "lab": session.lab.name, "part": part, "team": 2, "role": role,
         "outcome": {"status": "ok", "printed_bytes": 0}, **record,
@@ -149,33 +155,28 @@ def run_job(
     cluster: Cluster,
     program: Path,
     items: Items,
-    environment: dict[str, str],
+    words: Sequence[str],
+    environment: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> Json:
-    """What LinkJob has, but for its part. The cluster may be of no use afterwards. Raises PlaceLost
-    where its nodes can't even hold the program."""
-    with tempfile.NamedTemporaryFile(prefix="numalab-items-") as file:
-        file.write(items.content)
-        file.flush()
+    """What LinkJob has, but for its part. The cluster may be of no use afterwards. words: behind
+    which the job is kept apart (apart.job_words). Raises PlaceLost where its nodes can't even hold
+    the program."""
+    with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
+        own, apart = Path(folder, "items"), Path(folder, "apart")
+        own.write_bytes(items.content)
+        apart.write_text("".join(f"{word}\n" for word in words), "utf-8")
+        both = {_PROGRAM: program, REMOTE_APART: apart}
         try:
-            cluster.guests[0].hold({_PROGRAM: program, _ITEMS: Path(file.name)})
-            cluster.guests[1].hold({_PROGRAM: program})
+            cluster.guests[0].hold(both | {_ITEMS: own})
+            cluster.guests[1].hold(both)
             before = cluster.counts()
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
     end: JobEnd = "ok"
     code, said, got = 0, _Said(1 << 20, bytearray()), None
-    command = [
-        "mpiexec",
-        "-n",
-        "2",
-        "-ppn",
-        "1",
-        _PROGRAM,
-        _ITEMS,
-        str(len(items.lengths)),
-        _RESULT,
-    ]
+    job = ("mpiexec", "-n", "2", "-ppn", "1", _PROGRAM, _ITEMS, str(len(items.lengths)), _RESULT)
+    command = [*words, "--", *job]
     crossed = None
     try:
         ended = cluster.run(1, command, "/", environment, said.take, said.take, limit_s=limit_s)
@@ -209,7 +210,7 @@ def run_job(
     }
 
 
-def _read_result(cluster: Cluster, environment: dict[str, str], most_bytes: int) -> bytes:
+def _read_result(cluster: Cluster, environment: Mapping[str, str], most_bytes: int) -> bytes:
     """What rank 1 has left on node 2; nothing where it has not."""
     got, errors = _Said(most_bytes, bytearray()), _Said(1 << 16, bytearray())
     command = ["head", "-c", str(most_bytes), _RESULT]

@@ -9,6 +9,7 @@ from numalab.evidence.record import Evidence
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
+from numalab.strangers.visible import shortened
 from numalab.words import count
 
 UNIT = "bytes on the link per byte of the items"
@@ -17,6 +18,7 @@ _LATE = (
     "Does every message that is sent have its receive, in the same order? Does a rank wait for an "
     "answer, or for one to each of many messages?"
 )
+_MOST_SAID = 300  # characters
 _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 
@@ -92,7 +94,10 @@ def _no_end(job: LinkJob) -> tuple[Cause, str]:
         return "crashed", f"{_SIGNALS[job.code]} ended a rank in deliver; {sent}."
     lines = [line for line in job.said.splitlines() if line.strip(" =")]
     said = next((line for line in lines if line.startswith("Abort(")), (lines or ["nothing"])[0])
-    return "exited", f"The job ended with code {job.code}; {sent}. It said: {said}"
+    return (
+        "exited",
+        f"The job ended with code {job.code}; {sent}. It said: {shortened(said, _MOST_SAID)}",
+    )
 
 
 def _wrong(job: LinkJob, language: str) -> str:

@@ -3,7 +3,8 @@ functions, but for a look at the host's folders.
 
 Into the node come the system's programs and libraries, those that the graded programs are linked
 to, and, for each run, the programs of its command alone. The monitor is root there. Workers are
-another user in a root folder of their own (common/guest/apart.h).
+another user in a root folder of their own (common/guest/apart.h), and so is a whole MPI job on two
+nodes, with its launcher, since a rank may ask that for more processes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numalab.harness.sandbox import (
     TMP_BYTES,
     other_roots,
 )
+from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE
 from numalab.virtual.plan import is_under
 
 APART = "/init"  # the guest's first program, which also makes sandboxes
@@ -149,16 +151,25 @@ def worker_user() -> tuple[int, list[int]]:
     return uid, list(dict.fromkeys(groups))[:MOST_GROUPS] or [STRANGER]
 
 
-def monitor_options(
-    confine: Path, visible: Sequence[Path], hidden: Sequence[Path], cores: int, memory_bytes: int
-) -> list[str]:
-    """For a monitor in a guest with so much memory that sees these folders. confine: what becomes
-    the worker; hidden: what is covered where one of them holds it."""
+@dataclass(frozen=True)
+class Sight:
+    """What a guest with so many cores and so much memory lets a kernel see. visible: the host's
+    folders; hidden: what is covered where one of them holds it."""
+
+    visible: Sequence[Path]
+    hidden: Sequence[Path]
+    cores: int
+    memory_bytes: int
+
+
+def sandbox_words(sight: Sight, *options: str) -> list[str]:
+    """A command is run apart behind these and "--". options: of apart.h, more than usual."""
     uid, groups = worker_user()
+    visible, hidden, memory_bytes = sight.visible, sight.hidden, sight.memory_bytes
     # What lies there takes the guest's memory, and its kernel ends no file to get some back.
-    shared_bytes = min(SHARED_BYTES + SHARED_BYTES_A_CORE * cores, memory_bytes // 4)
-    words = [
-        APART, "--user", ":".join(map(str, [uid, *groups])),
+    shared_bytes = min(SHARED_BYTES + SHARED_BYTES_A_CORE * sight.cores, memory_bytes // 4)
+    return [
+        APART, "--user", ":".join(map(str, [uid, *groups])), *options,
         *(word for folder in visible for word in ("--ro-bind", str(folder), str(folder))),
         *(word for target, path in system_links() for word in ("--symlink", target, path)),
         *(word for name in _SYSTEM_FILES if Path(name).exists()
@@ -167,7 +178,28 @@ def monitor_options(
         "--tmpfs", str(shared_bytes), "/dev/shm",
         "--tmpfs", str(min(TMP_BYTES, memory_bytes // 16)), "/tmp",
     ]  # fmt: skip
+
+
+def monitor_options(confine: Path, sight: Sight) -> list[str]:
+    """For a monitor in a guest. confine: what becomes the worker."""
+    uid, _ = worker_user()
+    words = sandbox_words(sight)
     return [
         "--sandbox", str(confine), "--sandbox-user", str(uid),
         *(option for word in words for option in ("--sandbox-word", word)),
     ]  # fmt: skip
+
+
+# Of a node of a cluster, beside what it holds for a run: by what a job starts there, and what it
+# needs on the link (network.py).
+_OF_CLUSTER = (APART, FINALIZE, HOSTS_FILE)
+
+
+def job_words(sight: Sight, results: str) -> list[str]:
+    """As sandbox_words, for an MPI job on a cluster's nodes. results: a folder of each node that
+    ranks may write to, and that stays."""
+    return sandbox_words(
+        sight, "--share-net",
+        *(word for path in (*_OF_CLUSTER, str(PROGRAMS)) for word in ("--ro-bind", path, path)),
+        "--symlink", APART, REMOTE, "--bind", results, results,
+    )  # fmt: skip

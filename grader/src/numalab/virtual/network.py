@@ -7,6 +7,7 @@ from dataclasses import dataclass
 INTERFACE = "eth0"
 HOSTS_FILE = "/etc/numalab-nodes"  # of the nodes' names, as MPI's launchers read it
 REMOTE = "/numalab-remote"  # common/guest/remote.h
+REMOTE_APART = "/numalab/apart"  # the same
 FINALIZE = "/numalab-finalize.so"  # common/guest/finalize.c
 
 

@@ -58,9 +58,10 @@ class VirtualPlace:
         plan = guest.plan
         self._visible = [share.path for share in plan.shares]
         self._hidden = hidden_folders(kit)
-        self.monitor_options = apart.monitor_options(
-            kit.guest_confine, self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
+        self._sight = apart.Sight(
+            self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
         )
+        self.monitor_options = apart.monitor_options(kit.guest_confine, self._sight)
         self.machine: Json = {
             "name": machine.name,
             "source": machine.source,
@@ -83,6 +84,10 @@ class VirtualPlace:
     def environment(self) -> dict[str, str]:
         """Of this process's what programs get there."""
         return apart.environment_for(os.environ, self._visible)
+
+    def job_words(self, results: str) -> list[str]:
+        """Behind which an MPI job is run on nodes of boot_cluster()."""
+        return apart.job_words(self._sight, results)
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Two nodes like this one, with a link between them, for one job. They see what this one
