@@ -15,7 +15,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import find_kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import Lab, load_lab
 
 OWN = find_kit("gnu").root / "solutions" / "09_interconnect"
 RIGHT = (OWN / "rates.toml").read_text("utf-8")
@@ -51,6 +51,22 @@ def test_all_answers_right_pass(lab: Lab) -> None:
     found = judged(lab, RIGHT)
     assert (found.status, found.value, found.points) == ("pass", 0, found.max_points)
     assert found.why == "All 11 answers for seed 1630 are right."
+
+
+@pytest.mark.parametrize(
+    ("seed", "status", "says"),
+    [(1630, "pass", "All 11 answers"), (7, "fail", "yours is 7: write seed = 7")],
+)
+def test_a_course_may_fix_the_seed(lab: Lab, seed: int, status: str, says: str) -> None:
+    folder = find_kit("gnu").lab_folder(lab.name)
+    declared = (folder / "lab.toml").read_text("utf-8")
+    goal = 'goal = "rates"\n'
+    assert declared.count(goal) == 1
+    fixed = load_lab(folder, declared.replace(goal, f"{goal}seed = {seed}\n"))
+    criteria = tuple(criterion for criterion in fixed.criteria if criterion.rule == "rates")
+    found = judged(replace(fixed, criteria=criteria), RIGHT)
+    assert found.status == status
+    assert says in found.why
 
 
 def test_a_node_that_others_see_is_not_asked_again(lab: Lab) -> None:

@@ -3,6 +3,7 @@ how it is drawn."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from numalab.evidence.kinds import SERIES
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, verdict_over
-from numalab.judging.quiet_rules import MEANS, answer_of, count_kinds
+from numalab.judging.quiet_rules import MEANS, TOLERANCE, answer_of, count_kinds
 from numalab.judging.verdict import CriterionVerdict
+from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports.answer_picture import answer_picture, answer_words
 from numalab.reports.comparison import answer_views
@@ -263,6 +265,19 @@ def test_where_it_decides_wrongly_is_told(lab: Lab, schema: Path) -> None:
     assert "50 answers were right, 30 wrong, 20 left open" in why
     assert f"Wrong: {MEANS['lucky times']} (30 of 30)." in why
     assert f"Left open: {MEANS['few pairs']} (20 of 20)." in why
+
+
+# ---- what the lab's driver has, too --------------------------------------------------------
+
+
+def test_kinds_and_tolerance_are_those_of_the_driver(kit: Kit) -> None:
+    driver = (kit.lab_folder("08_quiet_node") / "driver.c").read_text("utf-8")
+    tables = re.findall(r"_kind_names\[\] = \{(.*?)NULL\};", driver, re.DOTALL)
+    assert len(tables) == 2
+    names = [name for table in tables for name in re.findall(r'"([^"]+)"', table)]
+    assert list(MEANS) == list(dict.fromkeys(names))  # both have a coarse clock
+    (tolerance,) = re.findall(r"tolerance = ([\d.]+);", driver)
+    assert float(tolerance) == TOLERANCE
 
 
 # ---- pictures -----------------------------------------------------------------------------

@@ -11,12 +11,13 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.across import build_across, read_curve
 from support.commands import (
     SOON_LIMIT_S,
     STARTED_BY,
@@ -29,6 +30,7 @@ from support.commands import (
 
 from numalab.errors import KitError
 from numalab.kit import Kit
+from numalab.labs.declaration import LANGUAGES, Language
 from numalab.machines.gallery import find_machine, gallery_folder
 from numalab.virtual import apart
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
@@ -44,6 +46,7 @@ pytestmark = pytest.mark.boots
 LIMIT_S = 240.0
 HEADER_BYTES = 14 + 20 + 32  # Ethernet's, IP's, and TCP's with time stamps
 MTU_FRAME_BYTES = 1514
+NODE1, NODE2 = b"\x52\x54\x00\x6e\x6c\x01", b"\x52\x54\x00\x6e\x6c\x02"
 
 HELLO = r"""
 #include <mpi.h>
@@ -96,11 +99,13 @@ int main(int argc, char **argv)
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     for name, text, compiler in (("hello", HELLO, "mpicc"), ("transfer", TRANSFER, "gcc")):
         (folder / f"{name}.c").write_text(text)
         subprocess.run([compiler, f"{name}.c", "-o", name], cwd=folder, check=True)
+    for language in LANGUAGES:
+        build_across(kit, language, folder / f"across_{language}")
     return folder
 
 
@@ -127,8 +132,14 @@ def said(cluster: Cluster, node: int, *command: str, **more: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def two(kit: Kit, programs: Path) -> Iterator[tuple[Cluster, Path]]:
-    with started(kit, programs) as cluster:
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the links of two nodes are captured."""
+    return tmp_path_factory.mktemp("captured")
+
+
+@pytest.fixture(scope="module")
+def two(kit: Kit, programs: Path, captured: Path) -> Iterator[tuple[Cluster, Path]]:
+    with started(kit, programs, capture=captured) as cluster:
         yield cluster, programs
 
 
@@ -182,6 +193,66 @@ def test_held_programs_are_on_each_node(two: tuple[Cluster, Path]) -> None:
     assert "0 of 2 on node1" in lines and "1 of 2 on node2" in lines
     cluster.hold({})
     assert said(cluster, 2, "sh", "-c", "ls /numalab | wc -l").strip() == "0"
+
+
+# ---- a ping-pong -----------------------------------------------------------------------------
+
+
+def words_of_messages(frames: Sequence[bytes], sender: bytes) -> list[int]:
+    """Of frames from a node that end with a message of lab 06's, of 16 bytes: its first word."""
+    rest = b"\x5a" * 8
+    found = [frame for frame in frames if frame[6:12] == sender and frame.endswith(rest)]
+    return [int.from_bytes(frame[-16:-8], "little") for frame in found]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_ping_pong_goes_to_and_fro(
+    two: tuple[Cluster, Path], captured: Path, language: Language
+) -> None:
+    """Whoever receives a message adds 1, so the capture has even words one way and odd ones the
+    other."""
+    cluster, programs = two
+    before = len(packets(captured / "node1.pcap"))
+    job = ("mpiexec", "-n", "2", "-ppn", "1", str(programs / f"across_{language}"), "50", "16")
+    curve = read_curve(said(cluster, 1, *job))
+    assert list(curve.us) == [0, 16]
+    assert (curve.share_of, curve.full_mb_s) == ("link", 6.25)
+    cluster.counts()  # once all is quiet
+    frames = [one.frame for one in packets(captured / "node1.pcap")[before:]]
+    there, back = (set(words_of_messages(frames, of)) for of in (NODE1, NODE2))
+    assert 0 in there and {word % 2 for word in there} == {0}
+    assert back == {word + 1 for word in there}
+
+
+@pytest.mark.slow
+def test_no_message_is_faster_than_the_link(two: tuple[Cluster, Path]) -> None:
+    cluster, programs = two
+    before = cluster.counts()
+    job = ("mpiexec", "-n", "2", "-ppn", "1", str(programs / "across_c"), "50")
+    curve = read_curve(said(cluster, 1, *job))
+    assert list(curve.us) == [0, *(4**i for i in range(2, 11))]
+    payload = (MTU_FRAME_BYTES - HEADER_BYTES) / MTU_FRAME_BYTES
+    assert max(curve.shares.values()) <= payload * 1.01  # as far as clocks agree
+    # The line from the ends, and where it has half of its rate.
+    assert curve.t0_us == pytest.approx(min(curve.us[n] for n in (0, 16, 64)), rel=1e-3)
+    assert curve.mb_s == pytest.approx((1 << 20) / (curve.us[1 << 20] - curve.t0_us), rel=1e-3)
+    assert curve.half_bytes == pytest.approx(curve.t0_us * curve.mb_s, rel=2e-3)
+    for node in cluster.counts().since(before).nodes:
+        assert node.sent.tcp_payload_bytes > sum(curve.us)  # its keys are bytes
+
+
+@pytest.mark.slow
+def test_a_ping_pong_of_two_of_four_nodes(kit: Kit, programs: Path) -> None:
+    with started(kit, programs, 4) as cluster:
+        before = cluster.counts()
+        program = str(programs / "across_fortran")
+        job = ("mpiexec", "-hosts", "node2,node4", "-n", "2", program, "50", "4096")
+        curve = read_curve(said(cluster, 1, *job))
+        assert list(curve.us) == [0, 16, 64, 256, 1024, 4096]
+        sent = [node.sent for node in cluster.counts().since(before).nodes]
+        assert sent[2].frames == 0
+        assert min(sent[1].tcp_payload_bytes, sent[3].tcp_payload_bytes) > sum(curve.us)
+        assert sent[0].tcp_payload_bytes < 4096 * 4  # it has started them
 
 
 # ---- other commands --------------------------------------------------------------------------
@@ -291,15 +362,16 @@ def test_a_transfer_is_counted_limited_and_captured(
 
     # The captures: all of it, in the order of time, and no faster than the link.
     captured = packets(tmp_path / "out" / "node1.pcap")
-    own, other = b"\x52\x54\x00\x6e\x6c\x01", b"\x52\x54\x00\x6e\x6c\x02"
-    outward = [one for one in captured if one.frame[6:12] == own]
-    assert len(outward) >= sent.frames and {one.frame[:6] for one in outward} == {other}
+    outward = [one for one in captured if one.frame[6:12] == NODE1]
+    assert len(outward) >= sent.frames and {one.frame[:6] for one in outward} == {NODE2}
     assert max(len(one.frame) for one in captured) == MTU_FRAME_BYTES
     assert [one.time_s for one in outward] == sorted(one.time_s for one in outward)
     took_s = outward[-1].time_s - outward[0].time_s
     assert sum(len(one.frame) for one in outward[1:]) * 8e-6 <= rate_mbit_s * (took_s + 1e-4)
     there = packets(tmp_path / "out" / "node2.pcap")
-    assert [one.frame for one in there if one.frame[6:12] == own] == [one.frame for one in outward]
+    assert [one.frame for one in there if one.frame[6:12] == NODE1] == [
+        one.frame for one in outward
+    ]
 
 
 def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) -> None:

@@ -63,7 +63,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     elif file.kind == "answers":
         read_answers(text, file.seed)
     elif file.kind == "rates":
-        read_rates(text)
+        read_rates(text, file.seed)
     elif file.kind == "model":
         read_model(text)
     else:

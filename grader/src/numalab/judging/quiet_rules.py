@@ -17,7 +17,9 @@ from numalab.judging.soundness import by_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 
-# By how much the number of stops, and what they take, may be off; the lab's driver has it, too.
+# By how much the number of stops, and what they take, may be off. The lab's driver checks results
+# with it, too, and a record has no place for it: tests/judging/test_quiet_rules.py holds both
+# against each other, and the names below against the driver's.
 TOLERANCE = 0.1
 
 Answer = Literal["right", "wrong", "open"]
@@ -197,7 +199,7 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"The kit stopped the thread {made} times while it watched, {_time(most_s)} in all; noise "
         f"found {_found(run.found.count, run.found.stolen_s)}."
     )
-    if run.lost_s >= TOLERANCE * least_s:
+    if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
     return by_value(criterion, off, why, unit=_OFF)
 

@@ -47,7 +47,7 @@ FileKind = Literal[
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
 # Answers about what is made from a seed, which a course may fix.
-SEEDED: tuple[FileKind, ...] = ("answers", "recording")
+SEEDED: tuple[FileKind, ...] = ("answers", "recording", "rates")
 # Lines of KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {

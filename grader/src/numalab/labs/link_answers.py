@@ -25,10 +25,12 @@ class BadRates(ValueError):
 Rates = SeededAnswers[Fraction]
 
 
-def read_rates(text: str) -> Rates:
-    """Raises BadRates."""
+def read_rates(text: str, expected: int | None = None) -> Rates:
+    """expected: the seed that it has to have, as a course may fix it; None: any. Raises
+    BadRates."""
     table = parse_table(text, "", BadRates, (SEED, *KEYS), _EXAMPLE)
-    return Rates(read_seed(table), {key: _answer(table, key) for key in KEYS})
+    seed = read_seed(table, expected, "its links")
+    return Rates(seed, {key: _answer(table, key) for key in KEYS})
 
 
 def _answer(table: Table, key: str) -> Fraction | None:

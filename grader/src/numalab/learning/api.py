@@ -36,6 +36,8 @@ from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 from numalab.labs.variants import is_variant_name
+from numalab.learning.crossing import SOURCE as CROSSING_SOURCE
+from numalab.learning.crossing import Crossing, crossing
 from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
@@ -43,6 +45,7 @@ from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
+from numalab.virtual.cluster import MOST_RATE_MBIT_S
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
 from numalab.words import StepReport, listed
@@ -241,6 +244,18 @@ class OpenLab:
         """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
         smaller and fewer runs. Raises UserError, KitError, Interrupted."""
         return explored(self.kit, self.name, quick, rounds, self.progress)
+
+    def across(
+        self, language: str = "c", source: Source = None, *, rate_mbit_s: float = MOST_RATE_MBIT_S
+    ) -> Crossing:
+        """What messages take across a link between two virtual nodes, by your ping_pong: the curve
+        that lab 06's text draws in a terminal. rate_mbit_s: what the link carries each way. Raises
+        UserError and KitError."""
+        language = self.check_language(language)
+        if CROSSING_SOURCE not in self.declared.programs:
+            raise UserError(f"{self.name} has no program for a link; lab 06 has one")
+        with self._files(language, source, None) as folder, shared_node(self.progress):
+            return crossing(self.kit, self.name, folder, language, rate_mbit_s, self.progress)
 
     # ---- inside
 

@@ -43,6 +43,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, Source, open_lab
+from numalab.learning.crossing import Crossing
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
     Value,
@@ -125,6 +126,11 @@ class NotebookLab(OpenLab):
         """As OpenLab.sweep."""
         with self._line():
             return super().sweep(*args, **kwargs)
+
+    def across(self, *args: Any, **kwargs: Any) -> Crossing:
+        """As OpenLab.across."""
+        with self._line():
+            return super().across(*args, **kwargs)
 
     # ---- predictions, questions and explanations
 

@@ -2,6 +2,7 @@
 out, nothing is shown or written here. Importing this imports matplotlib."""
 
 from numalab.reports.figures.answers import answers_figure
+from numalab.reports.figures.crossing import crossing_figure
 from numalab.reports.figures.groups import groups_figure
 from numalab.reports.figures.homes import homes_figure
 from numalab.reports.figures.latency import latency_figure
@@ -19,6 +20,7 @@ from numalab.reports.figures.work import work_figure
 __all__ = [
     "Sitting",
     "answers_figure",
+    "crossing_figure",
     "groups_figure",
     "homes_figure",
     "latency_figure",

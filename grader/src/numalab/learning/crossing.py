@@ -1,0 +1,131 @@
+"""Lab 06's ping-pong across a link, in Python: its program is built with a learner's kernel and run
+on two virtual nodes; what it printed and a figure as values."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from numalab.errors import KitError, NothingToDraw, UserError
+from numalab.harness.build import MPI_REMEDY
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES
+from numalab.machines.gallery import find_machine
+from numalab.virtual import cluster_session, plan, session
+from numalab.virtual.cluster import ClusterOptions, boot_cluster, check_options
+from numalab.virtual.link import Counts
+from numalab.virtual.network import all_nodes
+from numalab.virtual.qemu_process import GuestFailed
+from numalab.words import StepReport
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SOURCE = "across.c"
+MACHINE = "hydra"
+LIMIT_S = 180.0  # of 10 to 20 s; on a busy host it takes several times as long
+_ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """said: what the program printed; crossed: what the link counted, in words; one_way_us: by size
+    in bytes. complaint: why there is no curve."""
+
+    rate_mbit_s: float
+    said: str = field(default="", repr=False)
+    crossed: str = field(default="", repr=False)
+    complaint: str = ""
+
+    @property
+    def one_way_us(self) -> dict[int, float]:
+        return {int(size): float(us) for size, us in _ROW.findall(self.said)}
+
+    def figure(self) -> Figure:
+        """Raises NothingToDraw."""
+        from numalab.reports.figures import crossing_figure
+
+        if self.complaint:
+            raise NothingToDraw(self.complaint)
+        return crossing_figure(self.one_way_us, self.rate_mbit_s)
+
+    def __str__(self) -> str:
+        return self.complaint or f"{self.said}{self.crossed}"
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        """How a cell shows it."""
+        del cycle
+        printer.text(str(self))  # type: ignore[attr-defined]
+
+
+class _NoCurve(Exception):
+    """The text says why."""
+
+
+def crossing(
+    kit: Kit, lab_name: str, folder: Path, language: str, rate_mbit_s: float, progress: StepReport
+) -> Crossing:
+    """folder: with the kernel. A node without MPI, or on which no cluster can be booted, has a
+    complaint, so that the cells of a notebook below it can be run. Raises UserError."""
+    options = ClusterOptions(2, rate_mbit_s)
+    check_options(options)
+    kernel = folder / KERNEL_FILES[language]
+    if not kernel.is_file():
+        raise UserError(f"there is no {kernel}; write the kernel first")
+    try:
+        with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
+            progress("building")
+            _build(kit.lab_folder(lab_name), kernel, language, Path(scratch))
+            if not plan.programs_are_built(kit, for_cluster=True):
+                with kit.lock():
+                    plan.build_programs(kit, for_cluster=True)
+            said, counts = _run(kit, Path(scratch), options, progress)
+    except (_NoCurve, GuestFailed, UserError, KitError) as error:
+        return Crossing(rate_mbit_s, complaint=str(error))
+    names = [node.name for node in all_nodes(options.nodes)]
+    return Crossing(rate_mbit_s, said, cluster_session.in_words(names, counts, rate_mbit_s))
+
+
+def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
+    """As the lab's text says."""
+    linker = "mpicc" if language == "c" else "mpifort"
+    include = f"-I{lab}"
+    for command in (
+        ["mpicc", "-O2", include, "-c", str(lab / SOURCE), "-o", "across.o"],
+        [linker, "-O2", include, "across.o", str(kernel), "-o", "across"],
+    ):
+        if shutil.which(command[0]) is None:
+            raise _NoCurve(f"there is no {command[0]} here; {MPI_REMEDY}")
+        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = done.stderr.rstrip()
+            raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{said}")
+
+
+def _run(
+    kit: Kit, scratch: Path, options: ClusterOptions, progress: StepReport
+) -> tuple[str, Counts]:
+    """What the program has printed, and what has crossed the link."""
+    out, err = bytearray(), bytearray()
+    command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
+    machine, shares = find_machine(kit, MACHINE), session.shares_for(scratch, None, ())
+    environment = session.guest_environment(os.environ, MACHINE, None)
+    with boot_cluster(kit, machine, shares, options, plan.GuestOptions(), progress) as booted:
+        progress(f"messages cross a link of {options.rate_mbit_s:g} Mbit/s")
+        ended = booted.run(
+            1, command, str(scratch), environment, out.extend, err.extend, limit_s=LIMIT_S
+        )
+        if ended is None:
+            raise _NoCurve(
+                f"ping_pong did not come to its end in {LIMIT_S:g} s: does each rank wait for the "
+                "other one?"
+            )
+        if ended.code or ended.signal:
+            raise _NoCurve(err.decode(errors="replace").rstrip() or "the program was ended")
+        return out.decode(errors="replace"), booted.counts()
