@@ -237,8 +237,7 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
     json_t *told = NULL;
     double elapsed_s = 0.0;
 
-    stops.random =
-        (struct numalab_random){.seed = options->sampling.seed, .state = options->sampling.seed};
+    stops.random = (struct numalab_random){.seed = options->sampling.seed};
     if (numalab_worker_start(&stops.worker, options->role[0].program, &limits,
                              options->cancel_fd) == 0 &&
         numalab_worker_allocate(&stops.worker, driver->series->n, driver, NUMALAB_ANONYMOUS) == 0 &&
