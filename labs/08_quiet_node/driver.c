@@ -24,7 +24,8 @@ enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
 enum { A, B, LENGTH, VERDICT };
 
 /* Neither among so many readings at the begin nor at the end is there a stop, so that it makes no
- * difference whether the first or last pair is looked at. */
+ * difference whether the first or last pair is looked at; but for kinds that have one at once, and
+ * so many that it makes none there either. */
 enum { QUIET_ENDS = 16 };
 static const double stop_least = 1.5, too_short_least = 0.2, too_short_most = 0.7;
 
@@ -132,11 +133,13 @@ static double normal(struct numalab_random *random)
 /* cost_ns: of a reading, and up to jitter of it more; tick_ns: of the clock; stop: probability that
  * one lies behind a reading, of a row of row_length of them, and apart readings at least behind the
  * last one; most: length of one, over the least length that counts; too_short: probability of an
- * interruption that does not count. */
+ * interruption that does not count. at_once: the first gap has a stop in it, and so may any: what a
+ * reading takes does not follow from the first ones. */
 struct clock_kind {
     double cost_ns, jitter, tick_ns, least_ns;
     double stop, most, too_short;
     size_t row_length, apart;
+    bool at_once;
 };
 
 static const char *const clock_kind_names[] = {"no stop",       "few stops",  "many stops",
@@ -157,10 +160,11 @@ static const struct clock_kind clock_kinds[] = {
      .jitter = 0.1,
      .tick_ns = 1,
      .least_ns = 4000,
-     .stop = 0.35,
+     .stop = 0.4,
      .most = 5,
      .too_short = 0.02,
-     .row_length = 1},
+     .row_length = 1,
+     .at_once = true},
     {.cost_ns = 60,
      .jitter = 0.3,
      .tick_ns = 1,
@@ -226,10 +230,12 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
     clock->stops = clock->stolen_ns = 0;
     for (size_t i = 0; i < clock->n; i++) {
         clock->reading[i] = (int64_t)(now_ns / kind->tick_ns) * (int64_t)kind->tick_ns;
-        const bool may_stop = i >= QUIET_ENDS && i + QUIET_ENDS < clock->n;
+        const bool may_stop = (kind->at_once || i >= QUIET_ENDS) && i + QUIET_ENDS < clock->n;
         now_ns += kind->cost_ns * between(random, 1.0, 1.0 + kind->jitter);
         since++;
-        if (in_row == 0 && may_stop && since > kind->apart && is_drawn(random, kind->stop))
+        const bool is_first = kind->at_once && i == 0;
+        if (in_row == 0 && may_stop && since > kind->apart &&
+            (is_first || is_drawn(random, kind->stop)))
             in_row = kind->row_length;
         if (in_row > 0 && may_stop) {
             const double length_ns =
@@ -249,10 +255,25 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
     return clock->n;
 }
 
+/* No two clocks of a kind are alike: else how many stops are drawn on average, and what they take,
+ * would be known by the kind, which anybody can tell by what is asked. */
+static struct clock_kind varied(const struct clock_kind *kind, struct numalab_random *random)
+{
+    struct clock_kind clock = *kind;
+    const double pace = between(random, 0.8, 1.25);
+    clock.cost_ns *= pace;
+    clock.least_ns = floor(pace * clock.least_ns);
+    clock.stop *= between(random, 0.5, 1.1);
+    clock.most *= between(random, 0.8, 1.0);
+    clock.too_short *= between(random, 0.5, 1.5);
+    return clock;
+}
+
 static size_t noise_draw(struct numalab_oracle *oracle, size_t kind, uint64_t seed)
 {
     struct numalab_random random = {.seed = seed};
-    return draw_clock(&oracle->clock, &clock_kinds[kind], &random);
+    const struct clock_kind clock = varied(&clock_kinds[kind], &random);
+    return draw_clock(&oracle->clock, &clock, &random);
 }
 
 static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
