@@ -119,16 +119,20 @@ static inline void simulate_told(struct simulated *seen, uint64_t seed)
         .sticks = (int64_t)(numalab_random_next(&random) % 2),
         .most_bytes_per_ms = link_bytes_per_ms[numalab_random_next(&random) % LINKS],
     };
+    /* Of one in eight nothing can be told: it stands at its end throughout. */
+    const bool is_full = numalab_random_next(&random) % 8 == 0;
+    if (is_full) seen->port.sticks = 1;
     const uint64_t most = largest_count(&seen->port);
     seen->moments_ms[0] = (int64_t)(numalab_random_next(&random) % 1000);
-    seen->readings[0] = first_reading(&seen->port, &random);
+    seen->readings[0] = is_full ? most : first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         const bool stands = seen->port.sticks && seen->readings[i] == most;
         seen->moments_ms[i + 1] = seen->moments_ms[i] + draw_interval_ms(&seen->port, &random);
         seen->words[i] = draw_words(most_words(seen, i), most, &random);
         seen->readings[i + 1] = counted(&seen->port, seen->readings[i], seen->words[i]);
         seen->cleared[i] = false;
-        if (numalab_random_next(&random) % (stands ? 2 : 8) == 0) clear_in(seen, i, &random);
+        if (!is_full && numalab_random_next(&random) % (stands ? 2 : 8) == 0)
+            clear_in(seen, i, &random);
     }
 }
 
