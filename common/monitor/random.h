@@ -5,15 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct numalab_random {
-    uint64_t seed; /* as it began; a record notes it */
-    uint64_t state;
-};
+#include "numalab/random.h"
 
 /* Seeds from the system. Returns 0 or a negative errno. */
 int numalab_random_open(struct numalab_random *random);
-
-uint64_t numalab_random_next(struct numalab_random *random);
 
 /* Puts 0 .. count-1 into order, each arrangement equally likely. */
 void numalab_random_order(struct numalab_random *random, size_t *order, size_t count);

@@ -137,7 +137,7 @@ int numalab_sample_draw_all(struct numalab_sample sample[NUMALAB_MAX_ARRAYS],
         is_whole = is_whole && traced[i] >= page_count[i];
     }
 
-    struct numalab_random random = {.state = sampling->seed}, best = random;
+    struct numalab_random random = {.seed = sampling->seed}, best = random;
     double best_off = 0.0;
     for (int draw = 0; !is_whole && draw < DRAWS; draw++) {
         const struct numalab_random before = random;

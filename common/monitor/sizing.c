@@ -86,7 +86,7 @@ size_t numalab_traced_n(const struct numalab_driver *driver, const struct numala
     const size_t promised = (NUMALAB_LEAST_TRACED_N + unit - 1) / unit;
     if (least < promised) least = promised;
 
-    struct numalab_random random = {.state = sampling->seed};
+    struct numalab_random random = {.seed = sampling->seed};
     size_t units = least + (size_t)(numalab_random_next(&random) % (least / 8 + 1));
     if (units > node->memory_bytes / 4 / unit_bytes)
         units = (size_t)(node->memory_bytes / 4 / unit_bytes);

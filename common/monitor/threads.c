@@ -79,6 +79,13 @@ double numalab_threads_cpu_s(pid_t pid, pid_t id)
     return cpu_s;
 }
 
+double numalab_threads_waiting_s(pid_t pid, pid_t id)
+{
+    double cpu_s, waiting_s;
+    read_schedstat(pid, id, &cpu_s, &waiting_s);
+    return waiting_s;
+}
+
 /* State of a thread as /proc shows it, 'X' if it has ended. */
 static char state_of(pid_t pid, pid_t id)
 {

@@ -43,6 +43,9 @@ pid_t numalab_threads_id_of_own(pid_t pid, pid_t own_id);
 /* CPU time of one thread so far, in seconds; 0 if it has ended. */
 double numalab_threads_cpu_s(pid_t pid, pid_t id);
 
+/* The same of what it has waited for a core; of a wait as a whole, when that is over. */
+double numalab_threads_waiting_s(pid_t pid, pid_t id);
+
 /* Whether it was stopped by a signal; true when it has ended. */
 bool numalab_threads_is_stopped(pid_t pid, pid_t id);
 

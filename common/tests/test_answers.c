@@ -14,7 +14,7 @@ enum { KINDS = 3, OF_EACH = 5, SERIES = KINDS * OF_EACH };
 static const struct numalab_node node = {.memory_bytes = (uint64_t)1 << 40};
 
 struct numalab_oracle {
-    int64_t asked[2];
+    int64_t asked[3];
 };
 
 static const struct numalab_array arrays[] = {
@@ -31,7 +31,7 @@ static size_t count(size_t n, size_t array, size_t rank, size_t ranks)
     (void)n;
     (void)rank;
     (void)ranks;
-    return array == ASKED ? 2 : 1;
+    return array == ASKED ? 3 : 1;
 }
 
 static struct numalab_oracle *create(size_t n)
@@ -180,7 +180,8 @@ static void test_series(void)
     json_decref(none);
 }
 
-/* Each stop lasts so long that the worker can't miss it; of its own, the node may add some. */
+/* Each stop lasts so long that the worker can't miss it, by signals or by its clock; of its own,
+ * the node may add some. What is too short is made, too, and not by the clock. */
 static void test_stops(void)
 {
     const struct numalab_driver finds = driver_of("answer", &watching);
@@ -199,6 +200,8 @@ static void test_stops(void)
         EXPECT(least >= least_s && most >= least);
         sum_s += least;
     }
+    EXPECT(json_number_value(json_object_get(record, "ahead_s")) > least_s);
+    EXPECT(json_array_size(json_object_get(record, "too_short")) > 0);
     EXPECT(number(told, 0) >= (int64_t)json_array_size(stops));
     EXPECT(1e-9 * (double)number(told, 1) >= sum_s);
     json_decref(record);

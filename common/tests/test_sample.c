@@ -84,7 +84,7 @@ static void test_uniform(void)
 {
     enum { PAGES = 96, DRAWS = 20000 };
     static int drawn[PAGES];
-    struct numalab_random random = {.state = 1};
+    struct numalab_random random = {.seed = 1};
     for (int draw = 0; draw < DRAWS; draw++) {
         struct numalab_sample sample;
         EXPECT(numalab_sample_draw(&sample, &random, PAGES, PAGES / 2, 1) == 0);

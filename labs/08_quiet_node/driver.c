@@ -24,7 +24,8 @@ enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
 enum { A, B, LENGTH, VERDICT };
 
 /* Neither among so many readings at the begin nor at the end is there a stop, so that it makes no
- * difference whether the first or last pair is looked at. */
+ * difference whether the first or last pair is looked at; but for kinds that have one at once, and
+ * so many that it makes none there either. */
 enum { QUIET_ENDS = 16 };
 static const double stop_least = 1.5, too_short_least = 0.2, too_short_most = 0.7;
 
@@ -99,32 +100,32 @@ static void destroy(struct numalab_oracle *oracle)
 /* ---- random numbers ------------------------------------------------------------------- */
 
 /* From 0 to below 1. */
-static double fraction(uint64_t *state)
+static double fraction(struct numalab_random *random)
 {
-    return numalab_fraction(numalab_splitmix(state));
+    return numalab_fraction(numalab_random_next(random));
 }
 
-static double between(uint64_t *state, double least, double most)
+static double between(struct numalab_random *random, double least, double most)
 {
-    return least + (most - least) * fraction(state);
+    return least + (most - least) * fraction(random);
 }
 
-static size_t whole_between(uint64_t *state, size_t least, size_t most)
+static size_t whole_between(struct numalab_random *random, size_t least, size_t most)
 {
-    return least + (size_t)(numalab_splitmix(state) % (most - least + 1));
+    return least + (size_t)(numalab_random_next(random) % (most - least + 1));
 }
 
-static bool is_drawn(uint64_t *state, double probability)
+static bool is_drawn(struct numalab_random *random, double probability)
 {
-    return fraction(state) < probability;
+    return fraction(random) < probability;
 }
 
 /* Of mean 0 and standard deviation 1. */
-static double normal(uint64_t *state)
+static double normal(struct numalab_random *random)
 {
     const double pi = 3.14159265358979323846;
-    const double radius = sqrt(-2.0 * log(1.0 - fraction(state)));
-    return radius * cos(2.0 * pi * fraction(state));
+    const double radius = sqrt(-2.0 * log(1.0 - fraction(random)));
+    return radius * cos(2.0 * pi * fraction(random));
 }
 
 /* ---- noise: a clock ------------------------------------------------------------------- */
@@ -132,11 +133,13 @@ static double normal(uint64_t *state)
 /* cost_ns: of a reading, and up to jitter of it more; tick_ns: of the clock; stop: probability that
  * one lies behind a reading, of a row of row_length of them, and apart readings at least behind the
  * last one; most: length of one, over the least length that counts; too_short: probability of an
- * interruption that does not count. */
+ * interruption that does not count. at_once: the first gap has a stop in it, and so may any: what a
+ * reading takes does not follow from the first ones. */
 struct clock_kind {
     double cost_ns, jitter, tick_ns, least_ns;
     double stop, most, too_short;
     size_t row_length, apart;
+    bool at_once;
 };
 
 static const char *const clock_kind_names[] = {"no stop",       "few stops",  "many stops",
@@ -157,10 +160,11 @@ static const struct clock_kind clock_kinds[] = {
      .jitter = 0.1,
      .tick_ns = 1,
      .least_ns = 4000,
-     .stop = 0.35,
+     .stop = 0.4,
      .most = 5,
      .too_short = 0.02,
-     .row_length = 1},
+     .row_length = 1,
+     .at_once = true},
     {.cost_ns = 60,
      .jitter = 0.3,
      .tick_ns = 1,
@@ -218,27 +222,31 @@ static void noise_advance(struct numalab_oracle *oracle, const char *phase)
     clock->stops = clock->stolen_ns = 0;
 }
 
-static size_t draw_clock(struct clock *clock, const struct clock_kind *kind, uint64_t *state)
+static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
+                         struct numalab_random *random)
 {
-    double now_ns = between(state, 1e12, 1e15);
+    double now_ns = between(random, 1e12, 1e15);
     size_t in_row = 0, since = kind->apart;
     clock->stops = clock->stolen_ns = 0;
     for (size_t i = 0; i < clock->n; i++) {
         clock->reading[i] = (int64_t)(now_ns / kind->tick_ns) * (int64_t)kind->tick_ns;
-        const bool may_stop = i >= QUIET_ENDS && i + QUIET_ENDS < clock->n;
-        now_ns += kind->cost_ns * between(state, 1.0, 1.0 + kind->jitter);
+        const bool may_stop = (kind->at_once || i >= QUIET_ENDS) && i + QUIET_ENDS < clock->n;
+        now_ns += kind->cost_ns * between(random, 1.0, 1.0 + kind->jitter);
         since++;
-        if (in_row == 0 && may_stop && since > kind->apart && is_drawn(state, kind->stop))
+        const bool is_first = kind->at_once && i == 0;
+        if (in_row == 0 && may_stop && since > kind->apart &&
+            (is_first || is_drawn(random, kind->stop)))
             in_row = kind->row_length;
         if (in_row > 0 && may_stop) {
-            const double length_ns = floor(kind->least_ns * between(state, stop_least, kind->most));
+            const double length_ns =
+                floor(kind->least_ns * between(random, stop_least, kind->most));
             now_ns += length_ns;
             clock->stops++;
             clock->stolen_ns += (int64_t)length_ns;
             in_row--;
             since = 0;
-        } else if (is_drawn(state, kind->too_short)) {
-            now_ns += kind->least_ns * between(state, too_short_least, too_short_most);
+        } else if (is_drawn(random, kind->too_short)) {
+            now_ns += kind->least_ns * between(random, too_short_least, too_short_most);
         }
     }
     /* It ends among the last readings, where there is no stop. */
@@ -247,10 +255,25 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind, uin
     return clock->n;
 }
 
-static size_t noise_draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
+/* No two clocks of a kind are alike: else how many stops are drawn on average, and what they take,
+ * would be known by the kind, which anybody can tell by what is asked. */
+static struct clock_kind varied(const struct clock_kind *kind, struct numalab_random *random)
 {
-    uint64_t state = random;
-    return draw_clock(&oracle->clock, &clock_kinds[kind], &state);
+    struct clock_kind clock = *kind;
+    const double pace = between(random, 0.8, 1.25);
+    clock.cost_ns *= pace;
+    clock.least_ns = floor(pace * clock.least_ns);
+    clock.stop *= between(random, 0.5, 1.1);
+    clock.most *= between(random, 0.8, 1.0);
+    clock.too_short *= between(random, 0.5, 1.5);
+    return clock;
+}
+
+static size_t noise_draw(struct numalab_oracle *oracle, size_t kind, uint64_t seed)
+{
+    struct numalab_random random = {.seed = seed};
+    const struct clock_kind clock = varied(&clock_kinds[kind], &random);
+    return draw_clock(&oracle->clock, &clock, &random);
 }
 
 static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
@@ -261,7 +284,7 @@ static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMAL
 
 /* Where results are checked, a clock that leaves nothing open: all its readings take the same, and
  * what is a stop is many times as long. */
-static void noise_renew(struct numalab_oracle *oracle, uint64_t random)
+static void noise_renew(struct numalab_oracle *oracle, uint64_t seed)
 {
     static const struct clock_kind clear = {.cost_ns = 100,
                                             .tick_ns = 1,
@@ -270,8 +293,8 @@ static void noise_renew(struct numalab_oracle *oracle, uint64_t random)
                                             .most = 9,
                                             .row_length = 1,
                                             .apart = 8};
-    uint64_t state = random;
-    draw_clock(&oracle->clock, &clear, &state);
+    struct numalab_random random = {.seed = seed};
+    draw_clock(&oracle->clock, &clear, &random);
 }
 
 static const void *noise_renewed(const struct numalab_oracle *oracle, size_t array)
@@ -373,20 +396,21 @@ struct made {
 };
 
 /* The two programs' own times, with noise of each: 1, and factor. */
-static void begin(struct made *made, size_t n, double factor, double spread, uint64_t *state)
+static void begin(struct made *made, size_t n, double factor, double spread,
+                  struct numalab_random *random)
 {
     made->n = n;
     made->is_told = factor != 1.0;
     for (size_t i = 0; i < n; i++) {
-        made->time[0][i] = exp(spread * normal(state));
-        made->time[1][i] = factor * exp(spread * normal(state));
+        made->time[0][i] = exp(spread * normal(random));
+        made->time[1][i] = factor * exp(spread * normal(random));
     }
 }
 
 /* 1, or between least and most, either half of the time. */
-static double factor_of(uint64_t *state, double least, double most)
+static double factor_of(struct numalab_random *random, double least, double most)
 {
-    return is_drawn(state, 0.5) ? 1.0 : between(state, least, most);
+    return is_drawn(random, 0.5) ? 1.0 : between(random, least, most);
 }
 
 static void scale(struct made *made, size_t which, size_t i, double factor)
@@ -394,40 +418,41 @@ static void scale(struct made *made, size_t which, size_t i, double factor)
     if (i < made->n) made->time[which][i] *= factor;
 }
 
-static void equal_kind(struct made *made, uint64_t *state)
+static void equal_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 15, 50), 1.0, between(state, 0.02, 0.10), state);
+    begin(made, whole_between(random, 15, 50), 1.0, between(random, 0.02, 0.10), random);
 }
 
-static void noisy_kind(struct made *made, uint64_t *state)
+static void noisy_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 10, 30), 1.0, between(state, 0.20, 0.40), state);
+    begin(made, whole_between(random, 10, 30), 1.0, between(random, 0.20, 0.40), random);
 }
 
-static void faster_kind(struct made *made, uint64_t *state)
+static void faster_kind(struct made *made, struct numalab_random *random)
 {
-    const double spread = between(state, 0.01, 0.10);
+    const double spread = between(random, 0.01, 0.10);
     const double least = 1.05 > 1.0 + 1.8 * spread ? 1.05 : 1.0 + 1.8 * spread;
-    begin(made, whole_between(state, 30, 60), between(state, least, 1.3), spread, state);
+    begin(made, whole_between(random, 30, 60), between(random, least, 1.3), spread, random);
 }
 
-static void few_kind(struct made *made, uint64_t *state)
+static void few_kind(struct made *made, struct numalab_random *random)
 {
-    const bool is_equal = is_drawn(state, 0.7);
+    const bool is_equal = is_drawn(random, 0.7);
     if (is_equal)
-        begin(made, whole_between(state, LEAST_PAIRS, 8), 1.0, between(state, 0.10, 0.20), state);
+        begin(made, whole_between(random, LEAST_PAIRS, 8), 1.0, between(random, 0.10, 0.20),
+              random);
     else
-        begin(made, whole_between(state, 8, 10), between(state, 1.2, 1.3),
-              between(state, 0.01, 0.03), state);
+        begin(made, whole_between(random, 8, 10), between(random, 1.2, 1.3),
+              between(random, 0.01, 0.03), random);
 }
 
 /* Both slow down, or get faster, over the series: the frequency falls, or a node empties. */
-static void drift_kind(struct made *made, uint64_t *state)
+static void drift_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 30, 60), factor_of(state, 1.07, 1.15),
-          between(state, 0.01, 0.03), state);
-    const double most = between(state, 2.0, 4.0);
-    const bool is_up = is_drawn(state, 0.5);
+    begin(made, whole_between(random, 30, 60), factor_of(random, 1.07, 1.15),
+          between(random, 0.01, 0.03), random);
+    const double most = between(random, 2.0, 4.0);
+    const bool is_up = is_drawn(random, 0.5);
     for (size_t i = 0; i < made->n; i++) {
         const double share = (double)(is_up ? i : made->n - 1 - i) / (double)(made->n - 1);
         for (size_t which = 0; which < 2; which++) scale(made, which, i, pow(most, share));
@@ -435,75 +460,75 @@ static void drift_kind(struct made *made, uint64_t *state)
 }
 
 /* Rows of pairs in which something else ran, which meets both. */
-static void both_hit_kind(struct made *made, uint64_t *state)
+static void both_hit_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 30, 60), factor_of(state, 1.08, 1.2),
-          between(state, 0.01, 0.03), state);
-    for (size_t rows = whole_between(state, 2, 4); rows > 0; rows--) {
-        const double factor = between(state, 2.0, 6.0);
-        const size_t first = whole_between(state, 0, made->n - 1);
+    begin(made, whole_between(random, 30, 60), factor_of(random, 1.08, 1.2),
+          between(random, 0.01, 0.03), random);
+    for (size_t rows = whole_between(random, 2, 4); rows > 0; rows--) {
+        const double factor = between(random, 2.0, 6.0);
+        const size_t first = whole_between(random, 0, made->n - 1);
         for (size_t i = first; i < first + 6; i++)
             for (size_t which = 0; which < 2; which++)
-                scale(made, which, i, factor * exp(0.1 * normal(state)));
+                scale(made, which, i, factor * exp(0.1 * normal(random)));
     }
 }
 
 /* Some times of the faster program, or of one of two that are equal, are disturbed. */
-static void one_hit_kind(struct made *made, uint64_t *state)
+static void one_hit_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 30, 60), factor_of(state, 1.12, 1.3),
-          between(state, 0.01, 0.03), state);
+    begin(made, whole_between(random, 30, 60), factor_of(random, 1.12, 1.3),
+          between(random, 0.01, 0.03), random);
     for (size_t i = 0; i < made->n; i++)
-        if (is_drawn(state, 0.12)) scale(made, 0, i, between(state, 2.0, 8.0));
+        if (is_drawn(random, 0.12)) scale(made, 0, i, between(random, 2.0, 8.0));
 }
 
 /* Some times of the slower program, or of one of two that are equal, are short by chance: the core
  * ran at a higher frequency, or a page was where it had been. */
-static void lucky_kind(struct made *made, uint64_t *state)
+static void lucky_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 30, 60), factor_of(state, 1.1, 1.2),
-          between(state, 0.01, 0.03), state);
-    for (size_t lucky = whole_between(state, 1, 3); lucky > 0; lucky--)
-        scale(made, 1, whole_between(state, 0, made->n - 1), between(state, 0.6, 0.75));
+    begin(made, whole_between(random, 30, 60), factor_of(random, 1.1, 1.2),
+          between(random, 0.01, 0.03), random);
+    for (size_t lucky = whole_between(random, 1, 3); lucky > 0; lucky--)
+        scale(made, 1, whole_between(random, 0, made->n - 1), between(random, 0.6, 0.75));
 }
 
 /* In ticks, some of which a time has; a coarse clock shows as many, or one more or less. */
-static void coarse_kind(struct made *made, uint64_t *state)
+static void coarse_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 40, 60), factor_of(state, 1.2, 1.3), 0.02, state);
-    const double ticks = between(state, 5.0, 10.0);
+    begin(made, whole_between(random, 40, 60), factor_of(random, 1.2, 1.3), 0.02, random);
+    const double ticks = between(random, 5.0, 10.0);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++)
-            made->time[which][i] = floor(ticks * made->time[which][i] + fraction(state)) / ticks;
+            made->time[which][i] = floor(ticks * made->time[which][i] + fraction(random)) / ticks;
 }
 
 /* Each time is in one of two modes, whichever, such as two places of a page in a cache. */
-static void two_modes_kind(struct made *made, uint64_t *state)
+static void two_modes_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 50, 60), factor_of(state, 1.12, 1.25),
-          between(state, 0.01, 0.02), state);
-    const double slow = between(state, 1.4, 2.0);
+    begin(made, whole_between(random, 50, 60), factor_of(random, 1.12, 1.25),
+          between(random, 0.01, 0.02), random);
+    const double slow = between(random, 1.4, 2.0);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++)
-            if (is_drawn(state, 0.25)) scale(made, which, i, slow);
+            if (is_drawn(random, 0.25)) scale(made, which, i, slow);
 }
 
 /* Now and then a time is far off, in either direction: the ratio of two normal numbers (Cauchy's
  * distribution), which has no mean, within a factor of most_off. */
 static const double most_off = 20.0;
 
-static void far_off_kind(struct made *made, uint64_t *state)
+static void far_off_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(state, 40, 60), factor_of(state, 1.12, 1.3), 0.0, state);
-    const double spread = between(state, 0.01, 0.03);
+    begin(made, whole_between(random, 40, 60), factor_of(random, 1.12, 1.3), 0.0, random);
+    const double spread = between(random, 0.01, 0.03);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++) {
-            const double off = exp(spread * normal(state) / fabs(normal(state)));
+            const double off = exp(spread * normal(random) / fabs(normal(random)));
             scale(made, which, i, fmin(fmax(off, 1.0 / most_off), most_off));
         }
 }
 
-static void (*const pair_kinds[])(struct made *, uint64_t *) = {
+static void (*const pair_kinds[])(struct made *, struct numalab_random *) = {
     equal_kind,   noisy_kind, faster_kind, few_kind,       drift_kind,  both_hit_kind,
     one_hit_kind, lucky_kind, coarse_kind, two_modes_kind, far_off_kind};
 
@@ -525,10 +550,10 @@ _Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
 
 /* In seconds, of whatever size; which of the two is A is drawn, too. What lies behind the series is
  * no number, for who reads on. */
-static void take(struct pairs *pairs, const struct made *made, uint64_t *state)
+static void take(struct pairs *pairs, const struct made *made, struct numalab_random *random)
 {
-    const double unit_s = pow(10.0, between(state, -6.0, 1.0));
-    const size_t faster = (size_t)(numalab_splitmix(state) % 2);
+    const double unit_s = pow(10.0, between(random, -6.0, 1.0));
+    const size_t faster = (size_t)(numalab_random_next(random) % 2);
     for (size_t i = 0; i < pairs->n; i++)
         for (size_t which = 0; which < 2; which++)
             pairs->time_s[which == 0 ? faster : 1 - faster][i] =
@@ -537,12 +562,12 @@ static void take(struct pairs *pairs, const struct made *made, uint64_t *state)
     pairs->verdict = !made->is_told ? 0 : faster == A ? -1 : 1;
 }
 
-static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
+static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t seed)
 {
     struct made made;
-    uint64_t state = random;
-    pair_kinds[kind](&made, &state);
-    take(&oracle->pairs, &made, &state);
+    struct numalab_random random = {.seed = seed};
+    pair_kinds[kind](&made, &random);
+    take(&oracle->pairs, &made, &random);
     return made.n;
 }
 
@@ -555,14 +580,14 @@ static void decide_truth(const struct numalab_oracle *oracle, int64_t truth[NUMA
  * or more, one twice as long each time. */
 enum { LEAST_CLEAR = 12 };
 
-static void decide_renew(struct numalab_oracle *oracle, uint64_t random)
+static void decide_renew(struct numalab_oracle *oracle, uint64_t seed)
 {
     struct pairs *pairs = &oracle->pairs;
-    uint64_t state = random;
-    pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(numalab_splitmix(&state) % 3) - 1;
+    struct numalab_random random = {.seed = seed};
+    pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(numalab_random_next(&random) % 3) - 1;
     pairs->length = (int64_t)pairs->n;
     for (size_t i = 0; i < pairs->n; i++) {
-        const double time_s = between(&state, 0.01, 0.011);
+        const double time_s = between(&random, 0.01, 0.011);
         pairs->time_s[A][i] = pairs->verdict == 1 ? 2 * time_s : time_s;
         pairs->time_s[B][i] = pairs->verdict == -1 ? 2 * time_s : time_s;
     }

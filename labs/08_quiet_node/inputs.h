@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call of noise is asked, as elements of the array `asked`. */
-enum { WATCH_NS, LEAST_NS, ASKED };
+/* What a call of noise is asked, as elements of the array `asked`; and how far the real clock is
+ * ahead of the system's, which the monitor changes while noise watches. */
+enum { WATCH_NS, LEAST_NS, AHEAD_NS, ASKED };
 
 /* A clock that takes a microsecond to read, and no stop. */
 enum { INITIAL_COST_NS = 1000 };
@@ -20,7 +21,7 @@ static inline int64_t initial_reading(size_t i)
 static inline int64_t initial_asked(size_t n, size_t i)
 {
     const int64_t whole_ns = (int64_t)(n - 1) * INITIAL_COST_NS;
-    return i == WATCH_NS ? whole_ns : 2 * INITIAL_COST_NS;
+    return i == WATCH_NS ? whole_ns : i == LEAST_NS ? 2 * INITIAL_COST_NS : 0;
 }
 
 static inline double initial_time_s(size_t i)

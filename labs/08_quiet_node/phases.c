@@ -28,11 +28,14 @@ static int64_t made_now_ns(void)
     return made.last_ns;
 }
 
+/* It goes ahead where the monitor says so, as where a host takes the core: no other clock tells. */
+static const volatile int64_t *ahead_ns;
+
 static int64_t real_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + *ahead_ns;
 }
 
 static void set_clock(size_t n, void **arrays)
@@ -60,7 +63,9 @@ static void run_noise(size_t n, void **arrays)
 
 static void run_noise_live(size_t n, void **arrays)
 {
+    const int64_t *asked = arrays[1];
     (void)n;
+    ahead_ns = &asked[AHEAD_NS];
     watch(real_now_ns, arrays);
 }
 

@@ -40,26 +40,28 @@ static inline uint64_t most_words(const struct simulated *seen, size_t interval)
 }
 
 /* From 0 to most, each power of two about as likely as any other, now and then an end. */
-static inline uint64_t draw_up_to(uint64_t most, uint64_t *random)
+static inline uint64_t draw_up_to(uint64_t most, struct numalab_random *random)
 {
-    const uint64_t how = numalab_splitmix(random) % 16;
+    const uint64_t how = numalab_random_next(random) % 16;
     if (how == 0) return 0;
     if (how == 1) return most;
-    const uint64_t scaled = most >> numalab_splitmix(random) % 12;
-    return scaled == UINT64_MAX ? numalab_splitmix(random) : numalab_splitmix(random) % (scaled + 1);
+    const uint64_t scaled = most >> numalab_random_next(random) % 12;
+    return scaled == UINT64_MAX ? numalab_random_next(random)
+                                : numalab_random_next(random) % (scaled + 1);
 }
 
 /* Half of them so near the end that the counter soon goes on with 0, or sticks. */
-static inline uint64_t first_reading(const struct port *port, uint64_t *random)
+static inline uint64_t first_reading(const struct port *port, struct numalab_random *random)
 {
-    const uint64_t most = largest_count(port), drawn = numalab_splitmix(random) & most;
-    return numalab_splitmix(random) % 2 ? drawn : most - (drawn >> 8);
+    const uint64_t most = largest_count(port), drawn = numalab_random_next(random) & most;
+    return numalab_random_next(random) % 2 ? drawn : most - (drawn >> 8);
 }
 
 /* Of counters that nobody clears, less than once around in each interval; bytes fit an int64_t. */
-static inline void simulate_moved(struct simulated *seen, uint64_t random)
+static inline void simulate_moved(struct simulated *seen, uint64_t seed)
 {
-    seen->port = (struct port){.width_bits = random % 2 ? 32 : 64};
+    struct numalab_random random = {.seed = seed};
+    seen->port = (struct port){.width_bits = numalab_random_next(&random) % 2 ? 32 : 64};
     const uint64_t most = largest_count(&seen->port);
     const uint64_t most_words = most / 8 < INT64_MAX / 8 ? most : INT64_MAX / 8;
     seen->readings[0] = first_reading(&seen->port, &random);
@@ -71,19 +73,19 @@ static inline void simulate_moved(struct simulated *seen, uint64_t random)
 }
 
 /* So long that a counter of 32 bits goes around less than once, once or a few times at most. */
-static inline int64_t draw_interval_ms(const struct port *port, uint64_t *random)
+static inline int64_t draw_interval_ms(const struct port *port, struct numalab_random *random)
 {
-    const uint64_t words = UINT64_C(1) << (16 + numalab_splitmix(random) % 19);
-    const uint64_t drawn = words / 2 + numalab_splitmix(random) % words;
+    const uint64_t words = UINT64_C(1) << (16 + numalab_random_next(random) % 19);
+    const uint64_t drawn = words / 2 + numalab_random_next(random) % words;
     return 1 + (int64_t)(drawn * PORT_WORD_BYTES / (uint64_t)port->most_bytes_per_ms);
 }
 
 /* Words of an interval in which the counter may go around more than once: the borders between what
  * can be told and what can't among them. */
-static inline uint64_t draw_words(uint64_t most_words, uint64_t most, uint64_t *random)
+static inline uint64_t draw_words(uint64_t most_words, uint64_t most, struct numalab_random *random)
 {
     const uint64_t over = most_words > most ? most_words - most : 0;
-    const uint64_t how = numalab_splitmix(random) % 8;
+    const uint64_t how = numalab_random_next(random) % 8;
     if (over > 0 && how == 0) return over - 1; /* once more around would just be possible */
     if (over > 0 && how == 1) return over;     /* and here just not */
     return draw_up_to(most_words, random);
@@ -99,33 +101,38 @@ static inline uint64_t counted(const struct port *port, uint64_t from, uint64_t 
 
 /* Clears the counter in an interval, if readings can show it: it is smaller afterwards, and where
  * it may go around, by more than the link can have carried. */
-static inline void clear_in(struct simulated *seen, size_t i, uint64_t *random)
+static inline void clear_in(struct simulated *seen, size_t i, struct numalab_random *random)
 {
     const uint64_t most = largest_count(&seen->port), before = seen->readings[i];
-    const uint64_t since = seen->words[i] ? numalab_splitmix(random) % (seen->words[i] + 1) : 0;
+    const uint64_t since = seen->words[i] ? numalab_random_next(random) % (seen->words[i] + 1) : 0;
     if (since >= before) return;
     if (!seen->port.sticks && ((since - before) & most) <= most_words(seen, i)) return;
     seen->cleared[i] = true;
     seen->readings[i + 1] = since;
 }
 
-static inline void simulate_told(struct simulated *seen, uint64_t random)
+static inline void simulate_told(struct simulated *seen, uint64_t seed)
 {
+    struct numalab_random random = {.seed = seed};
     seen->port = (struct port){
-        .width_bits = numalab_splitmix(&random) % 2 ? 32 : 64,
-        .sticks = (int64_t)(numalab_splitmix(&random) % 2),
-        .most_bytes_per_ms = link_bytes_per_ms[numalab_splitmix(&random) % LINKS],
+        .width_bits = numalab_random_next(&random) % 2 ? 32 : 64,
+        .sticks = (int64_t)(numalab_random_next(&random) % 2),
+        .most_bytes_per_ms = link_bytes_per_ms[numalab_random_next(&random) % LINKS],
     };
+    /* Of one in eight nothing can be told: it stands at its end throughout. */
+    const bool is_full = numalab_random_next(&random) % 8 == 0;
+    if (is_full) seen->port.sticks = 1;
     const uint64_t most = largest_count(&seen->port);
-    seen->moments_ms[0] = (int64_t)(numalab_splitmix(&random) % 1000);
-    seen->readings[0] = first_reading(&seen->port, &random);
+    seen->moments_ms[0] = (int64_t)(numalab_random_next(&random) % 1000);
+    seen->readings[0] = is_full ? most : first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         const bool stands = seen->port.sticks && seen->readings[i] == most;
         seen->moments_ms[i + 1] = seen->moments_ms[i] + draw_interval_ms(&seen->port, &random);
         seen->words[i] = draw_words(most_words(seen, i), most, &random);
         seen->readings[i + 1] = counted(&seen->port, seen->readings[i], seen->words[i]);
         seen->cleared[i] = false;
-        if (numalab_splitmix(&random) % (stands ? 2 : 8) == 0) clear_in(seen, i, &random);
+        if (!is_full && numalab_random_next(&random) % (stands ? 2 : 8) == 0)
+            clear_in(seen, i, &random);
     }
 }
 

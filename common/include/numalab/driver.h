@@ -64,7 +64,8 @@ struct numalab_series {
 
 /* Of a kernel that finds the stops of its thread (runs/stops.c): arrays by their index, of int64_t.
  * live_phase calls it with a real clock, for as many nanoseconds as the first element of asked
- * says; the second one is the least length of a stop. */
+ * says; the second one is the least length of a stop. The third one, which the monitor changes
+ * meanwhile, is added to each reading of that clock. */
 struct numalab_watching {
     size_t asked, stops, stolen;
     const char *live_phase;

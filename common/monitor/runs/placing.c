@@ -190,7 +190,7 @@ static int look(struct placing *placing, const struct numalab_run_options *optio
     const struct numalab_driver *driver = options->driver;
     struct numalab_worker *worker = &placing->worker;
     const size_t page_elements = (size_t)sysconf(_SC_PAGESIZE) / ELEMENT_BYTES;
-    struct numalab_random random = {.state = options->sampling.seed};
+    struct numalab_random random = {.seed = options->sampling.seed};
     size_t pages = pages_each * options->thread_count;
     if (pages < least_pages) pages = least_pages;
     /* Nothing is written before the worker does: that would place it. No whole number of pages, so

@@ -26,7 +26,7 @@ enum { RACE_EXIT_CODE = 66 };
 static void draw_sizes(const struct numalab_run_options *options, size_t list[SIZES])
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_random random = {.state = options->sampling.seed};
+    struct numalab_random random = {.seed = options->sampling.seed};
     for (size_t i = 0; i < RANGES; i++)
         list[i] = ranges[i][0] + (size_t)(numalab_random_next(&random) % ranges[i][1]);
     const size_t timed =

@@ -79,8 +79,7 @@ json_t *numalab_run_series(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     const size_t n = driver->series->n;
-    struct numalab_random random = {.seed = options->sampling.seed,
-                                    .state = options->sampling.seed};
+    struct numalab_random random = {.seed = options->sampling.seed};
     struct numalab_worker worker = numalab_no_worker;
     struct numalab_oracle *oracle = driver->create(n);
     json_t *list = json_array();

@@ -1,5 +1,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "monitor/random.h"
@@ -10,38 +13,61 @@
 #include "one_thread.h"
 #include "runs.h"
 
-/* How many stops are drawn, and how long they are, over the least length that counts. That is so
- * many times the longest time for which the monitor itself was kept from its core before: then no
- * stop of the node's own counts, or few. Where the node gets busy meanwhile they are drawn anew, as
- * long as may be. */
-enum { LEAST_STOPS = 12, MORE_STOPS = 6, MOST_TRIES = 3 };
-static const double stop_least = 2.0, stop_most = 4.0;
-static const double least_over_gap = 10.0, least_length_s = 1e-3, most_length_s = 60e-3;
+/* How many stops are drawn, and interruptions too short to count. How long a stop is, over the
+ * least length that counts: scale, from least to most, drawn once, and a quarter more or less of
+ * it. That least is so many times the longest time for which the monitor itself was kept from its
+ * core before: then no stop of the node's own counts, or few. Where the node gets busy meanwhile
+ * they are drawn anew, as long as may be. */
+enum { LEAST_STOPS = 10, MORE_STOPS = 20, LEAST_SHORT = 4, MORE_SHORT = 6, MOST_TRIES = 3 };
+enum { MOST_EVENTS = LEAST_STOPS + MORE_STOPS + LEAST_SHORT + MORE_SHORT };
+static const double scale_least = 2.0, scale_most = 6.0, shorter = 0.8, longer = 1.25;
+static const double least_over_gap = 10.0, least_length_s = 1e-3, most_length_s = 40e-3;
 static const double most_lost = 0.25; /* of what they take, by the node, before that is done */
 
-/* Between two stops the worker runs, in CPU time, so that they are two to it, too. */
+/* Between two of them the worker runs, in CPU time, so that they are two to it, too. */
 static const double run_least_s = 3e-3, run_most_s = 10e-3;
 
 /* How long the monitor watches itself; and what the worker is asked to watch for beyond what it all
- * takes on a quiet node, in which no stop begins that might not end before. */
-static const double watch_itself_s = 0.3, spare_s = 0.05;
+ * takes on a quiet node, in which no stop begins that might not end before. Up to that much of all
+ * that, or a part of it, is added: for how long it is says nothing of how much there is to find. */
+static const double watch_itself_s = 0.3, spare_s = 0.05, added_most = 1.5;
 static const double patience = 2.0;
 
-struct stop {
+/* What the node adds. A wait for a core is seen when it is over, by looks a millisecond apart.
+ * Right before or behind a stop it is one with it. Another one may be a stop to the kernel if it is
+ * as long as such a share of the least length. */
+static const double arguable = 0.8, has_run_s = 1e-4;
+
+/* Of what comes next: how long the worker runs before; for how long it is kept stopped, beside the
+ * time that two signals take; and by how much its clock is ahead afterwards. */
+struct event {
+    double run_s, kept_s, ahead_s;
+    bool counts;
+};
+
+/* Elements of the array `asked`. */
+enum { WATCH, LEAST, AHEAD, ASKED };
+
+struct seen {
     double least_s, most_s; /* between the moments that it lies within, and around */
 };
 
 struct stops {
     struct numalab_worker worker;
+    const struct numalab_watching *of;
     struct numalab_random random;
     double gap_s, least_s, watch_s; /* gap_s: as above, the longest */
-    size_t wanted, count;           /* count: that are over */
-    double length_s[LEAST_STOPS + MORE_STOPS], run_s[LEAST_STOPS + MORE_STOPS];
-    struct stop stop[LEAST_STOPS + MORE_STOPS];
+    struct event event[MOST_EVENTS];
+    struct seen seen[MOST_EVENTS];
+    size_t wanted, count;               /* count: that are over */
     double begin_s;                     /* when the worker was asked */
+    double ahead_s;                     /* of the system's clock is the worker's */
     double ran_s;                       /* CPU time that it had, when it went on last */
     double before_stop_s, stopped_at_s; /* of the stop that there is */
     double waiting_s, taken_s;          /* for a core, and by the host, meanwhile; of the worker */
+    double waited_s;                    /* for a core, up to the last look */
+    size_t arguable_count;              /* stops that other waits may be, and what those took */
+    double arguable_s;
 };
 
 static double between(struct numalab_random *random, double least, double most)
@@ -70,19 +96,33 @@ static double least_length(double gap_s)
                                       : length_s;
 }
 
+/* In an order that is drawn: stops, every second one of which the clock alone makes, behind signals
+ * as short as may be; and as short ones behind which nothing follows, which are none. So who counts
+ * signals, or looks at another clock, finds others. */
 static void draw(struct stops *stops, double least_s)
 {
     struct numalab_random *random = &stops->random;
-    double sum_s = 0.0;
+    const size_t count = LEAST_STOPS + (size_t)(numalab_random_next(random) % (MORE_STOPS + 1));
+    const size_t other = LEAST_SHORT + (size_t)(numalab_random_next(random) % (MORE_SHORT + 1));
+    const double scale = scale_least * pow(scale_most / scale_least, between(random, 0.0, 1.0));
+    double sum_s = spare_s + least_s;
+    size_t order[MOST_EVENTS];
     stops->least_s = least_s;
     stops->count = 0;
-    stops->wanted = LEAST_STOPS + (size_t)(numalab_random_next(random) % (MORE_STOPS + 1));
+    stops->wanted = count + other;
+    numalab_random_order(random, order, stops->wanted);
     for (size_t i = 0; i < stops->wanted; i++) {
-        stops->length_s[i] = stops->least_s * between(random, stop_least, stop_most);
-        stops->run_s[i] = between(random, run_least_s, run_most_s);
-        sum_s += stops->length_s[i] + patience * stops->run_s[i];
+        const double length_s = least_s * scale * between(random, shorter, longer);
+        struct event *event = &stops->event[i];
+        *event = (struct event){.run_s = between(random, run_least_s, run_most_s),
+                                .counts = order[i] < count};
+        if (event->counts && order[i] % 2)
+            event->ahead_s = floor(1e9 * length_s) / 1e9;
+        else if (event->counts)
+            event->kept_s = length_s;
+        sum_s += event->kept_s + event->ahead_s + patience * event->run_s;
     }
-    stops->watch_s = sum_s + stop_least * stops->least_s + spare_s;
+    stops->watch_s = sum_s * (1.0 + between(random, 0.0, added_most));
 }
 
 /* ---- while the worker watches ------------------------------------------------------- */
@@ -90,31 +130,61 @@ static void draw(struct stops *stops, double least_s)
 /* Whether the next stop would be over before the worker has watched for as long as it is to. */
 static bool has_time(const struct stops *stops)
 {
-    const double end_s = stops->begin_s + stops->watch_s;
+    const struct event *next = &stops->event[stops->count];
+    const double end_s = stops->begin_s + stops->watch_s - stops->ahead_s;
     return stops->count < stops->wanted &&
-           numalab_now_s() + stops->length_s[stops->count] + spare_s / 2 < end_s;
+           numalab_now_s() + next->kept_s + next->ahead_s + spare_s / 2 < end_s;
 }
 
 static bool has_run(const struct stops *stops)
 {
-    return numalab_process_cpu_s(stops->worker.pid) - stops->ran_s >= stops->run_s[stops->count];
+    return numalab_process_cpu_s(stops->worker.pid) - stops->ran_s >=
+           stops->event[stops->count].run_s;
 }
 
 static double left_s(const struct stops *stops)
 {
-    return stops->stopped_at_s + stops->length_s[stops->count] - numalab_now_s();
+    return stops->stopped_at_s + stops->event[stops->count].kept_s - numalab_now_s();
 }
 
 static int timeout_ms(void *context)
 {
     const struct stops *stops = context;
-    if (!stops->worker.is_stopped) return has_time(stops) ? 1 : -1;
+    if (!stops->worker.is_stopped) return 1;
     const double wait_ms = 1e3 * left_s(stops);
     return wait_ms < 1.0 ? wait_ms > 0.0 : (int)wait_ms;
 }
 
+/* Of a worker that is stopped. */
+static int set_ahead(struct stops *stops)
+{
+    const int64_t ahead_ns = llround(1e9 * stops->ahead_s);
+    const uint64_t address = stops->worker.address[stops->of->asked] + AHEAD * sizeof ahead_ns;
+    return numalab_worker_write(&stops->worker, address, &ahead_ns, sizeof ahead_ns);
+}
+
+static double waited_since(struct stops *stops)
+{
+    const double before_s = stops->waited_s;
+    stops->waited_s = numalab_threads_waiting_s(stops->worker.pid, stops->worker.pid);
+    return stops->waited_s > before_s ? stops->waited_s - before_s : 0.0;
+}
+
+/* While the worker runs. */
+static void look_at_waits(struct stops *stops)
+{
+    const double wait_s = waited_since(stops), may_count_s = arguable * stops->least_s;
+    if (stops->count > 0 && numalab_process_cpu_s(stops->worker.pid) - stops->ran_s < has_run_s)
+        stops->seen[stops->count - 1].most_s += wait_s;
+    else if (wait_s >= may_count_s) {
+        stops->arguable_count += (size_t)(wait_s / may_count_s);
+        stops->arguable_s += wait_s;
+    }
+}
+
 static int begin_stop(struct stops *stops)
 {
+    look_at_waits(stops);
     stops->before_stop_s = numalab_now_s();
     if (numalab_worker_stop(&stops->worker) < 0) return -ECANCELED;
     stops->stopped_at_s = numalab_now_s();
@@ -123,11 +193,15 @@ static int begin_stop(struct stops *stops)
 
 static int end_stop(struct stops *stops)
 {
+    const double ahead_s = stops->event[stops->count].ahead_s;
+    stops->ahead_s += ahead_s;
+    if (ahead_s > 0.0 && set_ahead(stops) < 0) return -ECANCELED;
+    const double around_s = ahead_s + waited_since(stops);
     const double before_s = numalab_now_s();
     stops->ran_s = numalab_process_cpu_s(stops->worker.pid);
     if (numalab_worker_continue(&stops->worker) < 0) return -ECANCELED;
-    stops->stop[stops->count++] =
-        (struct stop){before_s - stops->stopped_at_s, numalab_now_s() - stops->before_stop_s};
+    stops->seen[stops->count++] = (struct seen){ahead_s + before_s - stops->stopped_at_s,
+                                                around_s + numalab_now_s() - stops->before_stop_s};
     return 0;
 }
 
@@ -135,6 +209,7 @@ static int serve(void *context)
 {
     struct stops *stops = context;
     if (stops->worker.is_stopped) return left_s(stops) > 0.0 ? 0 : end_stop(stops);
+    look_at_waits(stops);
     return has_time(stops) && has_run(stops) ? begin_stop(stops) : 0;
 }
 
@@ -154,12 +229,13 @@ static int look_at_core(struct stops *stops, double *waiting_s, struct numalab_s
     return error < 0 ? numalab_worker_kit_error(&stops->worker, "read /proc/stat", error) : 0;
 }
 
-static int watch(struct stops *stops, const struct numalab_driver *driver)
+static int watch(struct stops *stops)
 {
-    const struct numalab_watching *of = driver->watching;
+    const struct numalab_watching *of = stops->of;
     const struct numalab_watch served = {
         .fd = -1, .serve = serve, .timeout_ms = timeout_ms, .context = stops};
-    const int64_t asked[2] = {(int64_t)(1e9 * stops->watch_s), (int64_t)(1e9 * stops->least_s)};
+    const int64_t asked[ASKED] = {
+        [WATCH] = (int64_t)(1e9 * stops->watch_s), [LEAST] = (int64_t)(1e9 * stops->least_s)};
     struct numalab_worker *worker = &stops->worker;
     struct numalab_stolen before = {0}, after = {0};
     double waiting_before_s = 0.0, waiting_s = 0.0;
@@ -169,10 +245,14 @@ static int watch(struct stops *stops, const struct numalab_driver *driver)
         numalab_worker_write(worker, worker->address[of->asked], asked, sizeof asked) < 0 ||
         look_at_core(stops, &waiting_before_s, &before, pus) < 0;
     stops->begin_s = numalab_now_s();
+    stops->ahead_s = stops->arguable_s = 0.0;
+    stops->arguable_count = 0;
+    stops->waited_s = waiting_before_s;
     stops->ran_s = numalab_process_cpu_s(worker->pid);
     failed = failed || numalab_worker_run(worker, of->live_phase, &served) < 0 ||
              look_at_core(stops, &waiting_s, &after, pus) < 0;
     if (!failed) {
+        look_at_waits(stops);
         stops->waiting_s = waiting_s - waiting_before_s;
         stops->taken_s = numalab_stolen_most_s(&before, &after, pus);
     }
@@ -185,39 +265,43 @@ static int watch(struct stops *stops, const struct numalab_driver *driver)
 static double stopped_s(const struct stops *stops)
 {
     double sum_s = 0.0;
-    for (size_t i = 0; i < stops->count; i++) sum_s += stops->stop[i].least_s;
+    for (size_t i = 0; i < stops->count; i++)
+        if (stops->event[i].counts) sum_s += stops->seen[i].least_s;
     return sum_s;
 }
 
 /* Until the node takes little beside the stops, and their length is what it was meant to be. */
-static int watch_again(struct stops *stops, const struct numalab_driver *driver)
+static int watch_again(struct stops *stops)
 {
     stops->gap_s = longest_gap_s(watch_itself_s);
     double least_s = least_length(stops->gap_s);
     for (size_t tries = 1;; tries++) {
         draw(stops, least_s);
-        if (watch(stops, driver) < 0) return -1;
-        const double lost_s = stops->waiting_s + stops->taken_s;
+        if (watch(stops) < 0) return -1;
+        const double lost_s = stops->arguable_s + stops->taken_s;
         /* Who does not watch for as long as he is to has no time for stops. */
         if (tries == MOST_TRIES || lost_s <= most_lost * stopped_s(stops) ||
-            stops->worker.elapsed_s < stops->watch_s)
+            stops->worker.elapsed_s < stops->watch_s - stops->ahead_s)
             return 0;
         least_s = most_length_s;
     }
 }
 
-static json_t *describe_stops(const struct stops *stops)
+/* Those that count, or the others. */
+static json_t *describe(const struct stops *stops, bool counts)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < stops->count; i++)
-        json_array_append_new(list,
-                              json_pack("[ff]", stops->stop[i].least_s, stops->stop[i].most_s));
+        if (stops->event[i].counts == counts)
+            json_array_append_new(list,
+                                  json_pack("[ff]", stops->seen[i].least_s, stops->seen[i].most_s));
     return list;
 }
 
 /* Reads what the kernel has told: *told: a list, of how many and of how long in nanoseconds. */
-static int read_told(struct stops *stops, const struct numalab_watching *of, json_t **told)
+static int read_told(struct stops *stops, json_t **told)
 {
+    const struct numalab_watching *of = stops->of;
     struct numalab_worker *worker = &stops->worker;
     int64_t count, stolen_ns;
     if (numalab_worker_read(worker, worker->address[of->stops], &count, sizeof count) < 0 ||
@@ -227,32 +311,34 @@ static int read_told(struct stops *stops, const struct numalab_watching *of, jso
     return 0;
 }
 
-/* For a driver that has a kernel find stops: of the worker, by signals, at moments and for times
- * that are drawn, and that the monitor takes by its own clock. */
+/* For a driver that has a kernel find stops: of the worker, by signals or by the clock that it is
+ * given, at moments and for times that are drawn, and that the monitor takes by its own clock. */
 json_t *numalab_run_stops(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
-    struct stops stops = {.worker = numalab_no_worker};
+    struct stops stops = {.worker = numalab_no_worker,
+                          .of = driver->watching,
+                          .random = {.seed = options->sampling.seed}};
     json_t *told = NULL;
     double elapsed_s = 0.0;
 
-    stops.random =
-        (struct numalab_random){.seed = options->sampling.seed, .state = options->sampling.seed};
     if (numalab_worker_start(&stops.worker, options->role[0].program, &limits,
                              options->cancel_fd) == 0 &&
         numalab_worker_allocate(&stops.worker, driver->series->n, driver, NUMALAB_ANONYMOUS) == 0 &&
         numalab_worker_run(&stops.worker, driver->initialize_phase, NULL) == 0) {
-        if (watch_again(&stops, driver) == 0) {
+        if (watch_again(&stops) == 0) {
             elapsed_s = stops.worker.elapsed_s;
-            read_told(&stops, driver->watching, &told);
+            read_told(&stops, &told);
         }
     }
     numalab_worker_end(&stops.worker);
-    return json_pack("{so sf sf sf sf so so sf sf so}", "seed",
+    return json_pack("{so sf sf sf sf sf so so so sf sI sf sf so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s",
                      stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s",
-                     elapsed_s, "stops", describe_stops(&stops), "told", told ? told : json_null(),
-                     "waiting_s", stops.waiting_s, "taken_s", stops.taken_s, "outcome",
-                     numalab_record_outcome(&stops.worker, driver));
+                     elapsed_s, "ahead_s", stops.ahead_s, "stops", describe(&stops, true),
+                     "too_short", describe(&stops, false), "told", told ? told : json_null(),
+                     "waiting_s", stops.waiting_s, "arguable_stops",
+                     (json_int_t)stops.arguable_count, "arguable_s", stops.arguable_s, "taken_s",
+                     stops.taken_s, "outcome", numalab_record_outcome(&stops.worker, driver));
 }

@@ -307,7 +307,7 @@ json_t *numalab_run_stores(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
     struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
-    struct numalab_random random = {.state = options->sampling.seed};
+    struct numalab_random random = {.seed = options->sampling.seed};
     if (limits.thread_count < LEAST_TEAM) limits.thread_count = LEAST_TEAM;
     const size_t team = limits.thread_count;
     const size_t n =

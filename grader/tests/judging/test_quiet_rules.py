@@ -194,7 +194,33 @@ def test_stops_of_the_thread_itself(lab: Lab, schema: Path, told: list[int], sta
     validate(session(stops(told)), schema)
     found = judged(lab, stops(told))["stops_live"]
     assert found.status == status
-    assert "The kit stopped the thread 12 times while it watched, 612 ms in all" in found.why
+    assert "While noise watched, the kit made 12 stops, 612 ms in all; noise" in found.why
+
+
+def test_what_is_too_short_must_not_be_found(lab: Lab, schema: Path) -> None:
+    """But where a busy node made it so long that one could argue."""
+    short = [[0.0001, 0.0003]] * 4
+    for told, status in (([12, 605 * MS], "pass"), ([16, 605 * MS], "fail")):
+        validate(session(stops(told, too_short=short)), schema)
+        found = judged(lab, stops(told, too_short=short))["stops_live"]
+        assert found.status == status
+        assert "612 ms in all, and 4 interruptions too short to count; noise" in found.why
+    long = [[0.018, 0.021]] * 4
+    for told, status in (
+        ([12, 605 * MS], "pass"),
+        ([16, 690 * MS], "pass"),
+        ([18, 690 * MS], "fail"),
+    ):
+        assert judged(lab, stops(told, too_short=long))["stops_live"].status == status
+
+
+def test_a_stop_that_the_clock_alone_makes_takes_no_time(lab: Lab, schema: Path) -> None:
+    """So who watches for that much less has watched for as long as was asked."""
+    for elapsed_s, status in ((1.71, "pass"), (1.69, "fail")):
+        run = stops([12, 605 * MS], elapsed_s=elapsed_s, ahead_s=0.3)
+        validate(session(run), schema)
+        assert judged(lab, run)["stops_live"].status == status
+    assert "was to watch for 1.70 s" in judged(lab, run)["stops_live"].why
 
 
 def test_what_the_node_takes_may_be_found_and_need_not(lab: Lab) -> None:
@@ -205,6 +231,17 @@ def test_what_the_node_takes_may_be_found_and_need_not(lab: Lab) -> None:
         assert "The node itself kept it from its core for 200 ms" in found.why
     for told in ([24, 805 * MS], [12, 880 * MS], [10, 605 * MS]):
         assert judged(lab, stops(told, waiting_s=0.2))["stops_live"].status == "fail"
+
+
+def test_of_waits_that_were_looked_at_the_long_ones_may_count(lab: Lab, schema: Path) -> None:
+    """Two stops, and 50 ms; the other 350 ms are waits each of which is too short."""
+    more = {"waiting_s": 0.4, "arguable_stops": 2, "arguable_s": 0.05}
+    for told, status in (
+        ([12, 605 * MS], "pass"), ([15, 720 * MS], "pass"),
+        ([16, 605 * MS], "fail"), ([12, 740 * MS], "fail"),
+    ):  # fmt: skip
+        validate(session(stops(told, **more)), schema)
+        assert judged(lab, stops(told, **more))["stops_live"].status == status
 
 
 def test_who_does_not_watch_to_the_end_has_not_watched(lab: Lab) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,10 @@ class LiveStops(KernelRun):
     counts as a stop; watch_s, elapsed_s: for how long it was to watch, and did; stops: of each how
     long it was at least and at most, by the monitor's clock; waiting_s, taken_s: for which the node
     kept the thread from its core meanwhile, and for which the host of a virtual machine took the
-    core; found: None where it did not come to that."""
+    core; found: None where it did not come to that; ahead_s: of watch_s and the stops, what the
+    thread's clock made alone, without that time passed; too_short: as stops, of interruptions that
+    were meant not to count; arguable: stops that the thread's waits for a core may be, beside all
+    those, and what these waits took; None: nobody looked at one by one."""
 
     gap_s: float
     least_s: float
@@ -33,6 +36,9 @@ class LiveStops(KernelRun):
     waiting_s: float
     taken_s: float
     found: FoundStops | None
+    ahead_s: float = 0.0
+    too_short: tuple[tuple[float, float], ...] = ()
+    arguable: tuple[int, float] | None = None
 
     @property
     def stopped_s(self) -> tuple[float, float]:
@@ -41,17 +47,31 @@ class LiveStops(KernelRun):
 
     @property
     def lost_s(self) -> float:
-        """What the node itself has kept the thread from its core for."""
-        return self.waiting_s + self.taken_s
+        """What the node itself has kept the thread from its core for, as far as it may count."""
+        return (self.waiting_s if self.arguable is None else self.arguable[1]) + self.taken_s
+
+    @property
+    def more_stops(self) -> float:
+        """That may have been found in what the node took."""
+        if self.arguable is None:
+            return self.lost_s / self.least_s
+        return self.arguable[0] + self.taken_s / self.least_s
 
 
 _FIGURES = ("gap_s", "least_s", "watch_s", "elapsed_s", "waiting_s", "taken_s")
+
+
+def _pairs(data: Iterable[Any]) -> tuple[tuple[float, float], ...]:
+    return tuple((least, most) for least, most in data)
 
 
 def stops_facts(data: Mapping[str, Any]) -> dict[str, Any]:
     """What a record says of them beside part and outcome."""
     told = data["told"]
     return {name: data[name] for name in _FIGURES} | {
-        "stops": tuple((least, most) for least, most in data["stops"]),
+        "ahead_s": data.get("ahead_s", 0.0),
+        "stops": _pairs(data["stops"]),
+        "too_short": _pairs(data.get("too_short", ())),
+        "arguable": (data["arguable_stops"], data["arguable_s"]) if "arguable_s" in data else None,
         "found": None if told is None else FoundStops(told[0], 1e-9 * told[1]),
     }

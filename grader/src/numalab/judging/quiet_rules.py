@@ -154,6 +154,8 @@ def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 _LEAST_STOPS = 8
 # Of what the kit's stops take: so much the node may take, too, before nothing is said.
 _MOST_LOST = 0.5
+# Of the least length of a stop: so long, on a busy node, what was to be too short may count.
+_ARGUABLE = 0.8
 _OFF = "off, as a share of their number or time"
 
 
@@ -173,6 +175,13 @@ def _is_too_busy(run: LiveStops) -> str | None:
     )
 
 
+def _apart(run: LiveStops) -> str:
+    """What was made beside that and does not count."""
+    if not run.too_short:
+        return ""
+    return f", and {words.count(len(run.too_short), 'interruption')} too short to count"
+
+
 def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """What the node itself takes from the thread is counted for the kernel: it may find that, or
     not, where it is too short to count."""
@@ -181,23 +190,25 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     run = evidence.of(STOPS)[-1]
     assert run.found is not None
-    if run.elapsed_s < run.watch_s:
+    to_watch_s = run.watch_s - run.ahead_s
+    if run.elapsed_s < to_watch_s:
         why = (
             f"noise returned after {_time(run.elapsed_s)}, and was to watch for "
-            f"{_time(run.watch_s)}: until a reading is watch_ns after the first one."
+            f"{_time(to_watch_s)}: until a reading is watch_ns after the first one."
         )
         return verdict_on(criterion, "fail", "missed", why)
     made, (least_s, most_s) = len(run.stops), run.stopped_s
+    arguable = [most for _, most in run.too_short if most >= _ARGUABLE * run.least_s]
     off = max(
-        _over(run.found.count, made, made + run.lost_s / run.least_s),
-        _over(run.found.stolen_s, least_s, most_s + run.lost_s),
+        _over(run.found.count, made, made + len(arguable) + run.more_stops),
+        _over(run.found.stolen_s, least_s, most_s + sum(arguable) + run.lost_s),
     )
     busy = _is_too_busy(run)
     if busy is not None:
         return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_OFF)
     why = (
-        f"The kit stopped the thread {made} times while it watched, {_time(most_s)} in all; noise "
-        f"found {_found(run.found.count, run.found.stolen_s)}."
+        f"While noise watched, the kit made {words.count(made, 'stop')}, {_time(most_s)} in all"
+        f"{_apart(run)}; noise found {_found(run.found.count, run.found.stolen_s)}."
     )
     if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
