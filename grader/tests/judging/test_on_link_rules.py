@@ -111,6 +111,7 @@ def test_few_bytes_beside_those_of_the_items(lab: Lab, schema: Path) -> None:
             "exited", "It said: Abort(1): Message truncated",
         ),
         ({"end": "code", "code": 139, "wrong": None}, "crashed", "SIGSEGV ended a rank"),
+        ({"end": "printed", "wrong": None}, "over_limit", "printed more than anybody reads"),
         ({"end": "node", "said": "node2 is gone", "wrong": None}, "ended_node", "node2 is gone"),
     ],
 )  # fmt: skip

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 SLOT_BYTES = 64  # what an item has room for: interconnect.h of the lab
 
-# How it ended: in itself; not within the limit; with another code than 0; with a node that ended.
-JobEnd = Literal["ok", "late", "code", "node"]
+# How it ended: in itself; not within the limit; with another code than 0; it was ended, since it
+# printed too much; with a node that ended.
+JobEnd = Literal["ok", "late", "code", "printed", "node"]
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,6 @@ def _badness(job: LinkJob) -> tuple[bool, bool, float]:
     return job.end != "ok", job.wrong != 0, job.per_byte
 
 
-def is_reached(criterion: Criterion, job: LinkJob) -> bool:
-    return _of_run(criterion, job, "c").status == "pass"
-
-
 def _of_run(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
     if job.end != "ok":
         cause, why = _no_end(job)
@@ -90,6 +86,8 @@ def _no_end(job: LinkJob) -> tuple[Cause, str]:
         )
     if job.end == "node":
         return "ended_node", f"A node ended while the job ran: {job.said or 'it said nothing'}"
+    if job.end == "printed":
+        return "over_limit", "The job printed more than anybody reads, and was ended."
     if job.code in _SIGNALS:
         return "crashed", f"{_SIGNALS[job.code]} ended a rank in deliver; {sent}."
     lines = [line for line in job.said.splitlines() if line.strip(" =")]
