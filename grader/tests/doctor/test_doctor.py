@@ -277,6 +277,13 @@ def test_a_virtual_node_shows_nothing_where_results_can_not_be_read(labs: dict[s
     assert gradable_virtually(NODE | {"evidence": refused}, lab) == []
 
 
+def test_a_link_takes_two_nodes(labs: dict[str, Lab]) -> None:
+    lab = labs["09_interconnect"]
+    assert gradable(NODE | {"numa_nodes": 8}, lab)[1] == ["on_link"]
+    assert gradable_virtually(NODE, lab) == ["on_link"]
+    assert gradable_virtually(NODE, lab, has_mpi=False) == []
+
+
 def test_a_finding_names_the_criteria_that_lab_toml_has(
     tmp_path: Path, labs: dict[str, Lab]
 ) -> None:

@@ -11,7 +11,7 @@ from numalab.doctor.findings import Finding, by_time, concerned
 from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
-from numalab.evidence.kinds import WATCHED
+from numalab.evidence.kinds import ON_LINK, WATCHED
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
@@ -164,6 +164,8 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
         needs_ranks = criterion.kind == "timing" and lab.launch is not None
         if node["cores"] < 2 and (needs_team or needs_ranks):
             enough = False
+        if criterion.rule in ON_LINK.rules:
+            enough = False  # two nodes do
         if criterion.rule == "saturation":
             enough = len(cores_of_a_numa_node(node)) >= LEAST_CORES
         if criterion.rule not in RULES_OF_ANSWERS and loss(lab, criterion, node) is not None:
