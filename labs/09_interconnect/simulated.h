@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conventions.h"
 #include "inputs.h"
 #include "numalab/random.h"
-
-enum { PORT_WORD_BYTES = 4 };
 
 /* Arrays are the caller's: n + 1 moments and readings; n words, which the port has moved in each
  * interval, and n times whether it was cleared there. */
@@ -46,7 +45,8 @@ static inline uint64_t draw_up_to(uint64_t most, uint64_t *random)
     if (how == 0) return 0;
     if (how == 1) return most;
     const uint64_t scaled = most >> numalab_splitmix(random) % 12;
-    return scaled == UINT64_MAX ? numalab_splitmix(random) : numalab_splitmix(random) % (scaled + 1);
+    return scaled == UINT64_MAX ? numalab_splitmix(random)
+                                : numalab_splitmix(random) % (scaled + 1);
 }
 
 /* Half of them so near the end that the counter soon goes on with 0, or sticks. */
@@ -61,7 +61,8 @@ static inline void simulate_moved(struct simulated *seen, uint64_t random)
 {
     seen->port = (struct port){.width_bits = random % 2 ? 32 : 64};
     const uint64_t most = largest_count(&seen->port);
-    const uint64_t most_words = most / 8 < INT64_MAX / 8 ? most : INT64_MAX / 8;
+    const uint64_t fitting = INT64_MAX / (2 * PORT_WORD_BYTES);
+    const uint64_t most_words = most < fitting ? most : fitting;
     seen->readings[0] = first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         seen->cleared[i] = false;
