@@ -225,6 +225,8 @@ static const char *counted_as(const struct simulated *seen, size_t i, int64_t fo
     const uint64_t off = value > bytes ? value - bytes : bytes - value;
     if (words == 0) return "";
     if (value == words) return "That is what the counter has counted: words, not bytes.";
+    if (value == words * 4)
+        return "That is 4 bytes per count, as InfiniBand has them, and this port does not.";
     if (value == words * 8) return "That is 8 bytes per count, and not a word of the link.";
     if (after < before && (value == 0 || value == (after - before) * PORT_WORD_BYTES))
         return "The counter has gone around there.";

@@ -5,12 +5,14 @@
  *
  *   on_link ITEMS COUNT RESULT
  *
- * ITEMS, on node 1, and RESULT, on node 2: COUNT lengths, int32_t, and all slots. */
+ * ITEMS, on node 1, and RESULT, on node 2: COUNT lengths, int32_t, and all slots, in which an
+ * item's numbers come first; deliver has them as the contract says. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conventions.h"
 #include "interconnect.h"
 
 static bool read_items(const char *path, size_t count, int32_t *lengths, int64_t *numbers)
@@ -40,6 +42,26 @@ static _Noreturn void give_up(const char *doing, const char *path)
     exit(3);
 }
 
+/* Where deliver has a number of an item. length: whatever a kernel has left there. */
+static size_t place_of(size_t item, int32_t length, size_t number)
+{
+    return item * SLOT + (first_place(item, (size_t)length) + number) % SLOT;
+}
+
+static void lay(size_t count, const int32_t *lengths, const int64_t *numbers, int64_t *placed)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < SLOT; k++)
+            placed[place_of(i, lengths[i], k)] = numbers[i * SLOT + k];
+}
+
+static void gather(size_t count, const int32_t *lengths, const int64_t *placed, int64_t *numbers)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < SLOT; k++)
+            numbers[i * SLOT + k] = placed[place_of(i, lengths[i], k)];
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -48,14 +70,18 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
     int32_t *lengths = calloc(count, sizeof *lengths);
+    int64_t *numbers = calloc(count * SLOT, sizeof *numbers);
     int64_t *slots = calloc(count * SLOT, sizeof *slots);
-    if (ranks != 2 || count == 0 || !lengths || !slots) give_up("being started", "");
-    if (rank == 0 && !read_items(argv[1], count, lengths, slots)) give_up("reading", argv[1]);
+    if (ranks != 2 || count == 0 || !lengths || !numbers || !slots) give_up("being started", "");
+    if (rank == 0 && !read_items(argv[1], count, lengths, numbers)) give_up("reading", argv[1]);
+    lay(count, lengths, numbers, slots);
     MPI_Barrier(MPI_COMM_WORLD);
     deliver(rank, 1 - rank, count, lengths, slots);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1 && !write_items(argv[3], count, lengths, slots)) give_up("writing", argv[3]);
+    gather(count, lengths, slots, numbers);
+    if (rank == 1 && !write_items(argv[3], count, lengths, numbers)) give_up("writing", argv[3]);
     free(slots);
+    free(numbers);
     free(lengths);
     return MPI_Finalize() != MPI_SUCCESS;
 }

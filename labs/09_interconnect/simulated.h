@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conventions.h"
 #include "inputs.h"
 #include "numalab/random.h"
-
-enum { PORT_WORD_BYTES = 4 };
 
 /* Arrays are the caller's: n + 1 moments and readings; n words, which the port has moved in each
  * interval, and n times whether it was cleared there. */
@@ -63,7 +62,8 @@ static inline void simulate_moved(struct simulated *seen, uint64_t seed)
     struct numalab_random random = {.seed = seed};
     seen->port = (struct port){.width_bits = numalab_random_next(&random) % 2 ? 32 : 64};
     const uint64_t most = largest_count(&seen->port);
-    const uint64_t most_words = most / 8 < INT64_MAX / 8 ? most : INT64_MAX / 8;
+    const uint64_t fitting = INT64_MAX / (2 * PORT_WORD_BYTES);
+    const uint64_t most_words = most < fitting ? most : fitting;
     seen->readings[0] = first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         seen->cleared[i] = false;

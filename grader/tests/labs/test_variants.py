@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import KitError
+from numalab.labs.link_answers import read_rates
+from numalab.labs.link_questions import QUESTIONS as RATES
+from numalab.labs.link_questions import asked_about as links_of
+from numalab.labs.link_questions import is_close
 from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
@@ -134,3 +138,33 @@ def test_templates_of_lab_05_say_what_its_goals_say():
             expression = choice["part"].replace("/", "//")
             part_of = [eval(expression, {"i": i, "parts": parts}) for i in range(parts)]
             assert [OWNERS[choice["goal"]](part, parts) for part in part_of] == list(range(parts))
+
+
+def test_rates_of_a_variants_solution_are_right_for_its_seed_alone():
+    draws = read_draws(ROOT, "09_interconnect")
+    for number in range(1, 41):
+        text = solution_files(ROOT, draws, draw_variant(draws, Seed(number, "ada")))["rates.toml"]
+        given = read_rates(text, number).given
+        for asked, is_own in ((links_of(number), True), (links_of(number + 1), False)):
+            right = [is_close(given[one.key], one.right(asked)) for one in RATES]
+            assert all(right) == is_own
+
+
+def test_places_of_lab_09_are_the_same_in_both_languages_and_never_the_labs():
+    draws = {one.name: one.choices for one in read_draws(ROOT, "09_interconnect").draws}
+    assert "4" not in draws["unit"]
+    slot, items = 8, [(i, length) for i in range(20) for length in range(1, 9)]
+    found = set()
+    for choice in draws["lies"].values():
+        names = {"SLOT": slot, "slot": slot, "mod": lambda a, b: a % b}
+        c, fortran = (
+            tuple(
+                eval(choice[language], {**names, "i": i, "length": length}) % slot
+                for i, length in items
+            )
+            for language in ("c", "fortran")
+        )
+        assert c == fortran
+        assert any(c)
+        found.add(c)
+    assert len(found) == len(draws["lies"])

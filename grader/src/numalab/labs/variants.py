@@ -5,20 +5,22 @@ what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the
 be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
 replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
 `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
-`@places.GOAL@` by a list of places there (core_goals.py), and `node_answers`, written so, by what
-is right of it. Pure functions but for reading the folders.
+`@places.GOAL@` by a list of places there (core_goals.py). `node_answers`, `governor_answers` and
+`rates_answers`, written so, are what is right of the seed's machine, recording and links. Pure
+functions but for reading the folders.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from numalab.draws import pick
 from numalab.errors import KitError, UserError
+from numalab.labs import governor_answers, link_questions
 from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
     VARIANT_ENDING,
@@ -28,6 +30,7 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
+from numalab.labs.governor_tree import recording
 from numalab.labs.node_questions import QUESTIONS, asked_about
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import PREFIX, seeded_machine
@@ -36,7 +39,6 @@ from numalab.toml_files.tables import Table, read_table
 
 FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
 DRAWS = "draws.toml"
-NODE_ANSWERS = "node_answers"
 MOST_TRIES = 1000  # until a draw is one that may be made
 
 _PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
@@ -84,7 +86,8 @@ class Variant:
             return self.texts[placeholder]
         if kind == "places" and goal in CORE_GOALS:
             return as_places(goal, _machine(self.seed.number))
-        return _node_answers(self.seed.number) if placeholder == NODE_ANSWERS else None
+        answers = _ANSWERS.get(placeholder)
+        return None if answers is None else answers(self.seed.number)
 
 
 # ---- names -------------------------------------------------------------------------------------
@@ -226,6 +229,25 @@ def _node_answers(seed: int) -> str:
     machine, asked = _machine(seed), asked_about(seed)
     right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
     return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+
+
+def _governor_answers(seed: int) -> str:
+    about = recording(seed)
+    return "\n".join(f"{one.key} = {one.right(about):.10g}" for one in governor_answers.QUESTIONS)
+
+
+def _rates_answers(seed: int) -> str:
+    asked = link_questions.asked_about(seed)
+    right = ((one.key, float(one.right(asked))) for one in link_questions.QUESTIONS)
+    return "\n".join(f"{key} = {number:.6g}" for key, number in right)
+
+
+# By placeholder, what a file has that answers what is asked of a seed.
+_ANSWERS: Mapping[str, Callable[[int], str]] = {
+    "node_answers": _node_answers,
+    "governor_answers": _governor_answers,
+    "rates_answers": _rates_answers,
+}
 
 
 def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
