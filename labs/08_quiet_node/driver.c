@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conventions.h"
 #include "inputs.h"
 
 enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
@@ -227,6 +228,7 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
 {
     double now_ns = between(random, 1e12, 1e15);
     size_t in_row = 0, since = kind->apart;
+    bool follows_stop = false;
     clock->stops = clock->stolen_ns = 0;
     for (size_t i = 0; i < clock->n; i++) {
         clock->reading[i] = (int64_t)(now_ns / kind->tick_ns) * (int64_t)kind->tick_ns;
@@ -241,13 +243,16 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
             const double length_ns =
                 floor(kind->least_ns * between(random, stop_least, kind->most));
             now_ns += length_ns;
-            clock->stops++;
+            if (!(follows_stop && rows_are_one_stop)) clock->stops++;
+            follows_stop = true;
             clock->stolen_ns += (int64_t)length_ns;
             in_row--;
             since = 0;
-        } else if (is_drawn(random, kind->too_short)) {
-            now_ns += kind->least_ns * between(random, too_short_least, too_short_most);
+            continue;
         }
+        follows_stop = false;
+        if (is_drawn(random, kind->too_short))
+            now_ns += kind->least_ns * between(random, too_short_least, too_short_most);
     }
     /* It ends among the last readings, where there is no stop. */
     clock->asked[WATCH_NS] = clock->reading[clock->n - QUIET_ENDS / 2] - clock->reading[0];
@@ -395,15 +400,24 @@ struct made {
     bool is_told; /* the times tell */
 };
 
-/* The two programs' own times, with noise of each: 1, and factor. */
+/* By what one program takes longer than the other, if without not_worth it were factor, 1 where
+ * there is nothing to tell. */
+static double drawn_apart(double factor, struct numalab_random *random)
+{
+    if (factor != 1.0) return (1.0 + not_worth) * factor;
+    return not_worth > 0.0 ? between(random, 1.0, 1.0 + not_worth) : 1.0;
+}
+
+/* The two programs' own times, with noise of each: 1, and what they are apart. */
 static void begin(struct made *made, size_t n, double factor, double spread,
                   struct numalab_random *random)
 {
     made->n = n;
     made->is_told = factor != 1.0;
+    const double apart = drawn_apart(factor, random);
     for (size_t i = 0; i < n; i++) {
         made->time[0][i] = exp(spread * normal(random));
-        made->time[1][i] = factor * exp(spread * normal(random));
+        made->time[1][i] = apart * exp(spread * normal(random));
     }
 }
 
@@ -532,18 +546,12 @@ static void (*const pair_kinds[])(struct made *, struct numalab_random *) = {
     equal_kind,   noisy_kind, faster_kind, few_kind,       drift_kind,  both_hit_kind,
     one_hit_kind, lucky_kind, coarse_kind, two_modes_kind, far_off_kind};
 
-static const char *const pair_kind_names[] = {"equal",
-                                              "equal and noisy",
-                                              "one is faster",
-                                              "few pairs",
-                                              "drift of both",
-                                              "both disturbed at once",
-                                              "one of them disturbed",
-                                              "lucky times",
-                                              "coarse clock",
-                                              "two modes",
-                                              "some times far off",
-                                              NULL};
+static const char *const pair_kind_names[] = {apart_in_nothing,        apart_in_noise,
+                                              "one is faster",         "few pairs",
+                                              "drift of both",         "both disturbed at once",
+                                              "one of them disturbed", "lucky times",
+                                              "coarse clock",          "two modes",
+                                              "some times far off",    NULL};
 _Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
                    sizeof pair_kind_names / sizeof pair_kind_names[0],
                "each kind has a name");

@@ -97,6 +97,39 @@ def test_a_node_of_its_own(lab: Lab, schema: Path) -> None:
     assert "got PUs 0,2,4,6 and NUMA node 0" in found["others_out"].why
 
 
+def test_some_nodes_of_its_own(tmp_path: Path) -> None:
+    """Seven of eight, as a variant of lab 08 asks for; and one of them too few."""
+    lab = lab_of(tmp_path, "33_sets", LAB.replace("job_on_last_node", "job_on_all_but_first_node"))
+    record = invented.evidence(invented.EIGHT_NODES)
+    own = {pu["pu"] for pu in record["node"]["pu_list"] if pu["numa_node"] > 0}
+    rest = {pu["pu"] for pu in record["node"]["pu_list"]} - own
+    own_pages = [[node, 100] for node in range(1, 8)]
+
+    def judged_with(job: Json) -> dict[str, CriterionVerdict]:
+        looked = run(
+            {
+                "allowed_pus": sorted(own), "allowed_numa_nodes": list(range(1, 8)),
+                "ran_on_pus": sorted(own), "threads": len(own),
+                "pages_of_first_half": own_pages, "pages_of_second_half": own_pages,
+            } | job,
+            {"allowed_pus": sorted(rest), "ran_on_pus": sorted(rest)},
+        )  # fmt: skip
+        text = '[job]\ncpus = "all but node:first"\nmems = "all but node:first"\n'
+        changed = session(looked, text=text) | {"node": record["node"]}
+        verdict = judge(lab, parse(changed))
+        return {one.name: one for one in verdict.criteria if one.name in RULES}
+
+    found = judged_with({})
+    assert failed(found) == set()
+    assert "which are NUMA nodes 1-7, and was seen" in found["confined"].why
+    found = judged_with({"allowed_numa_nodes": list(range(2, 8))})
+    assert failed(found) == {"memory_confined"}
+    assert "is to have nodes 1-7's alone" in found["memory_confined"].why
+    found = judged_with({"pages_of_second_half": [[0, 400], [1, 300]]})
+    assert failed(found) == {"memory_confined"}
+    assert found["memory_confined"].value == pytest.approx(1000 / 1400)
+
+
 def test_memory_that_was_there_already_was_not_moved(lab: Lab) -> None:
     job = {"pages_at_first": [[1, 1000]]}
     assert "before" not in judged(lab, run(job))["memory_confined"].why

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalab.kit import Kit
-from numalab.labs.cpuset_goals import node_of_job, pus_of_node
+from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import BadGroups, Groups, read_groups, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine
@@ -32,9 +32,9 @@ def test_words_hold_on_each_machine(kit: Kit) -> None:
     """
     for name in ("hydra", "nebula"):
         machine = topology(kit, name)
-        node = node_of_job("job_on_last_node", machine)
+        (node,) = nodes_of_job("job_on_last_node", machine)
         got = written(text, machine)
-        pus = pus_of_node(node, machine)
+        pus = pus_of_nodes([node], machine)
         rest = frozenset(machine.numa_node) - pus
         assert got == {
             ("job", "cpus"): kernel_list(pus),
@@ -104,7 +104,19 @@ def test_a_file_that_says_nothing_sets_nothing(kit: Kit) -> None:
 
 def test_goals_name_nodes_with_pus(kit: Kit) -> None:
     aurora = topology(kit, "aurora")  # whose last NUMA nodes are memory alone
-    last = node_of_job("job_on_last_node", aurora)
-    assert node_of_job("job_on_first_node", aurora) == 0 < last
-    assert pus_of_node(last, aurora)
+    (last,) = nodes_of_job("job_on_last_node", aurora)
+    assert nodes_of_job("job_on_first_node", aurora) == {0}
+    assert last > 0
+    assert pus_of_nodes([last], aurora)
     assert written('[job]\nmems = "node:last"\n', aurora) == {("job", "mems"): str(last)}
+
+
+def test_goals_leave_something_to_others_and_are_apart_on_a_large_machine(kit: Kit) -> None:
+    for name in ("hydra", "nebula"):
+        machine = topology(kit, name)
+        for goal in JOB_NODES:
+            own = pus_of_nodes(nodes_of_job(goal, machine), machine)
+            assert own and own < frozenset(machine.numa_node)
+    assert len({nodes_of_job(goal, topology(kit, "nebula")) for goal in JOB_NODES}) == len(
+        JOB_NODES
+    )

@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import KitError
+from numalab.kit import Kit
+from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
+from numalab.labs.governor_answers import QUESTIONS as ABOUT_A_GOVERNOR
+from numalab.labs.governor_answers import read_record_answers
+from numalab.labs.governor_tree import recording
+from numalab.labs.group_words import read_groups, settings
 from numalab.labs.link_answers import read_rates
 from numalab.labs.link_questions import QUESTIONS as RATES
 from numalab.labs.link_questions import asked_about as links_of
@@ -22,6 +28,9 @@ from numalab.labs.variants import (
     solution_files,
     variant_lab,
 )
+from numalab.machines.gallery import find_machine
+from numalab.machines.topology import topology_of_machine
+from numalab.pu_lists import kernel_list
 
 ROOT = Path(__file__).resolve().parents[3]
 HAVING = labs_with_variants(ROOT)
@@ -168,3 +177,51 @@ def test_places_of_lab_09_are_the_same_in_both_languages_and_never_the_labs():
         assert any(c)
         found.add(c)
     assert len(found) == len(draws["lies"])
+
+
+def test_governors_of_a_variants_solution_are_right_for_its_seed_alone():
+    draws = read_draws(ROOT, "08_quiet_node")
+    for number in range(1, 21):
+        text = solution_files(ROOT, draws, draw_variant(draws, Seed(number, "ada")))[
+            "governor.toml"
+        ]
+        given = read_record_answers(text, number).given
+        for seed, is_own in ((number, True), (number + 1, False)):
+            right = [one.is_right(given[one.key], recording(seed)) for one in ABOUT_A_GOVERNOR]
+            assert all(right) == is_own
+
+
+def test_jobs_of_lab_08_are_what_their_goals_say_and_never_the_labs(kit: Kit):
+    draws = {one.name: one.choices for one in read_draws(ROOT, "08_quiet_node").draws}
+    assert {"job_on_last_node"} == set(JOB_NODES) - {of["goal"] for of in draws["job"].values()}
+    for choice in draws["job"].values():
+        text = (
+            f'[job]\ncpus = "{choice["own"]}"\nmems = "{choice["own"]}"\n'
+            f'[others]\ncpus = "{choice["rest"]}"\nmems = "{choice["rest"]}"\n'
+        )
+        begins = read_groups(f'[job]\ncpus = "{choice["begins"]}"\n')
+        for name in ("hydra", "nebula"):
+            machine = topology_of_machine(find_machine(kit, name))
+            own = nodes_of_job(choice["goal"], machine)
+            rest = frozenset(machine.numa_node.values()) - own
+            wanted = {
+                (group, key): kernel_list(nodes if key == "mems" else pus_of_nodes(nodes, machine))
+                for group, nodes in (("job", own), ("others", rest))
+                for key in ("cpus", "mems")
+            }
+            got = {
+                (group, key): value for group, key, value in settings(read_groups(text), machine)
+            }
+            assert got == wanted
+            ((_, _, at_first),) = settings(begins, machine)
+            assert at_first != wanted["job", "cpus"]
+
+
+def test_differences_of_lab_08_are_told_as_the_driver_draws_them():
+    """Its least factor is 1.05 of what is not worth a word; and it checks with a factor of 2."""
+    draws = {one.name: one.choices for one in read_draws(ROOT, "08_quiet_node").draws}
+    for choice in draws["worth"].values():
+        share, least = float(choice["share"]), float(choice["least"])
+        assert choice["percent"] == f"{100 * share:.0f} %"
+        assert least == pytest.approx(1.05 * (1 + share), rel=1e-9)
+        assert share > 0 and least < 1.9

@@ -3,7 +3,7 @@ is: seen from outside, on a virtual node."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,9 @@ class Cpusets:
         return self.programs[OTHERS]
 
 
-def share_on(pages: Mapping[int, int], node: int) -> float:
-    """Of pages by NUMA node, those on one; 0 of none."""
-    return pages.get(node, 0) / max(1, sum(pages.values()))
+def share_on(pages: Mapping[int, int], nodes: Iterable[int]) -> float:
+    """Of pages by NUMA node, those on some of them; 0 of none."""
+    return sum(pages.get(node, 0) for node in nodes) / max(1, sum(pages.values()))
 
 
 def _pages(data: Sequence[Sequence[int]] | None) -> dict[int, int] | None:

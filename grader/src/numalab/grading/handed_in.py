@@ -17,7 +17,7 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
-from numalab.labs.cpuset_goals import node_of_job, pus_of_node
+from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.governor_answers import BadRecordAnswers, read_record_answers
 from numalab.labs.group_words import BadGroups, read_groups, settings
@@ -228,7 +228,7 @@ def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
         written = settings(read_groups(text), topology)
     except BadGroups:
         return
-    threads = len(pus_of_node(node_of_job(file.goal, topology), topology))
+    threads = len(pus_of_nodes(nodes_of_job(file.goal, topology), topology))
     limit_s = session.effort.phase_limit_s * session.place.slowness
     options = [
         *monitor.common_options(None, threads, "quick", limit_s),

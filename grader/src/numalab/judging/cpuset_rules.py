@@ -1,4 +1,5 @@
-"""Rules on a job that is to have a NUMA node for itself, its PUs and its memory, by control groups.
+"""Rules on a job that is to have a NUMA node for itself, PUs and memory, or some, by
+control groups.
 
 What is measured, of two programs of the kit's on a virtual node: which PUs and which memory Linux
 allows to each (`/proc/PID/status`), which PUs its threads were seen on, and on which NUMA nodes its
@@ -26,7 +27,7 @@ from numalab.evidence.record import Evidence
 from numalab.judging import explain
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
-from numalab.labs.cpuset_goals import node_of_job, nodes_with_pus, pus_of_node
+from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
 from numalab.labs.declaration import Criterion
 from numalab.labs.group_words import BadGroups, read_groups, settings
 from numalab.machines.topology import topology_of_node
@@ -49,13 +50,13 @@ _PARTITION_ADVICE = {
 
 @dataclass(frozen=True)
 class _Seen:
-    """A run, and what was asked for. written: by group and key, as Linux was given it; node: of the
-    job; pus: its; all_pus, nodes: the machine's."""
+    """A run, and what was asked for. written: by group and key, as Linux was given it; own: the
+    NUMA nodes of the job; pus: theirs; all_pus, nodes: the machine's."""
 
     run: Cpusets
     file: str
     written: Mapping[tuple[str, str], str]
-    node: int
+    own: frozenset[int]
     pus: frozenset[int]
     all_pus: frozenset[int]
     nodes: frozenset[int]
@@ -84,13 +85,13 @@ def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
     if not run.outcome.ok:
         why = f"Under {file.name}: {explain.outcome(run.outcome, evidence.language)}"
         return verdict_on(criterion, "error", "kit", why)
-    node = node_of_job(file.goal, topology)
+    own = nodes_of_job(file.goal, topology)
     return _Seen(
         run=run,
         file=file.name,
         written={(group, key): value for group, key, value in written},
-        node=node,
-        pus=pus_of_node(node, topology),
+        own=own,
+        pus=pus_of_nodes(own, topology),
         all_pus=frozenset(topology.numa_node),
         nodes=frozenset(nodes_with_pus(topology)),
     )
@@ -107,6 +108,11 @@ def _pus(numbers: frozenset[int]) -> str:
 
 def _memory(numbers: frozenset[int]) -> str:
     return f"NUMA node{'s' if len(numbers) > 1 else ''} {kernel_list(numbers)}"
+
+
+def _own(seen: _Seen) -> str:
+    """The job's NUMA nodes in words, behind `on`."""
+    return f"node{'s' if len(seen.own) > 1 else ''} {kernel_list(seen.own)}"
 
 
 def _because(seen: _Seen, name: str, key: str) -> str:
@@ -157,8 +163,9 @@ def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if job.allowed_pus != seen.pus:
         share = len(job.allowed_pus & seen.pus) / len(job.allowed_pus | seen.pus)
         why = (
-            f"The job may run on {_pus(job.allowed_pus)}; NUMA node {seen.node} has "
-            f"{_pus(seen.pus)}.{_because(seen, JOB, 'cpus')}"
+            f"The job may run on {_pus(job.allowed_pus)}; NUMA {_own(seen)} "
+            f"{'have' if len(seen.own) > 1 else 'has'} {_pus(seen.pus)}."
+            f"{_because(seen, JOB, 'cpus')}"
         )
         return by_value(criterion, share, why, UNIT)
     outside = job.ran_on - seen.pus
@@ -168,8 +175,9 @@ def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     used = len(job.ran_on)
     wanted = min(job.threads, len(seen.pus))
     why = (
-        f"The job may run on {_pus(seen.pus)}, which is NUMA node {seen.node}, and was seen on "
-        f"{used} of {len(seen.pus)} PUs."
+        f"The job may run on {_pus(seen.pus)}, which "
+        f"{'are' if len(seen.own) > 1 else 'is'} NUMA {_own(seen)}, and was seen on {used} of "
+        f"{len(seen.pus)} PUs."
     )
     if 2 * used > wanted or wanted == 1:
         return by_value(criterion, 1.0, why + _invalid_partition(seen, JOB), UNIT)
@@ -195,19 +203,19 @@ def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     if pages is None or job.pages_later is None or job.pages_new is None:
         why = "This system refuses move_pages, so nobody can see where pages live."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    share = share_on(pages, seen.node)
-    if job.allowed_nodes != {seen.node}:
+    share = share_on(pages, seen.own)
+    if job.allowed_nodes != seen.own:
         why = (
-            f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have node "
-            f"{seen.node}'s alone.{_because(seen, JOB, 'mems')} On node {seen.node} are "
-            f"{words.percent(share_on(job.pages_later, seen.node))} of the pages that it brought "
-            f"along, and {words.percent(share_on(job.pages_new, seen.node))} of those that it "
+            f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have "
+            f"{_own(seen)}'s alone.{_because(seen, JOB, 'mems')} On {_own(seen)} are "
+            f"{words.percent(share_on(job.pages_later, seen.own))} of the pages that it brought "
+            f"along, and {words.percent(share_on(job.pages_new, seen.own))} of those that it "
             "has written since."
         )
         return verdict_on(criterion, "fail", "missed", why, value=share, unit=UNIT)
-    why = f"{words.first_upper(words.percent(share))} of the job's pages are on node {seen.node}"
-    before = share_on(job.pages_at_first or {}, seen.node)
-    if before < share_on(job.pages_later, seen.node):
+    why = f"{words.first_upper(words.percent(share))} of the job's pages are on {_own(seen)}"
+    before = share_on(job.pages_at_first or {}, seen.own)
+    if before < share_on(job.pages_later, seen.own):
         why += (
             f". Of those that it brought along {words.percent(before)} were there before: Linux "
             "has moved the others when it was put into its group"
@@ -229,20 +237,21 @@ def others_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
         why += _invalid_partition(seen, JOB)
         return by_value(criterion, 1.0 - len(met) / len(seen.pus), why, UNIT)
-    if seen.node in others.allowed_nodes:
+    if seen.own & others.allowed_nodes:
         why = (
             f"The other program is on no PU of the job's, but may have memory of "
-            f"{_memory(others.allowed_nodes)}, and node {seen.node} is the job's."
+            f"{_memory(others.allowed_nodes)}, and {_own(seen)} "
+            f"{'are' if len(seen.own) > 1 else 'is'} the job's."
             f"{_because(seen, OTHERS, 'mems')}"
         )
         if (seen.run.job.partition or "") in ("root", "isolated"):
             why += " A partition takes PUs away from all others, and no memory."
         return by_value(criterion, 0.0, why, UNIT)
-    left = share_on(others.pages or {}, seen.node)
+    left = share_on(others.pages or {}, seen.own)
     if left > MOST_LEFT:
-        why = f"{words.percent(left)} of the other program's pages are still on node {seen.node}."
+        why = f"{words.percent(left)} of the other program's pages are still on {_own(seen)}."
         return by_value(criterion, 1.0 - left, why, UNIT)
-    rest, memory = seen.all_pus - seen.pus, seen.nodes - {seen.node}
+    rest, memory = seen.all_pus - seen.pus, seen.nodes - seen.own
     if rest - others.allowed_pus or memory - others.allowed_nodes:
         why = (
             f"The other program is kept out, but has only {_pus(others.allowed_pus)} and "

@@ -35,6 +35,8 @@ MEANS: Mapping[str, str] = {
     "long stops": "stops of up to a second",
     "equal": "two programs that are the same",
     "equal and noisy": "two programs that are the same, and times that vary much",
+    "hardly apart": "two programs whose difference is not worth a word",
+    "hardly apart and noisy": "such programs, and times that vary much",
     "one is faster": "one program that is faster",
     "few pairs": "10 pairs or fewer",
     "drift of both": "both getting slower, or faster, meanwhile",

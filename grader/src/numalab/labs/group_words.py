@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from numalab.labs.cpuset_goals import nodes_with_pus, pus_of_node
+from numalab.labs.cpuset_goals import nodes_with_pus, pus_of_nodes
 from numalab.machines.topology import Topology
 from numalab.pu_lists import BadList, kernel_list, parse_pus
 from numalab.toml_files.tables import Table, parse_table
@@ -140,7 +140,7 @@ def _numbers(term: Term, key: str, topology: Topology) -> Iterable[int]:
         raise BadGroups(
             f"node:{number} is no NUMA node of this machine, which has {_listed(nodes)}"
         )
-    return [number] if key == "mems" else pus_of_node(number, topology)
+    return [number] if key == "mems" else pus_of_nodes([number], topology)
 
 
 def _listed(nodes: Sequence[int]) -> str:

@@ -54,7 +54,7 @@ def _draw_pages(axes: Axes, run: Cpusets, nodes: Sequence[int]) -> None:
             ("new", run.programs[group].pages_new),
         )
     ]
-    shares = [[share_on(pages or {}, node) for node in nodes] for _, pages in rows]
+    shares = [[share_on(pages or {}, [node]) for node in nodes] for _, pages in rows]
     draw_shares(axes, [label for label, _ in rows], nodes, shares)
     axes.set_xlabel("NUMA node of pages")
 

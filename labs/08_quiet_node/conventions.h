@@ -1,0 +1,17 @@
+/* Lab 08: conventions that a variant of the lab has others for. For the monitor; a kernel has the
+ * contract. */
+#ifndef QUIET_NODE_CONVENTIONS_H
+#define QUIET_NODE_CONVENTIONS_H
+
+#include <stdbool.h>
+
+/* Whether stops between which no gap is without one count as one. */
+static const bool rows_are_one_stop = false;
+
+/* By which share one of two programs may take longer, and no word is worth it. */
+static const double not_worth = 0.0;
+
+/* Kinds of pairs whose difference is never worth one. */
+static const char apart_in_nothing[] = "equal", apart_in_noise[] = "equal and noisy";
+
+#endif
