@@ -14,8 +14,9 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.drawn_series import DrawnSeries
-from numalab.evidence.kinds import SERIES
+from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.read_record import parse, validate
+from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, verdict_over
 from numalab.judging.quiet_rules import MEANS, TOLERANCE, answer_of, count_kinds
@@ -255,6 +256,21 @@ def test_a_busy_node_leaves_it_open(lab: Lab, more: dict[str, Any]) -> None:
     found = judged(lab, stops([99, 9000 * MS], **more))["stops_live"]
     assert (found.status, found.cause) == ("inconclusive", "too_noisy")
     assert "Grade again" in found.why
+
+
+def test_what_fails_once_is_looked_at_again(lab: Lab) -> None:
+    """The node may have lost its core for some milliseconds, and nobody counts those."""
+    good, bad = stops([12, 605 * MS]), stops([30, 900 * MS])
+    assert judged(lab, good)["stops_live"].status == "pass"
+    for runs, status, again in (
+        ((good,), "pass", False), ((bad,), "fail", True), ((bad, bad), "fail", False),
+        ((bad, good), "fail", True), ((bad, good, good), "pass", False),
+        ((bad, good, bad), "fail", False), ((), "inconclusive", False),
+    ):  # fmt: skip
+        found = judged(lab, *runs)["stops_live"]
+        assert found.status == status, runs
+        evidence = parse(session(*runs))
+        assert needs.needs_another_look(STOPS, lab, evidence, "noise") == again, runs
 
 
 def test_a_kernel_that_does_not_come_to_its_end(lab: Lab) -> None:

@@ -447,6 +447,7 @@ SERIES = Kind(
 STOPS = Kind(
     "stops", _stops, frozenset({"stops_live"}), "kernel",
     in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
+    most_looks=3,  # where the first speaks against the kernel, and the second does not
 )  # fmt: skip
 # An MPI job on two virtual nodes, without the monitor.
 ON_LINK = Kind("on_link", _link_job, frozenset({"on_link"}), "kernel", there_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, CHECK, GENERATION, LATENCY, ON_LINK
+from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, CHECK, GENERATION, LATENCY, ON_LINK, STOPS
 from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
 from numalab.judging.evidence_rules import EVIDENCE_JUDGES, doubtful_races
@@ -22,6 +22,7 @@ from numalab.judging.judge import (
     of_timing,
     refused_file,
 )
+from numalab.judging.quiet_rules import needs_another_stop
 from numalab.judging.refusals import loss
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.store_rules import is_unnoted
@@ -111,8 +112,12 @@ def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) 
 
 
 def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether it is still open how the work is shared, and a further run of a kind may tell."""
+    """Whether it is still open how the work is shared, or whether stops were found, and a further
+    run of a kind may tell."""
     own = evidence.of_parts(part)
+    if kind.name == STOPS.name:
+        of_stops = [c for c in lab.criteria if c.rule in kind.rules and c.part in (None, part)]
+        return any(needs_another_stop(criterion, own) for criterion in of_stops)
     if kind.name == AT_WORK.name and not any(map(busy_waiter, own.of(AT_WORK))):
         return False
     return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
