@@ -205,7 +205,7 @@ def words_of_messages(frames: Sequence[bytes], sender: bytes) -> list[int]:
     return [int.from_bytes(frame[-16:-8], "little") for frame in found]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["c", pytest.param("fortran", marks=pytest.mark.slow)])
 def test_a_ping_pong_goes_to_and_fro(
     two: tuple[Cluster, Path], captured: Path, language: Language
 ) -> None:
@@ -374,6 +374,7 @@ def test_a_transfer_is_counted_limited_and_captured(
     ]
 
 
+@pytest.mark.slow
 def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) -> None:
     """A capture in the sender shows them; on the link none is larger than the MTU."""
     capture = (
