@@ -29,7 +29,7 @@ from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, JobEnd, WrongItem
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import LINK_JOB, build_kit
 from numalab.judging import needs
 from numalab.strangers.visible import visible_lines
 from numalab.virtual.cluster import Cluster
@@ -118,7 +118,7 @@ def look_on_link(session: Session, part: str | None) -> None:
     own = _run(session, SUBMISSION, part)
     if not needs.needs_link_control(session.lab, session.evidence, part):
         return
-    name = _program(session, SOLUTION).name
+    name = session.program(SOLUTION, LINK_JOB).name
     if name in session.controls:
         session.data["runs"] += session.controls[name]
     else:
@@ -127,11 +127,6 @@ def look_on_link(session: Session, part: str | None) -> None:
     # What takes twenty times as long as the solution needs no second try.
     if own["end"] != "late" or session.controls[name][0]["end"] == "late":
         _run(session, SUBMISSION, part)
-
-
-def _program(session: Session, role: str) -> Path:
-    worker = session.program(role)
-    return worker.with_name(f"{worker.name}-link")
 
 
 def _run(session: Session, role: str, part: str | None) -> Json:
@@ -143,7 +138,7 @@ def _run(session: Session, role: str, part: str | None) -> Json:
     with session.spending("evidence"), session.place.boot_cluster(session.progress) as cluster:
         words = session.place.job_words(_RESULTS)
         environment = session.place.environment
-        record = run_job(cluster, _program(session, role), items, words, environment)
+        record = run_job(cluster, session.program(role, LINK_JOB), items, words, environment)
     run = {
         "kind": ON_LINK.name, "lab": session.lab.name, "part": part, "team": 2, "role": role,
         "outcome": {"status": "ok", "printed_bytes": 0}, **record,

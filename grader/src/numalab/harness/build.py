@@ -35,6 +35,9 @@ _BUILD_LIMITS = ToolLimits(
 )  # fmt: skip
 
 
+LINK_JOB = "-link"  # behind a worker's name: of its kernel as an MPI job (ON_LINK of AddLab.cmake)
+
+
 class TookTooLong(KitError):
     """A build did not come to its end."""
 
@@ -343,9 +346,8 @@ def build_kernel(
     _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
     try:
-        done = _ninja(
-            kit, [worker.name, *([f"{worker.name}-link"] if lab.has_link_job else [])], sandbox
-        )
+        jobs = [worker.name + LINK_JOB] if lab.has_link_job else []
+        done = _ninja(kit, [worker.name, *jobs], sandbox)
     except TookTooLong:
         return Build(
             "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import CPUSETS, GENERATION, RACE, RANKS
+from numalab.evidence.kinds import CPUSETS, GENERATION, ON_LINK, RACE, RANKS
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import model_rules
@@ -186,7 +186,7 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     control = evidence.as_control()
     file = criterion.file
     is_tried = file is not None and file.name in evidence.control_files
-    is_compared = bool(evidence_runs(control)) or is_tried
+    is_compared = bool(evidence_runs(control) or control.of(ON_LINK)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = judge(criterion, control)
         # Where first touch would do as well, the solution shows nothing, and the kernel has failed.

@@ -67,14 +67,6 @@ def _evidence_has(
     )
 
 
-def _is_failing(lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str]) -> bool:
-    """Whether an evidence criterion of a part fails, whatever there is to be seen of it."""
-    return any(
-        criterion.part == part and criterion.rule in rules and verdict.status == "fail"
-        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
-    )
-
-
 def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether the node allows anything of a part's kernel to be looked at: where a filter refuses
     what all criteria need, a run would only say so again."""
@@ -168,7 +160,10 @@ def is_checked_here(lab: Lab, part: str | None) -> bool:
 
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a job on a link has failed, so that it is run again, and beside it the solution."""
-    return _is_failing(lab, evidence, part, ON_LINK.rules)
+    return any(
+        criterion.part == part and criterion.rule in ON_LINK.rules and verdict.status == "fail"
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
 
 
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:

@@ -3,6 +3,8 @@ has. grading/link_runs.py says what is measured, and what can't pass."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob
 from numalab.evidence.record import Evidence
@@ -29,22 +31,14 @@ def on_link(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     runs = evidence.of(ON_LINK)
     if not runs:
         return not_looked_at(criterion, evidence)
-    own = min(runs, key=_badness)
-    verdict = _of_run(criterion, own, evidence.language)
-    control = evidence.as_control().of(ON_LINK)
-    if verdict.status == "fail" and control:
-        kits = _of_run(criterion, min(control, key=_badness), evidence.language)
-        if kits.status != "pass":
-            why = f"The kit's own solution misses it just now: {kits.why}"
-            return verdict_on(criterion, "not_gradable", "solution_misses_it", why)
-    return verdict
+    return _of_job(criterion, min(runs, key=_badness), evidence.language)
 
 
 def _badness(job: LinkJob) -> tuple[bool, bool, float]:
     return job.end != "ok", job.wrong != 0, job.per_byte
 
 
-def _of_run(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
+def _of_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
     if job.end != "ok":
         cause, why = _no_end(job)
         return verdict_on(criterion, "fail", cause, why)
@@ -57,9 +51,7 @@ def _of_run(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdi
         f"{job.items:,} items beside its own."
     )
     verdict = by_value(criterion, job.per_byte, why, unit=UNIT)
-    if verdict.status == "fail":
-        return by_value(criterion, job.per_byte, why + _too_many(job), unit=UNIT)
-    return verdict
+    return replace(verdict, why=why + _too_many(job)) if verdict.status == "fail" else verdict
 
 
 def _mb(size: int) -> str:

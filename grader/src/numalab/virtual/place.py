@@ -18,7 +18,13 @@ from numalab.virtual import apart
 from numalab.virtual.booting import boot
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
 from numalab.virtual.guest import Guest
-from numalab.virtual.plan import GuestOptions, build_programs, make_plan, scaling_note
+from numalab.virtual.plan import (
+    GuestOptions,
+    build_programs,
+    make_plan,
+    programs_are_built,
+    scaling_note,
+)
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed, find_qemu
 from numalab.words import StepReport
 
@@ -92,7 +98,8 @@ class VirtualPlace:
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Two nodes like this one, with a link between them, for one job. They see what this one
         sees, and hold nothing. Raises UserError and KitError."""
-        build_programs(self._kit, for_cluster=True)
+        if not programs_are_built(self._kit, for_cluster=True):
+            build_programs(self._kit, for_cluster=True)
         return boot_cluster(
             self._kit, self._machine, [], ClusterOptions(), self._options, progress, self._visible
         )
