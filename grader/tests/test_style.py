@@ -103,6 +103,7 @@ def test_kernels_compile_without_a_warning(kernel: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.builds
 def test_the_harness_is_clean_under_the_sanitizers(tmp_path: Path) -> None:
     """The unit tests once more, in a build with address and undefined-behaviour checks; and for a

@@ -23,6 +23,7 @@ from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
 from numalab.virtual import seen
 from numalab.virtual.place import PlaceLost
+from numalab.virtual.plan import GuestOptions
 
 RECORDED: Json = json.loads(
     (Path(__file__).parents[1] / "machines" / "seen_on_seeded.json").read_text("utf-8")
@@ -153,6 +154,7 @@ def test_a_machine_is_booted_once(
         kit: Kit
         machine: Machine
         guest: Any
+        options: GuestOptions
 
         @property
         def node(self) -> Json:

@@ -5,8 +5,9 @@ They lie with their lab's solution, solutions/NN_name/wrong/, with a table wrong
 NAME.c or NAME.f90, or a folder NAME with the files beside it that are wrong: placements (.env),
 launches and predictions (.toml). What an entry does not have is the solution's.
 
-What both languages show alike is graded in one of them, in turns, and in the other with --all; so
-are all after the first of a lab and language that fail the same criteria.
+What both languages show alike is graded in one of them, in turns, and in the other with --all. So
+are those that show nothing which one before them in their lab has not: a criterion that fails, here
+or on a machine, a machine, or a cause that is told.
 """
 
 from __future__ import annotations
@@ -69,31 +70,32 @@ def differs(entry: Json) -> bool:
     return "says_c" in entry or isinstance(entry.get("time"), list)
 
 
-# Of one lab and language with the same criteria to fail, for every change.
-MOST_ALIKE = 1
+def shows(entry: Json) -> set[tuple[str, str]]:
+    """What another entry of its lab may have shown before."""
+    names = {(k, name) for k in ("fails", "fails_on_machine", "on") for name in entry.get(k, ())}
+    return names | {("cause", entry.get("cause", ""))}
 
 
 def cases() -> list[Any]:
     found = []
-    alike: Counter[tuple[Any, ...]] = Counter()
     for table in sorted((ROOT / "solutions").glob("*/wrong/wrong.toml")):
         lab = table.parent.parent.name
+        shown: set[tuple[str, str]] = set()  # for every change
+        in_language: Counter[str] = Counter()
         for number, entry in enumerate(tomllib.loads(table.read_text())["submission"]):
-            languages = entry["languages"]
-            keys = ("fails", "fails_on_machine", "on")
-            kind = (lab, *(tuple(entry.get(key, ())) for key in keys))
-            # Those with fewer so far first.
-            usual = min(languages, key=lambda language: (alike[*kind, language], language == "c"))
-            alike[*kind, usual] += 1
-            for language in languages:
-                name = f"{lab}-{language}-{entry['name']}"
+            is_new = not shows(entry) <= shown and not entry.get("takes_long", False)
+            # The language with fewer so far first.
+            turn = min(entry["languages"], key=lambda name: (in_language[name], name == "c"))
+            for language in entry["languages"]:
                 quiet = needs_quiet(LABS[lab], entry, language)
                 marks = [pytest.mark.timed] if quiet else []
                 # Nothing else runs meanwhile, so every fourth of these is enough for each change.
-                is_usual = language == usual or differs(entry)
-                is_usual &= alike[*kind, usual] <= MOST_ALIKE and not (quiet and number % 4)
-                is_usual &= not entry.get("takes_long", False)
-                marks += [] if is_usual else [pytest.mark.slow]
+                if is_new and (language == turn or differs(entry)) and not (quiet and number % 4):
+                    shown |= shows(entry)
+                    in_language[language] += 1
+                else:
+                    marks += [pytest.mark.slow]
+                name = f"{lab}-{language}-{entry['name']}"
                 found.append(pytest.param(lab, language, entry, id=name, marks=marks))
     return found
 

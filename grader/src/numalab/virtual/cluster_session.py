@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from numalab.errors import KitError
@@ -74,21 +75,16 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
         for one in lines:
             one.end()
 
-    threads = [
-        threading.Thread(target=run, args=(number + 1,), daemon=True)
-        for number in range(len(cluster.guests))
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except BaseException:  # Ctrl-C: the threads end with their nodes
-        for guest in cluster.guests:
-            guest.process.kill()
-        for thread in threads:
-            thread.join()
-        raise
+    with ThreadPoolExecutor(len(cluster.guests)) as threads:
+        try:
+            # Waited for as futures: up to Python 3.12 a thread whose join() Ctrl-C has interrupted
+            # passes for ended, and can't be joined again.
+            for one in [threads.submit(run, number + 1) for number in range(len(cluster.guests))]:
+                one.result()
+        except BaseException:  # Ctrl-C: the commands end with their nodes
+            for guest in cluster.guests:
+                guest.process.kill()
+            raise
     if failed:
         raise KitError(str(failed[0]))
     codes = []
