@@ -42,6 +42,7 @@ from numalab.virtual.plan import GuestOptions
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 Json = dict[str, Any]
+NUMA_NODES = {"hydra": 2, "nebula": 8}
 
 
 # ---- grading on machines -------------------------------------------------------------------------
@@ -55,11 +56,13 @@ def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done,
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def handouts(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
+@pytest.fixture(scope="module", params=["hydra", pytest.param("nebula", marks=pytest.mark.slow)])
+def handouts(
+    kit: Kit, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Done, Json]:
     folder = tmp_path_factory.mktemp("out")
     return grade_json(
-        kit, folder, "01", "--handouts", "--quick", "--lang", "c", "--on", "hydra",
+        kit, folder, "01", "--handouts", "--quick", "--lang", "c", "--on", request.param,
         **without_times(folder),
     )  # fmt: skip
 
@@ -100,13 +103,14 @@ def test_handouts_fail_on_a_machine_with_the_share_of_one_node(
 ) -> None:
     done, data = handouts
     assert done.code == 1
+    (machine,) = (machine["name"] for machine in data["machines"])
     for result in data["results"]:
-        found = on(result, "hydra")
+        found = on(result, machine)
         for name in ("local_pages", "touched_where_used"):
             assert found[name]["status"] == "fail"
-            assert found[name]["value"] == pytest.approx(1 / 2, abs=0.01)
+            assert found[name]["value"] == pytest.approx(1 / NUMA_NODES[machine], abs=0.01)
         assert found["shared_out"]["status"] == "pass"
-    assert wait_until_gone("hydra") == []
+    assert wait_until_gone(machine) == []
 
 
 def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]) -> None:
@@ -114,10 +118,12 @@ def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]
     for result in data["results"]:
         for criterion in result["criteria"]:
             assert criterion["kind"] != "timing" or criterion["where"] == "here"
-    folder = kit.results_folder("01_first_touch", "c", "handout") / "on_hydra"
+    (machine,) = (machine["name"] for machine in data["machines"])
+    folder = kit.results_folder("01_first_touch", "c", "handout") / f"on_{machine}"
     evidence = json.loads((folder / "evidence.json").read_text())
     assert {run["kind"] for run in evidence["runs"]} == {"trace", "placement"}
-    assert evidence["machine"]["name"] == "hydra" and evidence["node"]["numa_nodes"] == 2
+    assert evidence["machine"]["name"] == machine
+    assert evidence["node"]["numa_nodes"] == NUMA_NODES[machine]
     assert evidence["sandbox"] == "virtual_machine"
 
 
