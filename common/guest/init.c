@@ -136,6 +136,20 @@ static void load_modules(void)
     fclose(list);
 }
 
+/* Where the firmware tells how fast memory is, Linux has looked for the processors that each
+ * memory is nearest to (access1) while there was but one, and hwloc goes by what it found. What
+ * it would have found is there, too: the initiator that the firmware names (access0), since all
+ * of them are NUMA nodes with processors. */
+static void mend_initiators(void)
+{
+    char named[64], found[64];
+    for (unsigned number = 0;; number++) {
+        snprintf(named, sizeof named, "/sys/devices/system/node/node%u/access0", number);
+        snprintf(found, sizeof found, "/sys/devices/system/node/node%u/access1", number);
+        if (mount(named, found, NULL, MS_BIND, NULL) < 0) return; /* no such node, or not told */
+    }
+}
+
 /* An emulated machine starts with one processor. The others wait until the clock source
  * is settled: Linux checks the clock of each against the first while they come up, and on
  * a host with fewer processors that may go on for ever. */
@@ -160,6 +174,7 @@ static void raise_processors(void)
         if (error < 0)
             fprintf(stderr, "numalab: processor %u stays off: %s\n", number, strerror(-error));
     }
+    mend_initiators();
 }
 
 /* The port to the host, or -1 while the kernel does not know it yet. */

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from support.commands import SOON_LIMIT_S
@@ -28,6 +29,7 @@ from numalab.virtual.apart import system_links
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.qemu import has_hmat
 from numalab.virtual.qemu_process import find_qemu
 from numalab.virtual.seen import described_node
 
@@ -151,6 +153,40 @@ def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None
         assert own.numa_node == other.numa_node
     siblings = {core.pus for one in described.numa_nodes for core in one.cores}
     assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
+    if has_hmat(described):
+        assert_memory_is_near_its_cores(described, seen_near(tmp_path))
+
+
+def seen_near(folder: Path) -> dict[int, set[int]]:
+    """By NUMA node, in seen_by_hwloc's export: the PUs that hwloc finds it local to."""
+    found = {}
+    for entry in ElementTree.parse(folder / "node.xml").iter("object"):
+        if entry.get("type") == "NUMANode":
+            words = reversed(entry.attrib["cpuset"].split(","))  # of 32 bits; none is zero
+            found[int(entry.attrib["os_index"])] = {
+                32 * number + bit
+                for number, word in enumerate(words)
+                for bit in range(32)
+                if int(word or "0", 16) >> bit & 1
+            }
+    return found
+
+
+def assert_memory_is_near_its_cores(machine: Machine, near: dict[int, set[int]]) -> None:
+    """Where the firmware tells how fast memory is: to a node's own cores, and without any, to
+    those of one node of its package."""
+    for node in machine.numa_nodes:
+        beside = [node] if node.cores else machine.nodes_of(node.package)
+        assert near[node.number] in [{*one.pus} for one in beside if one.cores], node.number
+
+
+def test_memory_without_cores_is_near_its_package(kit: Kit, tmp_path: Path) -> None:
+    with start(kit, "aurora") as node:
+        assert has_hmat(node.plan.machine)
+        seen_by_hwloc(kit, node, tmp_path)
+    near = seen_near(tmp_path)
+    assert_memory_is_near_its_cores(node.plan.machine, near)
+    assert [near[0], near[1]] == [near[2], near[3]]
 
 
 # Cores with one thread and with two, L3s of two sizes, packages with one NUMA node and with two;

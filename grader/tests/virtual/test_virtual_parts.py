@@ -179,6 +179,13 @@ def test_firmware_tells_how_fast_memory_is_where_the_file_does() -> None:
     assert not any("hmat" in word for word in command_line(GALLERY["nebula"].scaled(1), []))
 
 
+def test_memory_without_cores_is_beside_those_of_its_package_in_order() -> None:
+    line = command_line(GALLERY["xeon-max"].scaled(1), [])
+    numa = [line[i + 1] for i, word in enumerate(line) if word == "-numa"]
+    for node in range(8):
+        assert f"node,nodeid={node + 8},memdev=m{node + 8},initiator={node}" in numa
+
+
 def test_folders_are_read_only_unless_said_and_may_hold_commas() -> None:
     line = command_line(GALLERY["laptop"], [("/a,b", False), ("/out", True)])
     fsdev = [line[i + 1] for i, word in enumerate(line) if word == "-fsdev"]

@@ -247,12 +247,13 @@ def has_hmat(machine: Machine) -> bool:
 
 
 def _initiator(machine: Machine, node: NumaNode) -> int:
-    """The NUMA node with processors that a memory is attached to: its own, or the first of its
-    package."""
+    """The NUMA node with processors that a memory is attached to: its own, or one of its package,
+    which memory without processors is beside in order."""
     if node.cores:
         return node.number
+    alone = [n for n in machine.nodes_of(node.package) if not n.cores]
     beside = _populated(machine, node.package) or [n for n in machine.numa_nodes if n.cores]
-    return beside[0].number
+    return beside[alone.index(node) * len(beside) // len(alone)].number
 
 
 def _hmat_options(machine: Machine) -> list[str]:
