@@ -62,6 +62,26 @@ static size_t remainders(const struct sizes *sizes, size_t divisor, size_t least
     return count;
 }
 
+/* Of the larger ones that are drawn, how many are far from the small ones. */
+static size_t far_larger(const struct sizes *sizes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizes->count; i++)
+        count += sizes->n[i] >= 2048 && sizes->n[i] != 4099 && sizes->n[i] != LARGEST;
+    return count;
+}
+
+/* Of 512 to 100,000 each power of two is as likely as any other: 0.61 of 192 sizes. */
+static void test_large_sizes_are_of_every_size(void)
+{
+    size_t count = 0;
+    for (int i = 0; i < 12; i++) {
+        const struct sizes sizes = sizes_of_check();
+        count += far_larger(&sizes);
+    }
+    EXPECT(count > 85 && count < 149);
+}
+
 int main(void)
 {
     static const size_t always[] = {1, 2, TEAM - 1, TEAM, TEAM + 1, 7, 1000, 4099, LARGEST};
@@ -72,5 +92,6 @@ int main(void)
     EXPECT(remainders(&first, 16, 512) == 16);
     for (size_t i = 0; i < second.count; i++) others += !has(&first, second.n[i]);
     EXPECT(others > DIVISOR / 4);
+    test_large_sizes_are_of_every_size();
     return failures > 0;
 }

@@ -55,12 +55,12 @@ static size_t least_size(const struct numalab_driver *driver, size_t rank_count)
     return least < rank_count && driver->count ? rank_count : least;
 }
 
-/* From first to last, each power of two as likely as any other. */
+/* From first to last, each power of two as likely as any other: first is at least 1. */
 static size_t draw_between(struct numalab_random *random, size_t first, size_t last)
 {
-    size_t range = last;
-    const uint64_t halvings = numalab_random_next(random);
-    for (uint64_t i = 0; range / 2 >= first && i < halvings % 16; i++) range /= 2;
+    size_t ranges = 1;
+    while (last >> ranges >= first) ranges++;
+    const size_t range = last >> numalab_random_next(random) % ranges;
     return first + (size_t)(numalab_random_next(random) % (range - first + 1));
 }
 
