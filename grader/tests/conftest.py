@@ -29,8 +29,9 @@ BUILDS = {"gw1": "second", "gw2": "third"}
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
 # They come first, so that the last ones are short.
 LONGEST = (
-    "test_wrong_submissions", "test_notebooks_run", "test_grade_on_machines", "test_kit_copy",
-    "test_grade", "test_machine_run", "test_virtual_nodes", "test_launch", "test_sandbox",
+    "test_wrong_submissions", "test_same_verdicts", "test_notebooks_run", "test_grade_on_machines",
+    "test_kit_copy", "test_grade", "test_machine_run", "test_virtual_nodes", "test_launch",
+    "test_sandbox",
 )  # fmt: skip
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
@@ -39,6 +40,8 @@ TWO_PARTS = "test_wrong_submissions"
 MPI_LABS = ("[06_", "[07_")
 # Of attacks, each class is one.
 BY_CLASS = "test_hostile"
+# What editions are built for is one each.
+BY_LEVEL = "test_same_verdicts"
 
 _alone: list[ExitStack] = []  # held from one timed test to the next
 
@@ -50,7 +53,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+class Failures:
+    """Prints the name of what fails when it fails: of a run that is ended early that is all."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = crash.message.splitlines()[0] if crash is not None and crash.message else ""
+            terminal.write_line(f"\n{report.when} of {report.nodeid} failed: {why}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Failures(config))
     folder = BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
     if folder and not config.getoption("one_build"):
         os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
@@ -94,6 +113,8 @@ class Scheduling(LoadScopeScheduling):
             return f"{file} on MPI"
         if file == BY_CLASS and "[" in nodeid:
             return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
+        if file == BY_LEVEL and "[x86-64-v3-" in nodeid:
+            return f"{file} x86-64-v3"
         return SHARED.get(file, file)
 
 

@@ -62,7 +62,7 @@ ALL = Extent("", processes=_PROCESSES)
 @click.pass_obj
 def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str]) -> int:
     """Run the test suite: unit tests in C, then the grader's in Python. About 20 minutes on two
-    cores; --quick is for before each commit, --all for before a release.
+    cores; --quick is for before each commit, --all, two and a half hours, for before a release.
 
     With arguments for pytest only the Python tests are run, in one process; files are named from
     grader/.
