@@ -29,7 +29,7 @@ from numalab.words import CountedStep
 
 # Of each process, after one that warms up: many short ones, of which the best counts.
 REPETITIONS = 20
-LEAST_BUDGET_S = 60.0  # for generations, each of two or three seconds; five to eight decide
+LEAST_BUDGET_S = 30.0  # for generations, each of two or three seconds; five to eight decide
 # The probe goes through a pool of arrays in turns (common/probe/mixes.h). Its bytes: as many times
 # the last-level caches, within a share of the memory.
 OVER_CACHES = 4
