@@ -12,6 +12,7 @@ from support.commands import OWN_MACHINES, STARTED_BY
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from numalab.editions.objects import LEVELS
 from numalab.grading.turns import OFF, VARIABLE, taken
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit, find_kit
@@ -113,8 +114,9 @@ class Scheduling(LoadScopeScheduling):
             return f"{file} on MPI"
         if file == BY_CLASS and "[" in nodeid:
             return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
-        if file == BY_LEVEL and "[x86-64-v3-" in nodeid:
-            return f"{file} x86-64-v3"
+        if file == BY_LEVEL:
+            of = max((level for level in LEVELS if f"[{level}" in nodeid), key=len, default="")
+            return f"{file} {of}"
         return SHARED.get(file, file)
 
 

@@ -44,7 +44,8 @@ TRIES = 3  # of what other load may have kept from showing
 class Attack:
     """An entry of hostile.toml. fails: criteria that have to; never_passes: fail, or are not
     graded; passes: are not spoilt for it; causes: of the verdicts, by criterion; timed: times
-    are taken; waits: it never returns, so that the first try's limits are short."""
+    are taken; waits: it never returns, so that the first try's limits are short; alone: other load
+    would keep open what it passes."""
 
     name: str
     folder: Path  # of its class
@@ -59,6 +60,7 @@ class Attack:
     causes: dict[str, str]
     timed: bool
     waits: bool
+    alone: bool
 
     @classmethod
     def read(cls, entry: Json, folder: Path) -> Attack:
@@ -68,7 +70,7 @@ class Attack:
             left.pop("tries"), tuple(left.pop("modes", MODES)), tuple(left.pop("on", ())),
             tuple(left.pop("fails", ())), tuple(left.pop("never_passes", ())),
             tuple(left.pop("passes", ())), left.pop("causes", {}), left.pop("time", False),
-            left.pop("waits", False),
+            left.pop("waits", False), left.pop("alone", False),
         )  # fmt: skip
         assert not left, f"{folder.name}/{found.name}: unknown keys {sorted(left)}"
         return found
@@ -78,11 +80,13 @@ class Attack:
         return {*self.fails, *self.never_passes, *self.passes}
 
     def is_by_time(self, lab: Lab) -> bool:
-        """Whether something that it is told of rests on times, or on who works at what time, which
-        other load keeps open."""
-        return "balanced" in self.passes or (
-            self.timed and any(c.kind == "timing" and c.name in self.told_of for c in lab.criteria)
+        """Whether something that it is told of rests on times."""
+        return self.timed and any(
+            c.kind == "timing" and c.name in self.told_of for c in lab.criteria
         )
+
+    def runs_alone(self, lab: Lab) -> bool:
+        return self.alone or self.is_by_time(lab)
 
     def graded(self, lab: Lab) -> Lab:
         """The lab with the criteria that the entry speaks of, the one that all rest on, and what
@@ -133,16 +137,15 @@ ATTACKS = attacks()
 
 def cases() -> list[Any]:
     """Each attack in each of its languages and modes. For every change one of them, in turns, of
-    every sixth attack, and of what is timed, which runs alone, of every
-    twenty-fourth."""
+    every sixth attack, and of what runs alone, of every twenty-fourth."""
     found = []
     for number, attack in enumerate(ATTACKS):
         variants = [(language, mode) for language in attack.languages for mode in attack.modes]
-        is_usual = number % (24 if attack.is_by_time(LABS[attack.lab]) else 6) == 0
+        is_usual = number % (24 if attack.runs_alone(LABS[attack.lab]) else 6) == 0
         usual = variants[number // 3 % len(variants)] if is_usual else None
         for language, mode in variants:
             name = f"{attack.folder.name}-{attack.name}-{language}-{mode}"
-            marks = [pytest.mark.timed] if attack.is_by_time(LABS[attack.lab]) else []
+            marks = [pytest.mark.timed] if attack.runs_alone(LABS[attack.lab]) else []
             marks += [] if (language, mode) == usual else [pytest.mark.slow]
             found.append(pytest.param(attack, language, mode, id=name, marks=marks))
     return found

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from support.commands import SOON_LIMIT_S
@@ -16,6 +15,7 @@ from support.exports import imported
 from support.guests import GALLERY, pu_list, run, start, text
 
 from numalab.errors import UserError
+from numalab.harness.topology_reader import export_in
 from numalab.judging.thread_goals import as_environment, timed_team
 from numalab.kit import Kit
 from numalab.machines.announced import RECORDED
@@ -154,25 +154,17 @@ def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None
     siblings = {core.pus for one in described.numa_nodes for core in one.cores}
     assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
     if has_hmat(described):
-        assert_memory_is_near_its_cores(described, seen_near(tmp_path))
+        assert_memory_is_near_its_cores(described, seen_near(kit, tmp_path))
 
 
-def seen_near(folder: Path) -> dict[int, set[int]]:
+def seen_near(kit: Kit, folder: Path) -> dict[int | None, frozenset[int]]:
     """By NUMA node, in seen_by_hwloc's export: the PUs that hwloc finds it local to."""
-    found = {}
-    for entry in ElementTree.parse(folder / "node.xml").iter("object"):
-        if entry.get("type") == "NUMANode":
-            words = reversed(entry.attrib["cpuset"].split(","))  # of 32 bits; none is zero
-            found[int(entry.attrib["os_index"])] = {
-                32 * number + bit
-                for number, word in enumerate(words)
-                for bit in range(32)
-                if int(word or "0", 16) >> bit & 1
-            }
-    return found
+    return {node.number: node.pus for node in export_in(kit, folder / "node.xml").numa_nodes}
 
 
-def assert_memory_is_near_its_cores(machine: Machine, near: dict[int, set[int]]) -> None:
+def assert_memory_is_near_its_cores(
+    machine: Machine, near: dict[int | None, frozenset[int]]
+) -> None:
     """Where the firmware tells how fast memory is: to a node's own cores, and without any, to
     those of one node of its package."""
     for node in machine.numa_nodes:
@@ -184,7 +176,7 @@ def test_memory_without_cores_is_near_its_package(kit: Kit, tmp_path: Path) -> N
     with start(kit, "aurora") as node:
         assert has_hmat(node.plan.machine)
         seen_by_hwloc(kit, node, tmp_path)
-    near = seen_near(tmp_path)
+    near = seen_near(kit, tmp_path)
     assert_memory_is_near_its_cores(node.plan.machine, near)
     assert [near[0], near[1]] == [near[2], near[3]]
 
