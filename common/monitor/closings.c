@@ -15,10 +15,17 @@
 #include "numalab/random.h"
 #include "random.h"
 
-/* Answers between two moments, on average: at least so many, so that a thread gets on with what
- * takes several pages at once; more where many pages are traced, so that a phase has about
- * MOMENTS. MOST of them in a phase, which then is only watched. */
-enum { LEAST_GAP = 16, MOMENTS = 128, MOST_MOMENTS = 384 };
+/* Answers between two moments, on average: at least so many, and as many for each thread of the
+ * team, so that it gets on with what takes several pages at once, as long as there are
+ * LEAST_MOMENTS in a phase; more where many pages are traced, so that a phase has about MOMENTS.
+ * MOST of them in a phase, which then is only watched. */
+enum {
+    LEAST_GAP = 16,
+    LEAST_GAP_OF_THREAD = 4,
+    LEAST_MOMENTS = 32,
+    MOMENTS = 128,
+    MOST_MOMENTS = 384
+};
 
 /* So long nobody has faulted: a thread works on what is open. */
 static const double quiet_s = 2e-3;
@@ -109,8 +116,18 @@ static int open_all(struct numalab_closings *closings, struct numalab_worker *wo
     return 0;
 }
 
+/* Of so many pages that are traced of all arrays. */
+static size_t gap_of(size_t pages, size_t team)
+{
+    const size_t of_threads = team * LEAST_GAP_OF_THREAD, most = pages / LEAST_MOMENTS;
+    size_t gap = of_threads < most ? of_threads : most;
+    if (gap < LEAST_GAP) gap = LEAST_GAP;
+    return gap > pages / MOMENTS ? gap : pages / MOMENTS;
+}
+
 struct numalab_closings *numalab_closings_open(struct numalab_worker *worker,
-                                               const struct numalab_closed_page *list, size_t count)
+                                               const struct numalab_closed_page *list, size_t count,
+                                               size_t team)
 {
     struct numalab_closings *closings = calloc(1, sizeof *closings);
     if (!closings) {
@@ -120,7 +137,7 @@ struct numalab_closings *numalab_closings_open(struct numalab_worker *worker,
     closings->file = closings->pagemap = -1;
     closings->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     closings->page_count = count;
-    closings->gap = count / MOMENTS > LEAST_GAP ? count / MOMENTS : LEAST_GAP;
+    closings->gap = gap_of(count, team);
     if (open_all(closings, worker, list) == 0) return closings;
     numalab_closings_free(closings);
     return NULL;

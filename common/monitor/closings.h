@@ -27,10 +27,10 @@ struct numalab_closed_page {
 };
 
 /* For a worker with NUMALAB_SHARED arrays; pages are named by their number in the list, which is
- * copied. Returns NULL with worker->outcome set. */
+ * copied. team: threads that the worker was given. Returns NULL with worker->outcome set. */
 struct numalab_closings *numalab_closings_open(struct numalab_worker *worker,
-                                               const struct numalab_closed_page *list,
-                                               size_t count);
+                                               const struct numalab_closed_page *list, size_t count,
+                                               size_t team);
 void numalab_closings_free(struct numalab_closings *closings); /* NULL: does nothing */
 
 /* From now on moments come by the clock only, so many seconds apart, on average. */

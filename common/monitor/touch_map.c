@@ -687,7 +687,7 @@ static int close_all(struct numalab_touch_map *map, struct numalab_worker *worke
         }
     }
     memset(map->last_page, 0, sizeof map->last_page);
-    if (list) map->closings = numalab_closings_open(worker, list, map->closed_count);
+    if (list) map->closings = numalab_closings_open(worker, list, map->closed_count, map->team);
     free(list);
     if (!map->closings) return -1;
     if (map->closing_interval_s > 0)
