@@ -380,6 +380,7 @@ def test_a_stuck_grading_is_the_kits_and_ends(
     assert booked(tmp_path / "course") == [("ada", 1, "kit_error"), ("bob", 1, "graded")]
 
 
+@pytest.mark.slow
 def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
     delivery, course = tmp_path / "in", tmp_path / "course"
     for student in ("ada", "bob"):

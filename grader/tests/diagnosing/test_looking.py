@@ -57,6 +57,7 @@ def test_a_report_shows_evidence_and_no_cause(kit: Kit, places: VirtualPlaces) -
     assert suspect.wrong.name not in report
 
 
+@pytest.mark.slow
 @pytest.mark.boots
 def test_a_machine_made_from_the_seed_shows_where_pages_live(
     kit: Kit, places: VirtualPlaces

@@ -337,7 +337,7 @@ def test_nothing_to_time_is_no_error(kit_without_building: Kit) -> None:
     assert noise_json(noise)["difference_median"] is None
 
 
-@pytest.mark.timed
+@pytest.mark.builds
 def test_the_kits_own_programs_are_timed(kit: Kit, first_touch: Lab) -> None:
     with kit.lock():
         build_own_programs(kit, [first_touch], True, Listener())

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 import pauses
 
-pytestmark = [pytest.mark.builds, pytest.mark.timed]
+pytestmark = [pytest.mark.builds, pytest.mark.timed, pytest.mark.slow]
 
 
 def test_no_pause_fails_a_solution(kit: Kit) -> None:

@@ -6,8 +6,8 @@ NAME.c or NAME.f90, or a folder NAME with the files beside it that are wrong: pl
 launches and predictions (.toml). What an entry does not have is the solution's.
 
 What both languages show alike is graded in one of them, in turns, and in the other with --all. So
-are those that show nothing which one before them in their lab has not: a criterion that fails, here
-or on a machine, a machine, or a cause that is told.
+are those that show nothing which one before them has not: a criterion that fails in their lab, here
+or on a machine, a cause that is told, or a machine.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ ROOT = find_kit("gnu").root
 
 
 LABS = load_labs(ROOT)
+# Told in the same way whatever the lab, but for those on MPI.
+OF_ANY_KERNEL = ("crashed", "exited", "timed_out", "over_limit", "out_of_memory")
 
 
 def timing_criteria(lab: Lab) -> set[str]:
@@ -70,20 +72,27 @@ def differs(entry: Json) -> bool:
     return "says_c" in entry or isinstance(entry.get("time"), list)
 
 
-def shows(entry: Json) -> set[tuple[str, str]]:
-    """What another entry of its lab may have shown before."""
-    names = {(k, name) for k in ("fails", "fails_on_machine", "on") for name in entry.get(k, ())}
-    return names | {("cause", entry.get("cause", ""))}
+def shows(lab: Lab, entry: Json) -> set[tuple[str, str, str]]:
+    """What another entry may have shown before: of its lab, on its machine, or of any kernel."""
+    keys = ("fails", "fails_on_machine")
+    cause = entry.get("cause", "")
+    whose = ("MPI" if lab.mpi else "OpenMP") if cause in OF_ANY_KERNEL else lab.name
+    return (
+        {(lab.name, key, name) for key in keys for name in entry.get(key, ())}
+        | {("", "on", name) for name in entry.get("on", ())}
+        | {(whose, "cause", cause)}
+    )
 
 
 def cases() -> list[Any]:
     found = []
+    shown: set[tuple[str, str, str]] = set()  # for every change
     for table in sorted((ROOT / "solutions").glob("*/wrong/wrong.toml")):
         lab = table.parent.parent.name
-        shown: set[tuple[str, str]] = set()  # for every change
         in_language: Counter[str] = Counter()
         for number, entry in enumerate(tomllib.loads(table.read_text())["submission"]):
-            is_new = not shows(entry) <= shown and not entry.get("takes_long", False)
+            things = shows(LABS[lab], entry)
+            is_new = not things <= shown and not entry.get("takes_long", False)
             # The language with fewer so far first.
             turn = min(entry["languages"], key=lambda name: (in_language[name], name == "c"))
             for language in entry["languages"]:
@@ -91,7 +100,7 @@ def cases() -> list[Any]:
                 marks = [pytest.mark.timed] if quiet else []
                 # Nothing else runs meanwhile, so every fourth of these is enough for each change.
                 if is_new and (language == turn or differs(entry)) and not (quiet and number % 4):
-                    shown |= shows(entry)
+                    shown |= things
                     in_language[language] += 1
                 else:
                     marks += [pytest.mark.slow]
@@ -180,7 +189,12 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     if not can_fail & on_link:
         criteria = tuple(c for c in criteria if c.name not in on_link)
         machines = machines if shown_there - on_link else ()
-    if (is_seen_here and pages_only) or (len(lab.machines) > 1 and not can_fail & shown_there):
+    if is_seen_here and pages_only:
+        machines = ()
+        criteria = tuple(c for c in criteria if c.name not in shown_there)
+    # Nor are times taken on machines.
+    shown_there -= timing_criteria(lab)
+    if len(lab.machines) > 1 and not can_fail & shown_there:
         machines = ()
         criteria = tuple(c for c in criteria if c.name not in shown_there)
     return replace(

@@ -641,7 +641,12 @@ def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
 @pytest.mark.parametrize(
     ("node", "bind_to"),
     [
-        *(("nebula", unit) for unit in BINDINGS if unit != "none"),
+        ("nebula", "package"),
+        *(
+            pytest.param("nebula", unit, marks=pytest.mark.slow)
+            for unit in BINDINGS
+            if unit not in ("none", "package")
+        ),
         ("westmere-ex", "core"), ("westmere-ex", "pu"),  # which are two things there
     ],
     indirect=["node"],

@@ -72,8 +72,8 @@ def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
     return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
 
 
-# Each takes a minute or so: a quick one with kernels, files and a machine for every change.
-USUAL = ("08_quiet_node",)
+# Most take half a minute or more: a quick one with kernels and times for every change.
+USUAL = ("10_false_sharing",)
 NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
 
 
