@@ -28,7 +28,8 @@ static const struct timespec pause_1_ms = {.tv_nsec = 1000 * 1000};
 struct numalab_busy_board {
     atomic_size_t asked;                     /* halves that are to be written */
     atomic_size_t done[NUMALAB_BUSY_HALVES]; /* threads that have written theirs */
-    atomic_ullong worked;                    /* so that no work is left out */
+    atomic_bool works_on;
+    atomic_ullong worked; /* so that no work is left out */
 };
 
 /* Of one thread. */
@@ -98,9 +99,10 @@ static void *work(void *argument)
     struct numalab_busy_board *board = part->busy->board;
     write_piece(part, part->half);
     atomic_fetch_add(&board->done[part->half], 1);
-    for (unsigned long long turns = 0; part->half == NUMALAB_BUSY_HALVES - 1; turns++)
+    if (part->half < NUMALAB_BUSY_HALVES - 1) return NULL;
+    while (!atomic_load(&board->works_on)) nanosleep(&pause_1_ms, NULL);
+    for (unsigned long long turns = 0;; turns++)
         if (turns % 1000000 == 0) atomic_fetch_add(&board->worked, 1);
-    return NULL;
 }
 
 /* The first thread is the process's own, and starts the others anew for each half: so where they
@@ -166,6 +168,11 @@ int numalab_busy_write_half(struct numalab_busy *busy, double limit_s, int cance
         if (numalab_now_s() > end_s) return -ETIMEDOUT;
     }
     return 0;
+}
+
+void numalab_busy_work_on(struct numalab_busy *busy)
+{
+    atomic_store(&busy->board->works_on, true);
 }
 
 uint64_t numalab_busy_half(const struct numalab_busy *busy, size_t half)

@@ -1,6 +1,8 @@
 /* A process of the kit's own which holds memory in two halves: one is written before something is
  * done to the process, one afterwards, each by a team of threads that is started for it; the second
- * team then never rests. No student's code is in it. */
+ * team then works without rest, but not before it is told to. Threads that have written would keep
+ * the others from it: on a virtual node that had been used for minutes, one that came to a PU on
+ * which another worked waited for half a minute. No student's code is in it. */
 #ifndef NUMALAB_MONITOR_BUSY_H
 #define NUMALAB_MONITOR_BUSY_H
 
@@ -35,10 +37,12 @@ struct numalab_busy {
 /* Returns 0 or a negative errno. What is started is to be ended. */
 int numalab_busy_start(struct numalab_busy *busy, const struct numalab_busy_plan *plan);
 
-/* Has all its threads write the next half, and then, after the last one, work on without end.
- * Returns 0; -ECANCELED when cancel_fd becomes readable, -ETIMEDOUT after limit_s, -ECHILD where
- * the process has ended. */
+/* Has all its threads write the next half, and wait, after the last one. Returns 0; -ECANCELED when
+ * cancel_fd becomes readable, -ETIMEDOUT after limit_s, -ECHILD where the process has ended. */
 int numalab_busy_write_half(struct numalab_busy *busy, double limit_s, int cancel_fd);
+
+/* All threads work on without end, once all halves are written. */
+void numalab_busy_work_on(struct numalab_busy *busy);
 
 uint64_t numalab_busy_half(const struct numalab_busy *busy, size_t half);
 

@@ -53,8 +53,12 @@ static void test_halves(bool is_greedy, hwloc_topology_t topology)
     EXPECT((first == all && pages_there(&busy, 1) == 0) || first == -1);
     EXPECT(numalab_busy_write_half(&busy, limit_s, -1) == 0);
     EXPECT(pages_there(&busy, 1) == (first == -1 ? -1 : all));
-    /* It works on: more CPU time than a program takes that waits. */
-    const double before_s = numalab_proc_cpu_s(busy.pid);
+    /* It waits, and works on once it is told to: more CPU time than a program takes that waits. */
+    double before_s = numalab_proc_cpu_s(busy.pid);
+    usleep(100 * 1000);
+    EXPECT(numalab_proc_cpu_s(busy.pid) < before_s + 0.06);
+    before_s = numalab_proc_cpu_s(busy.pid);
+    numalab_busy_work_on(&busy);
     while (numalab_proc_cpu_s(busy.pid) < before_s + 0.02) usleep(1000);
     const pid_t pid = busy.pid;
     numalab_busy_end(&busy);

@@ -258,8 +258,10 @@ json_t *numalab_run_cpusets(const struct numalab_run_options *options)
     if (start(&cpusets, options) == 0 && write_halves(&cpusets, options) == 0) {
         for (size_t i = 0; i < PROGRAMS; i++)
             cpusets.program[i].pages_at_first = pages_of(&cpusets.program[i], 0);
-        if (make_groups(&cpusets, options) == 0 && write_halves(&cpusets, options) == 0)
+        if (make_groups(&cpusets, options) == 0 && write_halves(&cpusets, options) == 0) {
+            for (size_t i = 0; i < PROGRAMS; i++) numalab_busy_work_on(&cpusets.program[i].busy);
             look(&cpusets, options);
+        }
     }
     json_t *programs = json_array();
     for (size_t i = 0; i < PROGRAMS; i++)
