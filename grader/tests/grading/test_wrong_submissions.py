@@ -189,14 +189,14 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     if not can_fail & on_link:
         criteria = tuple(c for c in criteria if c.name not in on_link)
         machines = machines if shown_there - on_link else ()
+    left_out = None
     if is_seen_here and pages_only:
+        left_out = shown_there
+    elif len(lab.machines) > 1 and not can_fail & shown_there - timing_criteria(lab):
+        left_out = shown_there - timing_criteria(lab)  # nor are times taken on machines
+    if left_out is not None:
         machines = ()
-        criteria = tuple(c for c in criteria if c.name not in shown_there)
-    # Nor are times taken on machines.
-    shown_there -= timing_criteria(lab)
-    if len(lab.machines) > 1 and not can_fail & shown_there:
-        machines = ()
-        criteria = tuple(c for c in criteria if c.name not in shown_there)
+        criteria = tuple(c for c in criteria if c.name not in left_out)
     return replace(
         lab,
         criteria=criteria,
