@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from support.commands import OWN_MACHINES, STARTED_BY
+from support.leftovers import ended_on_failure
+from support.parts import Recorder, groups_in_part, read_part
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -23,6 +29,9 @@ os.environ.pop("NUMALAB_STARTED", None)
 os.environ[VARIABLE] = OFF  # it sees to it itself who is alone on the node
 os.environ[STARTED_BY] = str(os.getpid())
 os.environ[OWN_MACHINES] = "/nowhere"  # the user's own change no test
+# Started by nohup or in a script's background this process ignores Ctrl-C, and so would all that
+# its tests start and stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Each process of the suite has a build folder of its own. All hold this lock: shared, or alone
 # for what is timed.
@@ -52,6 +61,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--one-build", action="store_true",
         help="all processes share a build folder: for tests that build nothing",
     )  # fmt: skip
+    parser.addoption("--part", metavar="K/N", type=read_part, help="the Kth of N parts")
+    parser.addoption(
+        "--record-durations", action="store_true", help="write how long tests took, for --part"
+    )
 
 
 class Failures:
@@ -68,9 +81,24 @@ class Failures:
             terminal.write_line(f"\n{report.when} of {report.nodeid} failed: {why}")
 
 
+def _pass_for_idle_node(config: pytest.Config) -> None:
+    """On a login node of Slurm let sinfo list this machine as an idle node, in all that tests
+    start: a test that wants a login node brings its own sinfo."""
+    if not shutil.which("sinfo"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="numalab-tests-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder))
+    (folder / "sinfo").write_text(f"#!/bin/sh\necho {socket.gethostname()} here idle\n")
+    (folder / "sinfo").chmod(0o755)
+    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         config.pluginmanager.register(Failures(config))
+        _pass_for_idle_node(config)
+        if config.getoption("record_durations"):
+            config.pluginmanager.register(Recorder())
     folder = BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
     if folder and not config.getoption("one_build"):
         os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
@@ -80,10 +108,24 @@ def is_timed(item: pytest.Item) -> bool:
     return item.get_closest_marker("timed") is not None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files come first, to be shared out well; what is timed last in its own."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files come first, to be shared out well; what is timed last in its own. Of a
+    part only its groups are left, once markers and names have chosen."""
+    if part := config.getoption("part"):
+        chosen = groups_in_part(((group_of(item.nodeid), item.nodeid) for item in items), part)
+        config.hook.pytest_deselected(
+            items=[item for item in items if group_of(item.nodeid) not in chosen]
+        )
+        items[:] = [item for item in items if group_of(item.nodeid) in chosen]
     rank = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (rank.get(item.path.stem, len(rank)), is_timed(item)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with ended_on_failure():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -105,19 +147,25 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             _alone.pop().close()
 
 
+def group_of(nodeid: str) -> str:
+    """Return the name of the tests that run one after the other in one process: those of a file,
+    but for the longest ones."""
+    file = Path(nodeid.split("::", 1)[0]).stem
+    if file == TWO_PARTS and any(lab in nodeid for lab in MPI_LABS):
+        return f"{file} on MPI"
+    if file == BY_CLASS and "[" in nodeid:
+        return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
+    if file == BY_LEVEL:
+        of = max((level for level in LEVELS if f"[{level}" in nodeid), key=len, default="")
+        return f"{file} {of}"
+    return SHARED.get(file, file)
+
+
 class Scheduling(LoadScopeScheduling):
-    """Gives one process all tests of a file."""
+    """Gives one process all tests of a group."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = Path(nodeid.split("::", 1)[0]).stem
-        if file == TWO_PARTS and any(lab in nodeid for lab in MPI_LABS):
-            return f"{file} on MPI"
-        if file == BY_CLASS and "[" in nodeid:
-            return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
-        if file == BY_LEVEL:
-            of = max((level for level in LEVELS if f"[{level}" in nodeid), key=len, default="")
-            return f"{file} {of}"
-        return SHARED.get(file, file)
+        return group_of(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:

@@ -58,6 +58,19 @@ def test_two_ways_at_once_are_refused(kit: Kit) -> None:
     assert "take one of them" in done.said
 
 
+def test_a_part_is_chosen_beside_markers() -> None:
+    command = pytest_command(USUAL, REPORT, (), "2/4")
+    assert command[command.index("--part") + 1] == "2/4"
+    assert "--part" not in pytest_command(USUAL, REPORT, ())
+
+
+@pytest.mark.parametrize("part", ["5/4", "0/2", "two", "1/"])
+def test_what_is_no_part_is_refused(kit: Kit, part: str) -> None:
+    done = numalab_command(kit, "test", "--part", part)
+    assert done.code == 2
+    assert "such as 1/4" in done.said
+
+
 SLOW_TO_END = """
 import pathlib, signal, sys, time
 try:

@@ -127,8 +127,9 @@ def _engine(options: _Options, course: CourseFolder, kit: Kit) -> Engine:
         return slurm.Slurm(course, kit)
     if on_login_node() and not options.force and not options.command:
         raise UserError(
-            "This looks like a login node: Slurm is here and no job is running. Nothing is timed "
-            "on it; leave out --local, or use --local in a job that has a node to itself."
+            "This looks like a login node: Slurm is here, no job is running, and sinfo does not "
+            "list this machine as an idle node. Nothing is timed on it; leave out --local, or use "
+            "--local in a job that has a node to itself."
         )
     if options.no_wait:
         raise UserError("--no-wait is for Slurm: what is graded here ends with the command")

@@ -57,10 +57,16 @@ ALL = Extent("", processes=_PROCESSES)
     "--quick", is_flag=True, help="A minute or two: no virtual machine, and nothing is graded."
 )
 @click.option("--all", "everything", is_flag=True, help="Also what takes too long for each change.")
+@click.option(
+    "--part", metavar="K/N",
+    help="One of N parts of about the same length, such as 1/4; N of them are the whole.",
+)  # fmt: skip
 @click.argument("pytest_arguments", metavar="[PYTEST ARGUMENT]...", nargs=-1,
                 type=click.UNPROCESSED)  # fmt: skip
 @click.pass_obj
-def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str]) -> int:
+def test(
+    kit: Kit, quick: bool, everything: bool, part: str | None, pytest_arguments: Sequence[str]
+) -> int:
     """Run the test suite: unit tests in C, then the grader's in Python. About 20 minutes on two
     cores; --quick is for before each commit, --all, two and a half hours, for before a release.
 
@@ -74,10 +80,12 @@ def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str
       ./numalab test --quick -k judge            of these, those whose name fits
       ./numalab test tests/learning -x           up to the first failure
       ./numalab test --all tests/virtual         with whole machines
+      ./numalab test --all --part 2/4            a quarter of all of it
     """
     if quick and everything:
         raise UserError("--quick and --all: take one of them")
     kit.need_solutions("./numalab test")
+    is_first = part is None or _is_first(part)
     if kit.work is not None:
         raise UserError(
             f"the suite changes files of the kit, and {kit.root} is shared by many. Test a "
@@ -93,11 +101,11 @@ def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
-        if not pytest_arguments:
+        if is_first and not pytest_arguments:
             codes.append(_call(units_command(kit, extent, reports[0]), kit.root, os.environ))
         codes.append(
             _call(
-                pytest_command(extent, reports[1], pytest_arguments),
+                pytest_command(extent, reports[1], pytest_arguments, part),
                 kit.root / "grader",
                 os.environ | {"NUMALAB_PRESET": kit.preset},
             )
@@ -105,6 +113,15 @@ def test(kit: Kit, quick: bool, everything: bool, pytest_arguments: Sequence[str
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())
     click.echo(f"numalab: {passed} passed, {failed} failed, {skipped} skipped")
     return EXIT_FAILED if any(codes) or failed or not passed else EXIT_PASSED
+
+
+def _is_first(part: str) -> bool:
+    """Return whether a part is the first, which has the unit tests in C. Raises UserError where
+    it is none."""
+    number, _, count = part.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UserError(f"--part {part}: give a number and of how many, such as 1/4")
+    return int(number) == 1
 
 
 def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
@@ -115,12 +132,15 @@ def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def pytest_command(extent: Extent, report: Path, arguments: Sequence[str]) -> list[str]:
+def pytest_command(
+    extent: Extent, report: Path, arguments: Sequence[str], part: str | None = None
+) -> list[str]:
     """Runs the tests in Python, in grader/. arguments: pytest's, which come last, so that theirs
     hold where they say otherwise."""
     return [
         sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}",
         *(["-m", extent.markers] if extent.markers else []),
+        *(["--part", part] if part else []),
         *(arguments or extent.processes),
     ]  # fmt: skip
 
