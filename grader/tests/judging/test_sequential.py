@@ -231,3 +231,12 @@ def test_another_valid_test_does_not_contradict(chance: float, levels: Threshold
         # Were one of the two turned round, nearly all courses would contradict.
         decided = "above" if chance > 0.5 else "below"
         assert sum(pair == (decided, decided) for pair in both) > 0.6 * COURSES
+
+
+def test_an_interval_of_many_ratios_is_no_matter() -> None:
+    """Of 100,000: a few e-values are looked at, not one for each of them."""
+    low, high = interval([float(value) for value in range(100_000)], CAREFUL)
+    assert low is not None and high is not None
+    assert 49_000 < low < 49_999 < high < 51_000
+    assert e_value(100_000 - int(low), 100_000) >= CAREFUL.interval
+    assert e_value(100_000 - int(low) - 1, 100_000) < CAREFUL.interval

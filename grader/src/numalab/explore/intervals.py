@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Literal
 
@@ -28,26 +29,41 @@ class Interval:
         return self.coverage >= WANTED_COVERAGE
 
 
+def _log_share(samples: int, below: int) -> float:
+    """Logarithm of the probability that exactly so many samples lie below the median."""
+    ways = math.lgamma(samples + 1) - math.lgamma(below + 1) - math.lgamma(samples - below + 1)
+    return ways - samples * math.log(2)
+
+
 def coverage(samples: int, rank: int) -> float:
-    """Of the interval from the rank-th smallest of the samples to the rank-th largest: the
-    true median lies outside when fewer than rank samples fall on one side of it."""
-    outside = sum(math.comb(samples, k) for k in range(rank))
-    share_outside: float = 2 * outside / (1 << samples)
-    return max(0.0, 1.0 - share_outside)
+    """Return the probability that the interval from the rank-th smallest of the samples to the
+    rank-th largest holds the true median: it does not where fewer than rank samples fall on one
+    side of it."""
+    outside = math.fsum(math.exp(_log_share(samples, below)) for below in range(rank))
+    return max(0.0, 1.0 - 2 * outside)
+
+
+@cache
+def _rank(samples: int, wanted: float) -> tuple[int, float]:
+    """Return the largest rank whose interval covers as wanted, and its coverage; rank 1 where
+    none does. The probabilities are added up once, from the outermost rank inwards."""
+    rank, outside = 1, 2 * math.exp(_log_share(samples, 0))
+    covers = max(0.0, 1.0 - outside)
+    while rank < (samples + 1) // 2:
+        outside += 2 * math.exp(_log_share(samples, rank))
+        if 1.0 - outside < wanted:
+            break
+        rank, covers = rank + 1, 1.0 - outside
+    return rank, covers
 
 
 def median_interval(values: Sequence[float], wanted: float = WANTED_COVERAGE) -> Interval:
-    """The narrowest symmetric interval that covers as asked; from the smallest to the
+    """Return the narrowest symmetric interval that covers as wanted; from the smallest to the
     largest sample where none does. values: one or more."""
     ordered = sorted(values)
     samples = len(ordered)
-    fitting = [
-        rank for rank in range(1, (samples + 1) // 2 + 1) if coverage(samples, rank) >= wanted
-    ]
-    rank = max(fitting, default=1)
-    return Interval(
-        median(ordered), ordered[rank - 1], ordered[samples - rank], coverage(samples, rank)
-    )
+    rank, covers = _rank(samples, wanted)
+    return Interval(median(ordered), ordered[rank - 1], ordered[samples - rank], covers)
 
 
 Survives = Literal["yes", "no", "too_few_rounds"]

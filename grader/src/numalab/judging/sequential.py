@@ -66,6 +66,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -194,13 +195,17 @@ def interval(
     rejected on neither side. None: not bounded yet. at_most: which are known from above only,
     and bound nothing from below; none, unless given."""
     size = len(ratios)
-    low = high = None
+    count = _least_wins(size, thresholds.interval)
+    if count is None:
+        return None, None
     cuts = at_most or [False] * size
     from_below = [-math.inf if cut else r for r, cut in zip(ratios, cuts, strict=True)]
-    for i, ratio in enumerate(sorted(from_below)):
-        if e_value(size - i, size) >= thresholds.interval and ratio > -math.inf:
-            low = ratio
-    for i, ratio in enumerate(sorted(ratios)):
-        if high is None and e_value(i + 1, size) >= thresholds.interval:
-            high = ratio
-    return low, high
+    low = sorted(from_below)[size - count]
+    return (low if low > -math.inf else None), sorted(ratios)[count - 1]
+
+
+def _least_wins(count: int, threshold: float) -> int | None:
+    """Return the fewest wins among count signs whose e-value reaches the threshold; None where
+    not even all do. An e-value grows with its wins."""
+    wins = bisect_left(range(count + 1), threshold, key=lambda wins: e_value(wins, count))
+    return wins if wins <= count else None
