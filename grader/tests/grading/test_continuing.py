@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from numalab.grading.continuing import OTHER_RECORD, RECORD, fingerprint
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
+from numalab.grading.turns import Note, Turns
 from numalab.harness import monitor
 from numalab.judging.effort import effort_for
 from numalab.judging.timing_account import timing_accounts
@@ -175,6 +177,30 @@ def test_what_was_decided_stands_and_takes_no_new_times(
         again = bench.grade(FakePlace([other]))
         assert (again.status, again.taken) == (status, 0)
         assert again.earlier == [first.taken] and again.in_record == first.taken
+
+
+class CountedTurns(Turns):
+    """Nobody else is there; tells how often times asked to be alone."""
+
+    @contextmanager
+    def alone(self, progress: Note) -> Iterator[None]:
+        waits.append("waits")
+        yield
+
+
+waits: list[str] = []
+
+
+def test_only_new_times_wait_for_their_turn(bench: Bench) -> None:
+    waits.clear()
+    bench.build = Build("does_not_compile", "kernel.c does not compile.", "")
+    assert bench.grade(turns=CountedTurns()).taken == 0 and waits == []
+    bench.build = Build("ok", "", "")
+    assert bench.grade(turns=CountedTurns(), timing_refused="a login node").taken == 0
+    assert waits == []
+    assert bench.grade(turns=CountedTurns()).taken and waits == ["waits"]
+    assert bench.grade(turns=CountedTurns()).taken == 0, "what is decided stands"
+    assert waits == ["waits"]
 
 
 def test_what_is_open_goes_on_and_each_session_is_counted(bench: Bench) -> None:

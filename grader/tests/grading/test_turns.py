@@ -135,14 +135,37 @@ def test_users_meet_without_having_agreed_on_a_file(node: Path) -> None:
     assert first.alone.wait(LATE_S)
     assert stat.S_IMODE(node.stat().st_mode) == 0o444 and node.stat().st_size == 0
     second = Grading()
-    assert not second.begun.wait(SOON_S)
+    assert second.begun.wait(LATE_S)  # until it takes times itself it waits for nobody
+    second.take_times.set()
+    assert not second.alone.wait(SOON_S)
     first.times_taken.set()
-    assert second.begun.wait(LATE_S)
+    assert second.alone.wait(LATE_S)
     for one in (first, second):
-        one.take_times.set()
         one.times_taken.set()
         one.end.set()
         assert one.over.wait(LATE_S)
+
+
+def test_what_takes_no_times_waits_for_no_user(node: Path) -> None:
+    told: list[str] = []
+    with shared_node(alone=True), shared_node(told.append):
+        pass
+    assert told == []
+
+
+def test_no_times_are_taken_beside_who_found_the_node_free(node: Path) -> None:
+    first = Grading()
+    assert first.begun.wait(LATE_S)
+    second = Grading()
+    second.take_times.set()
+    assert not second.alone.wait(SOON_S)
+    first.end.set()
+    first.take_times.set()
+    first.times_taken.set()
+    assert second.alone.wait(LATE_S)
+    second.times_taken.set()
+    second.end.set()
+    assert all(one.over.wait(LATE_S) for one in (first, second))
 
 
 def test_the_suite_turns_it_off(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,11 +181,11 @@ def test_a_wait_is_told_once(node: Path) -> None:
         second.start()
         time.sleep(SOON_S * 3)
     second.join(LATE_S)
-    assert told == ["another user's grading is being timed; waiting"]
+    assert told == ["waiting until the others' gradings make room for its times"]
 
 
 def _begin(told: list[str]) -> None:
-    with shared_node(told.append):
+    with shared_node(told.append) as turns, turns.alone(told.append):
         pass
 
 
@@ -198,7 +221,7 @@ def test_nobody_holds_the_node_for_ever(node: Path, monkeypatch: pytest.MonkeyPa
     told: list[str] = []
     with shared_node(alone=True), shared_node(told.append) as turns, turns.alone(told.append):
         pass
-    assert told[0] == "another user's grading is being timed; waiting"
+    assert told[0] == "waiting until the others' gradings make room for its times"
     assert len(told) == 2 and "going on beside them" in told[1]
 
 
@@ -215,7 +238,7 @@ def test_nobody_holds_the_node_again_and_again(node: Path, monkeypatch: pytest.M
             gives_way = threading.Timer(2 * SOON_S, os.close, (other,))
             gives_way.start()
             began_s = time.monotonic()
-            turns.take(fcntl.LOCK_SH, told.append)
+            turns.take(fcntl.LOCK_EX, told.append)
             waits_s.append(time.monotonic() - began_s)
             gives_way.join()
     assert sum("going on beside them" in text for text in told) == 1

@@ -87,7 +87,7 @@ def audit(
         asked = Request((), language, "solution", on=machines, here_only=here_only)
         return _prove_variants(kit, labs, bool(names), seeds, asked, listener)
     try:
-        with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
+        with kit.lock(), shared_node(waits) as turns, virtual_places(kit) as places:
             asked = Request(
                 labs, language, "solution", on=machines, here_only=here_only,
                 is_chosen=bool(names), turns=turns,
@@ -144,7 +144,7 @@ def _prove_variants(
     try:
         for lab in having if not is_chosen else [lab.name for lab in labs]:
             proofs = []
-            with shared_node(waits) as turns, kit.lock():
+            with kit.lock(), shared_node(waits) as turns:
                 request = replace(asked, turns=turns)
                 for proof in prove_seeds(
                     kit, lab, seeds, languages, request, virtual_places, listener

@@ -44,7 +44,7 @@ def measure(kit: Kit, name: str, language: str) -> int:
         [lab], language, "submission", Path(folder).resolve() if folder else None,
         quick=os.environ.get("NUMALAB_QUICK") == "1",
     )  # fmt: skip
-    with shared_node(waits) as turns, kit.lock(), virtual_places(kit) as places:
+    with kit.lock(), shared_node(waits) as turns, virtual_places(kit) as places:
         reporter = Reporter(kit, replace(request, turns=turns), places)
         graded = reporter.grade()
         reporter.close(graded)

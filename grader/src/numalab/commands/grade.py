@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -23,7 +23,7 @@ from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
 from numalab.grading.request import Graded, Request
-from numalab.grading.turns import Turns, shared_node
+from numalab.grading.turns import shared_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
@@ -72,7 +72,7 @@ class _Options:
         check_json_target(self.json_path)
         check_json_target(self.html_path, "--html")
 
-    def request(self, kit: Kit, turns: Turns) -> Request:
+    def request(self, kit: Kit) -> Request:
         """Raises UserError and KitError."""
         machines = named_machines(kit, self.on)
         variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
@@ -94,7 +94,6 @@ class _Options:
             here_only=self.here_only,
             is_chosen=bool(self.names),
             sandbox=_chosen_sandbox(kit, self.with_sandbox, self.require_sandbox),
-            turns=turns,
             afresh=self.afresh,
             earlier=[path.resolve() for path in self.earlier],
         )
@@ -272,16 +271,20 @@ def grade_command(kit: Kit, options: _Options) -> int:
             )
         )
     graded_kit = _kit_to_grade(kit, options)
-    with shared_node(waits) as turns:
-        request = options.request(graded_kit, turns)
-        with kit.lock(), virtual_places(graded_kit, options.guest_kernel) as places:
-            reporter = Reporter(graded_kit, request, places, options.explain, options.again)
-            graded = reporter.grade()
-            if options.json_path is not None:
-                reporter.write_json(options.json_path, graded)
-            if options.html_path is not None:
-                reporter.write_html(options.html_path, graded)
-            reporter.close(graded)
+    request = options.request(graded_kit)  # a mistyped name is told before anything is waited for
+    with (
+        kit.lock(),
+        shared_node(waits) as turns,
+        virtual_places(graded_kit, options.guest_kernel) as places,
+    ):
+        request = replace(request, turns=turns)
+        reporter = Reporter(graded_kit, request, places, options.explain, options.again)
+        graded = reporter.grade()
+        if options.json_path is not None:
+            reporter.write_json(options.json_path, graded)
+        if options.html_path is not None:
+            reporter.write_html(options.html_path, graded)
+        reporter.close(graded)
     return _exit_code(graded)
 
 

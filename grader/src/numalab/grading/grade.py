@@ -9,7 +9,6 @@ from numalab.grading.predicted_looks import look_for_predictions
 from numalab.grading.seeded_node import look_at_seeded_node
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
-from numalab.grading.turns import NOBODY_ELSE
 from numalab.judging.verdict import Verdict
 
 
@@ -23,8 +22,7 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
         handed_in.gather_placements(session)
         look_at_seeded_node(session)
         look_for_predictions(session)
-        turns = session.turns if session.timing_refused is None else NOBODY_ELSE
-        with turns.alone(session.progress):
+        with session.turns_for_times():
             mpi_runs.time_messages(session)
             probe_runs.measure_rates(session)
             if with_times:

@@ -149,6 +149,7 @@ def time_messages(session: Session) -> None:
     for part in session.lab.parts:
         if not needs.needs_latency(session.lab, session.evidence, part):
             continue
+        session.waits_its_turn()
         session.progress("timing messages")
         with session.spending("timing"):
             for name, plan in _ping_pongs(session, part).items():

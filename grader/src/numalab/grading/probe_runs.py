@@ -72,6 +72,7 @@ def measure_rates(session: Session) -> None:
     for part in session.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if needs.needs_rates(runs.kind, session.lab, session.evidence, part):
+                session.waits_its_turn()
                 with session.spending("timing"):
                     _measure(session, part, runs(session))
 

@@ -96,6 +96,7 @@ class Session:
     machine: Json | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
+    waits_its_turn: Callable[[], None] = lambda: None  # before anything is timed
     earlier: Sequence[Path] = ()  # records of other gradings of it, the newest first
     here_only: bool = False  # no virtual node may be booted
     afresh: bool = False  # whatever was kept, times begin anew
@@ -145,6 +146,21 @@ class Session:
     @property
     def evidence(self) -> Evidence:
         return read_record.parse(self.data)
+
+    @contextlib.contextmanager
+    def turns_for_times(self) -> Iterator[None]:
+        """Be alone on the node from the first call of waits_its_turn to the end: what needs no new
+        times waits for nobody."""
+        with contextlib.ExitStack() as alone:
+
+            def wait() -> None:
+                if not is_alone and self.timing_refused is None:
+                    is_alone.append(True)
+                    alone.enter_context(self.turns.alone(self.progress))
+
+            is_alone: list[bool] = []
+            self.waits_its_turn = wait
+            yield
 
     @contextlib.contextmanager
     def spending(self, on: str) -> Iterator[None]:

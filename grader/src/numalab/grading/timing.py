@@ -154,9 +154,11 @@ def take_times(session: Session) -> None:
         if not of_timed:
             continue
         setup = _setup(session, timed, (*of_timed, CONTROL), beside[timed])
-        if setup is not None:
-            with session.spending("timing"):
-                _take_times_of(session, timed, setup, of_timed)
+        if setup is None or needs.timing_stands(lab, session.evidence, timed):
+            continue  # it can't be timed here, or an earlier session of the same has decided it
+        session.waits_its_turn()
+        with session.spending("timing"):
+            _take_times_of(session, timed, setup, of_timed)
 
 
 def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
@@ -173,8 +175,6 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
     start, paused_before_s = time.monotonic(), session.paused_s
     evidence = session.evidence
-    if needs.timing_stands(lab, evidence, timed):
-        return  # an earlier session of the same has decided it
     beside_s = 0.0
     excess_before_s = needs.timing_spent(lab, evidence, timed).excess_s
     for number in range(1, effort.most_generations + 1):

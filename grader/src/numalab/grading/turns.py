@@ -1,9 +1,14 @@
-"""Gradings that share a node: one that takes times is alone on it, all else goes on side by side.
+"""Gradings that share a node: only times take turns.
 
 A grading holds a file locked (flock(2)), shared with the others, but alone while it takes times.
 Who waits to be alone holds a second file, past which nobody begins: so its turn comes.
 
-All users' gradings on a node meet at NODE. It is empty, opened for reading only, which is enough
+All users' gradings on a node meet at NODE, and only who takes times waits there: whoever finds
+somebody else's times under way goes on beside them, since a name that is mistyped, a kernel that
+does not compile, and a lab without times have nothing to wait for. The gradings of one batch, for
+which nobody sits and waits, meet at a file of their own, and wait there for each other's times.
+
+NODE is empty, opened for reading only, which is enough
 for a lock, never through a link, and never written to, so that it does not matter whose it is.
 Whoever may open it can also hold it for ever, or again and again, as with any lock of several
 users: so no grading waits longer than NODE_LIMIT_S in all. Then times are taken beside the other's;
@@ -64,14 +69,17 @@ def _open_nodes(path: Path) -> int:
     return number
 
 
-def _lock(file: int, how: int, until_s: float, waiting: Callable[[], None]) -> bool:
-    """waiting: is called where it has to wait. False: it has waited for too long."""
+def _lock(file: int, how: int, until_s: float, waiting: Callable[[], None] | None) -> bool:
+    """Lock a file. waiting: is called where it has to wait; None: it does not wait. Returns False
+    where it has not got the lock. Raises OSError."""
     is_told = False
     while True:
         try:
             fcntl.flock(file, how | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
+            if waiting is None:
+                return False
             if not is_told:
                 waiting()
             is_told = True
@@ -98,8 +106,9 @@ class _Meeting:
     def __post_init__(self) -> None:
         self.left_s = self.limit_s
 
-    def take(self, how: int, waiting: Callable[[], None]) -> bool:
-        """False: it has waited for too long, and holds nothing. Raises OSError."""
+    def take(self, how: int, waiting: Callable[[], None] | None) -> bool:
+        """Take part in it. waiting: as of _lock. Returns False where it holds nothing. Raises
+        OSError."""
         began_s = time.monotonic()
         until_s = began_s + self.left_s
         turnstile = self.opened(self.path.with_name(f"{self.path.name}.next"))
@@ -141,7 +150,9 @@ class Turns:
             if how == fcntl.LOCK_EX:
                 told = "waiting until the others' gradings make room for its times"
             try:
-                if not meeting.take(how, partial(note, told)):
+                if is_nodes and how == fcntl.LOCK_SH:
+                    meeting.take(how, None)
+                elif not meeting.take(how, partial(note, told)):
                     note(
                         f"has waited for others at {meeting.path} for "
                         f"{meeting.limit_s / 60:.0f} minutes; going on beside them, times may be "
@@ -194,9 +205,9 @@ def _took(turns: Turns, alone: bool, note: Note) -> Iterator[Turns]:
 
 @contextmanager
 def shared_node(note: Note = _silent, alone: bool = False) -> Iterator[Turns]:
-    """Waits while somebody takes times; alone: until nobody is at work, as what takes times
-    throughout. note: is told where it has to wait. Raises UserError where the file that VARIABLE
-    names can't be written."""
+    """Take part among the gradings of this node; of a batch once nobody of it takes times. alone:
+    wait until nobody is at work, as what takes times throughout. note: is told where it has to
+    wait. Raises UserError where the file that VARIABLE names can't be written."""
     name = os.environ.get(VARIABLE)
     meetings = [] if name == OFF else [_Meeting(NODE, _open_nodes, NODE_LIMIT_S)]
     if name and name != OFF:
