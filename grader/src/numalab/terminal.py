@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 from rich.console import Console
 
@@ -15,6 +17,17 @@ WIDTH = 80
 # end at, rich takes every one for an ordinary blank.)
 _NO_BREAK = "\ue000"
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w))")
+
+
+def show_what_the_terminal_can() -> None:
+    """Writes to the terminal in its locale's encoding, with "?" for a character that this can't
+    hold. Files are in UTF-8 everywhere (the launcher's -X utf8). The locale C names no encoding."""
+    encoding = locale.getencoding()
+    if encoding == "ANSI_X3.4-1968":
+        encoding = "utf-8"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors="replace")
 
 
 def make_console(to_stderr: bool = False) -> Console:

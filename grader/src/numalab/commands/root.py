@@ -16,18 +16,26 @@ from numalab.commands.table import Commands
 from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_MISUSE, EXIT_PASSED
 from numalab.kit import find_kit
+from numalab.terminal import show_what_the_terminal_can
+
+
+class _Stopped(KeyboardInterrupt):
+    """After the plain one, raised while a module is imported, Python ends by a signal."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     del number, frame
-    raise KeyboardInterrupt
+    raise _Stopped
 
 
 def main() -> None:
     """Runs a command; the one place that turns errors into messages and exit codes."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
+    show_what_the_terminal_can()
     try:
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, _stop)
         code = cli.main(prog_name="numalab", standalone_mode=False)
     except click.ClickException as error:
         code = _correct(error)
@@ -44,6 +52,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt, Interrupted):
         click.echo("numalab: interrupted", err=True)
         code = EXIT_INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done
     sys.exit(code if isinstance(code, int) else EXIT_PASSED)
 
 
