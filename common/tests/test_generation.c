@@ -1,9 +1,11 @@
 /* How often each role of a generation is repeated, and that wrong results are found. */
+#define _GNU_SOURCE
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "expect.h"
 #include "monitor/processes/heartbeat.h"
@@ -250,6 +252,43 @@ static void test_disturbances(void)
     }
 }
 
+/* What a kernel sees of its next inputs, it sees while its time runs. */
+static void test_clock_runs_first(void)
+{
+    enum { MOST = 30 };
+    char path[] = "/tmp/numalab-seen-XXXXXX";
+    const int file = mkstemp(path);
+    struct numalab_run_options options = options_with("SEEN", path);
+    options.rounds = (struct numalab_round_limits){.least = MOST, .most = MOST, .budget_s = 600.0};
+    options.limits.thread_count = 2;
+    numalab_variables_set(&options.role[2].variables, "COMPUTE_MS", "2");
+    const double before_s = numalab_now_s();
+    json_t *record = numalab_run_generation(&options);
+    EXPECT(strcmp(json_string_value(json_object_get(
+                      json_object_get(json_array_get(json_object_get(record, "roles"), 2),
+                                      "outcome"),
+                      "status")),
+                  "ok") == 0);
+    double seen[2], started_s[MOST + 1] = {0};
+    size_t i, count = 0;
+    const json_t *sample;
+    json_array_foreach(json_object_get(record, "samples"), i, sample)
+    {
+        if (strcmp(json_string_value(json_object_get(sample, "role")), "submission") == 0)
+            started_s[json_integer_value(json_object_get(sample, "repetition"))] =
+                json_real_value(json_object_get(sample, "started_s"));
+    }
+    for (; read(file, seen, sizeof seen) == (ssize_t)sizeof seen; count++) {
+        EXPECT(seen[0] >= 0.0 && seen[0] <= MOST);
+        /* Starts count from a moment behind before_s. */
+        EXPECT(seen[1] - before_s >= started_s[(size_t)seen[0]]);
+    }
+    EXPECT(count > MOST / 4);
+    json_decref(record);
+    close(file);
+    unlink(path);
+}
+
 /* How many of a role's repetitions were spoilt by a pause, or were not. */
 static json_int_t count_samples(const json_t *record, const char *role, bool is_paused)
 {
@@ -363,6 +402,7 @@ int main(void)
     test_repetitions();
     test_results();
     test_disturbances();
+    test_clock_runs_first();
     test_pauses();
     test_a_role_beside();
     return failures > 0;

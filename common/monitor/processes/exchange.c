@@ -378,6 +378,25 @@ static int check_limits(struct talk *talk)
     return 0;
 }
 
+/* Hands out the requests and takes the time. Workers that stand still have theirs waiting when they
+ * go on, and the clock runs before any of them does: they may have seen their inputs change from
+ * their first instruction on, and what they make of that is measured. */
+static int hand_out(struct talk *talk)
+{
+    bool stand_still = false;
+    talk->start_s = numalab_now_s();
+    for (*talk->failed = 0; *talk->failed < talk->count; ++*talk->failed) {
+        struct numalab_exchange *one = &talk->list[*talk->failed];
+        if (begin(one) < 0 || numalab_worker_check_stopped(one->worker) < 0) return -1;
+        stand_still |= one->worker->is_stopped;
+    }
+    if (!stand_still) return 0;
+    talk->start_s = numalab_now_s();
+    for (*talk->failed = 0; *talk->failed < talk->count; ++*talk->failed)
+        if (numalab_worker_wake(talk->list[*talk->failed].worker) < 0) return -1;
+    return 0;
+}
+
 int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
                      size_t *failed)
 {
@@ -394,12 +413,9 @@ int numalab_exchange(struct numalab_exchange *list, size_t count, const struct n
     for (size_t i = 0; i < count; i++)
         list[i].first_cpu_s = list[i].cpu_s = numalab_proc_cpu_s(list[i].worker->pid);
     talk.lived_before = numalab_heartbeat_read(talk.limits->heartbeat);
-    talk.start_s = numalab_now_s();
     talk.served_s = 0.0;
+    if (hand_out(&talk) < 0) return -1;
     talk.next_look_s = talk.start_s + 1e-3 * NUMALAB_LOOK_MS;
-
-    for (*failed = 0; *failed < count; ++*failed)
-        if (begin(&list[*failed]) < 0) return -1;
     for (;;) {
         *failed = 0;
         const int ready = wait_for_something(&talk);

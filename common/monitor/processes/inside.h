@@ -29,6 +29,10 @@ int numalab_worker_check_threads(struct numalab_worker *worker);
  * for it. As kill(2). */
 int numalab_worker_signal(const struct numalab_worker *worker, int number);
 
+/* The two parts of numalab_worker_continue: whether who is to stand still does, and SIGCONT. */
+int numalab_worker_check_stopped(struct numalab_worker *worker);
+int numalab_worker_wake(struct numalab_worker *worker);
+
 /* Keeps what a worker says before it ends: that it crashed, or as a rank that it leaves. Returns
  * whether message was such. */
 bool numalab_worker_keep_report(struct numalab_worker *worker,

@@ -364,6 +364,19 @@ int numalab_job_stop(struct numalab_job *job)
     return 0;
 }
 
+int numalab_job_time(struct numalab_job *job, const char *phase)
+{
+    if (numalab_job_run(job, phase) < 0) return -1;
+    /* All of them before the clock: a thread could go on behind its rank's answer. */
+    for (size_t i = 0; i < job->rank_count; i++)
+        if (numalab_worker_signal(&job->rank[i], SIGSTOP) < 0) {
+            numalab_worker_obstructed(&job->rank[i], "stop the worker", -errno);
+            return numalab_job_fail(job, &job->rank[i]);
+        }
+    job->elapsed_s = numalab_now_s() - job->rank[0].started_at_s;
+    return numalab_job_stop(job);
+}
+
 int numalab_job_continue(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)

@@ -116,13 +116,24 @@ int numalab_worker_check_still(struct numalab_worker *worker)
 }
 
 /* Woken by somebody else, it may have seen its inputs change. */
-int numalab_worker_continue(struct numalab_worker *worker)
+int numalab_worker_check_stopped(struct numalab_worker *worker)
+{
+    if (!worker->is_stopped || numalab_threads_is_stopped(worker->pid, worker->pid) ||
+        has_paused(worker))
+        return 0;
+    return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
+}
+
+int numalab_worker_wake(struct numalab_worker *worker)
 {
     if (!worker->is_stopped) return 0;
-    if (!numalab_threads_is_stopped(worker->pid, worker->pid) && !has_paused(worker))
-        return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
     if (numalab_worker_signal(worker, SIGCONT) < 0)
         return numalab_worker_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;
+}
+
+int numalab_worker_continue(struct numalab_worker *worker)
+{
+    return numalab_worker_check_stopped(worker) < 0 ? -1 : numalab_worker_wake(worker);
 }

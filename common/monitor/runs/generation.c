@@ -147,12 +147,9 @@ static int allocate(struct generation *generation, struct runner *runner)
 static int initialize(struct generation *generation, struct runner *runner)
 {
     const struct numalab_driver *driver = generation->options->driver;
-    if (numalab_job_continue(&runner->job) < 0 ||
-        numalab_job_run(&runner->job, driver->initialize_phase) < 0)
-        return -1;
+    if (numalab_job_time(&runner->job, driver->initialize_phase) < 0) return -1;
     runner->initialize_s = runner->job.elapsed_s;
     runner->taken_s += runner->job.elapsed_s;
-    if (numalab_job_stop(&runner->job) < 0) return -1;
     return driver->repetitions ? numalab_messages_count(&runner->job, &runner->messages) : 0;
 }
 
@@ -193,7 +190,7 @@ static int compute(struct generation *generation, struct runner *runner)
     struct numalab_limits *limits = &job->rank[0].limits;
     const double before_s = numalab_now_s();
     limits->cut_s = runner->role->cut_s;
-    const int done = numalab_job_run(job, driver->compute_phase);
+    const int done = numalab_job_time(job, driver->compute_phase);
     limits->cut_s = 0.0;
     runner->taken_s += numalab_now_s() - before_s;
     if (done == 0) return 0;
@@ -263,8 +260,7 @@ static int repeat(struct generation *generation, struct runner *runner)
 
     if ((!runner->role->is_kits_kernel && numalab_job_check_still(job) < 0) ||
         (repetition > 0 && numalab_job_write_changes(job, driver, runner->truth->oracle,
-                                                     &runner->truth->changes) < 0) ||
-        numalab_job_continue(job) < 0)
+                                                     &runner->truth->changes) < 0))
         return -1;
     const double before_s = numalab_now_s();
     if (compute(generation, runner) < 0) return -1;
@@ -272,7 +268,7 @@ static int repeat(struct generation *generation, struct runner *runner)
         add_sample(generation, runner, repetition, before_s, runner->role->cut_s);
         return 0;
     }
-    if (numalab_job_stop(job) < 0 || check_others(generation, runner) < 0) return -1;
+    if (check_others(generation, runner) < 0) return -1;
     add_sample(generation, runner, repetition, job->rank[0].started_at_s, job->elapsed_s);
     const struct numalab_expected expected = {driver, runner->truth->oracle, driver->compute_phase,
                                               repetition};
