@@ -264,11 +264,11 @@ static void test_clock_runs_first(void)
     numalab_variables_set(&options.role[2].variables, "COMPUTE_MS", "2");
     const double before_s = numalab_now_s();
     json_t *record = numalab_run_generation(&options);
-    EXPECT(strcmp(json_string_value(json_object_get(
-                      json_object_get(json_array_get(json_object_get(record, "roles"), 2),
-                                      "outcome"),
-                      "status")),
-                  "ok") == 0);
+    EXPECT(
+        strcmp(json_string_value(json_object_get(
+                   json_object_get(json_array_get(json_object_get(record, "roles"), 2), "outcome"),
+                   "status")),
+               "ok") == 0);
     double seen[2], started_s[MOST + 1] = {0};
     size_t i, count = 0;
     const json_t *sample;

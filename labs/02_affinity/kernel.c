@@ -2,8 +2,7 @@
  * says what to do. */
 #include "affinity.h"
 
-void initialize(size_t n, double *restrict a, double *restrict b,
-                double *restrict c)
+void initialize(size_t n, double *restrict a, double *restrict b, double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -13,8 +12,7 @@ void initialize(size_t n, double *restrict a, double *restrict b,
     }
 }
 
-void stream(size_t n, double s, double *restrict a, double *restrict b,
-            double *restrict c)
+void stream(size_t n, double s, double *restrict a, double *restrict b, double *restrict c)
 {
 #pragma omp parallel
     {

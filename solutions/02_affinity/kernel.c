@@ -4,8 +4,7 @@
 #include <numa.h>
 #include <sched.h>
 
-void initialize(size_t n, double *restrict a, double *restrict b,
-                double *restrict c)
+void initialize(size_t n, double *restrict a, double *restrict b, double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -15,8 +14,7 @@ void initialize(size_t n, double *restrict a, double *restrict b,
     }
 }
 
-void stream(size_t n, double s, double *restrict a, double *restrict b,
-            double *restrict c)
+void stream(size_t n, double s, double *restrict a, double *restrict b, double *restrict c)
 {
 #pragma omp parallel
     {

@@ -17,7 +17,8 @@ struct numalab_exchange {
 
 /* Sends all requests, at most NUMALAB_MAX_RANKS, and waits for all replies within the first
  * worker's limits. watch may be NULL. Each worker's time runs from the common start to
- * its own reply; workers that stand still go on behind the start, with their request waiting. Returns 0, or -1 with *failed the index of a worker whose outcome is set. */
+ * its own reply; workers that stand still go on behind the start, with their request waiting.
+ * Returns 0, or -1 with *failed the index of a worker whose outcome is set. */
 int numalab_exchange(struct numalab_exchange *list, size_t count, const struct numalab_watch *watch,
                      size_t *failed);
 

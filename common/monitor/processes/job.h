@@ -48,8 +48,8 @@ int numalab_job_allocate(struct numalab_job *job, size_t n, const struct numalab
 /* Runs a phase in all ranks at once and takes its time. */
 int numalab_job_run(struct numalab_job *job, const char *phase);
 
-/* The same of ranks that stand still, before and afterwards. The clock starts before any of them goes
- * on, and stops when all have been told to stop: nothing of theirs runs outside of it. */
+/* The same of ranks that stand still, before and afterwards. The clock starts before any of them
+ * goes on, and stops when all have been told to stop: nothing of theirs runs outside of it. */
 int numalab_job_time(struct numalab_job *job, const char *phase);
 
 /* Stops all threads of all ranks, and lets them go on. */

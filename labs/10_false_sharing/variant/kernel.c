@@ -8,8 +8,7 @@
 static const int64_t *begin;
 static int team;
 
-void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins,
-           int64_t *restrict room)
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64_t *restrict room)
 {
     begin = room;
 #pragma omp parallel
@@ -23,8 +22,7 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins,
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++)
-            bins[k] += room[thread * BINS + k];
+        for (int thread = 0; thread < team; thread++) bins[k] += room[thread * BINS + k];
     }
 }
 
