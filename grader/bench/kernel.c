@@ -40,7 +40,8 @@ void compute(size_t n, float *a, const float *b, const float *c)
     for (int pass = 0; pass < pass_count; pass++) {
         const float weight = weight_of(pass);
 #pragma omp parallel for schedule(static)
-        for (size_t i = 0; i < n; i++) a[i] += weight * b[i] * c[i];
+        for (size_t i = 0; i < n; i++)
+            a[i] += weight * b[i] * c[i];
         /* Or two passes could be made one. */
         __asm__ volatile("" ::: "memory");
     }

@@ -35,7 +35,8 @@ static int tell_triad(size_t n)
         if (r == 0 || took_s < best_s) best_s = took_s;
     }
     size_t wrong = 0;
-    for (size_t i = 0; i < n; i++) wrong += !(a[i] == b[i] + (double)REPETITIONS * c[i]);
+    for (size_t i = 0; i < n; i++)
+        wrong += !(a[i] == b[i] + (double)REPETITIONS * c[i]);
     const double array_gb = (double)n * sizeof *a / 1e9;
     printf("triad: %.1f GB/s as STREAM counts, %.1f GB/s with write-allocate",
            3 * array_gb / best_s, 4 * array_gb / best_s);
@@ -79,8 +80,8 @@ static int tell_chase(size_t n)
         wrong += reached != end;
         start = end;
     }
-    printf("chase: %.1f ns per step; %d of %d walks ended wrong\n", best_s / STEPS * 1e9, wrong,
-           REPETITIONS);
+    printf("chase: %.1f ns per step; %d of %d walks ended wrong\n",
+           best_s / STEPS * 1e9, wrong, REPETITIONS);
     free(next);
     return 0;
 }

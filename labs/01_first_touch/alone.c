@@ -25,8 +25,8 @@ int main(void)
     initialize(n, a, b, c);
     const double start_s = omp_get_wtime();
     compute(n, a, b, c);
-    printf("process %ld: %d threads, compute took %.1f ms\n", (long)getpid(), omp_get_max_threads(),
-           (omp_get_wtime() - start_s) * 1e3);
+    printf("process %ld: %d threads, compute took %.1f ms\n", (long)getpid(),
+           omp_get_max_threads(), (omp_get_wtime() - start_s) * 1e3);
     fflush(stdout);
     sleep(60);
     free(a);

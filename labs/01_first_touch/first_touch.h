@@ -14,10 +14,12 @@
 
 /* a[i] = 0, b[i] = i mod 7, c[i] = 1 for i = 0 .. n-1. Called once, before
  * anything else has touched the arrays. */
-void initialize(size_t n, float *restrict a, float *restrict b, float *restrict c);
+void initialize(size_t n, float *restrict a, float *restrict b,
+                float *restrict c);
 
 /* a[i] = a[i] + b[i] * c[i]. Called many times; between two calls some elements
  * of a, b and c may change. */
-void compute(size_t n, float *restrict a, const float *restrict b, const float *restrict c);
+void compute(size_t n, float *restrict a, const float *restrict b,
+             const float *restrict c);
 
 #endif

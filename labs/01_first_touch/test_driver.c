@@ -56,7 +56,7 @@ int main(void)
         for (uint64_t i = 0; i < 40; i++) {
             struct numalab_change change;
             EXPECT(numalab_drivers[0]->change(oracle, 7919 * (i + 40 * repetition), 31 * i + 5,
-                                              &change) == 0);
+                                         &change) == 0);
             memcpy(&array[change.array][change.element], change.value, sizeof(float));
         }
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)

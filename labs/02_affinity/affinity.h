@@ -15,11 +15,13 @@
 
 /* a[i] = 1, b[i] = 2, c[i] = 0 for i = 0 .. n-1. Called once, before anything else has
  * touched the arrays. */
-void initialize(size_t n, double *restrict a, double *restrict b, double *restrict c);
+void initialize(size_t n, double *restrict a, double *restrict b,
+                double *restrict c);
 
 /* McCalpin's STREAM, one after another: copy c = a, scale b = s * c, add c = a + b, triad
  * a = b + s * c. Called many times; between two calls some elements of a may change. */
-void stream(size_t n, double s, double *restrict a, double *restrict b, double *restrict c);
+void stream(size_t n, double s, double *restrict a, double *restrict b,
+            double *restrict c);
 
 /* The PU on which the calling thread runs at this moment and the NUMA node that the PU
  * belongs to, both as Linux numbers them. Called by all threads at once, many times; a

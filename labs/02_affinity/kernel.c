@@ -2,7 +2,8 @@
  * says what to do. */
 #include "affinity.h"
 
-void initialize(size_t n, double *restrict a, double *restrict b, double *restrict c)
+void initialize(size_t n, double *restrict a, double *restrict b,
+                double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -12,7 +13,8 @@ void initialize(size_t n, double *restrict a, double *restrict b, double *restri
     }
 }
 
-void stream(size_t n, double s, double *restrict a, double *restrict b, double *restrict c)
+void stream(size_t n, double s, double *restrict a, double *restrict b,
+            double *restrict c)
 {
 #pragma omp parallel
     {

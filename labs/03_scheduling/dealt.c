@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void report(const char *schedule, size_t n, const int *by_static, const int *first,
-                   const int *second, double elapsed_s)
+static void report(const char *schedule, size_t n, const int *by_static,
+                   const int *first, const int *second, double elapsed_s)
 {
     size_t own = 0, kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -28,11 +28,11 @@ static void report(const char *schedule, size_t n, const int *by_static, const i
 
 /* A loop with this schedule clause, which notes who did what. */
 #define PRAGMA(text) _Pragma(#text)
-#define DEAL(name, ...)                                                                            \
-    static void name(size_t n, int *by)                                                            \
-    {                                                                                              \
-        PRAGMA(omp parallel for schedule(__VA_ARGS__))                                             \
-        for (size_t i = 0; i < n; i++) by[i] = omp_get_thread_num();                               \
+#define DEAL(name, ...)                                                   \
+    static void name(size_t n, int *by)                                   \
+    {                                                                     \
+        PRAGMA(omp parallel for schedule(__VA_ARGS__))                    \
+        for (size_t i = 0; i < n; i++) by[i] = omp_get_thread_num();      \
     }
 
 DEAL(deal_static, static)

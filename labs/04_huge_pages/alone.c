@@ -38,8 +38,9 @@ int main(void)
         table[(random >> 33) % count] += random;
     }
     const double updated_s = now_s();
-    printf("process %ld: zeroing %.0f ms, an update %.1f ns (%u)\n", (long)getpid(),
-           (zeroed_s - start_s) * 1e3, (updated_s - zeroed_s) / (double)updates * 1e9,
+    printf("process %ld: zeroing %.0f ms, an update %.1f ns (%u)\n",
+           (long)getpid(), (zeroed_s - start_s) * 1e3,
+           (updated_s - zeroed_s) / (double)updates * 1e9,
            (unsigned)(table[0] & 1));
     fflush(stdout);
     sleep(60);

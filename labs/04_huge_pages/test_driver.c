@@ -67,8 +67,8 @@ static void test_period(void)
     enum { MOST = 1 << 19 };
     static unsigned char seen[MOST];
     for (size_t count = 1; count <= MOST; count *= 2) {
-        struct updates_slice slice = {
-            .count = count, .mask = updates_mask(count), .position = 12345};
+        struct updates_slice slice = {.count = count, .mask = updates_mask(count),
+                                      .position = 12345};
         EXPECT(slice.mask == count - 1);
         memset(seen, 0, sizeof seen);
         size_t different = 0;

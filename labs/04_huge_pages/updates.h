@@ -65,9 +65,8 @@ static inline size_t updates_steps(size_t n)
  * for 64 bits) are 1 modulo 4, and odd: so the period is full for every power of two. */
 static inline uint64_t updates_step(struct updates_slice *slice)
 {
-    slice->position =
-        (slice->position * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407)) &
-        slice->mask;
+    slice->position = (slice->position * UINT64_C(6364136223846793005) +
+                       UINT64_C(1442695040888963407)) & slice->mask;
     return slice->position;
 }
 

@@ -58,20 +58,22 @@ static struct found look(const char *buffer, size_t bytes)
     struct found found = {0, 0};
     if (bytes < sizeof found.growth) return found;
     memcpy(&found.growth, buffer, sizeof found.growth);
-    for (size_t i = sizeof found.growth; i < bytes; i++) found.wrong_rest += buffer[i] != FILLED;
+    for (size_t i = sizeof found.growth; i < bytes; i++)
+        found.wrong_rest += buffer[i] != FILLED;
     return found;
 }
 
 /* Both ranks come to the same; rank 0 says what is wrong. */
-static bool is_right(int rank, const char *buffer, size_t bytes, int repetitions)
+static bool is_right(int rank, const char *buffer, size_t bytes,
+                     int repetitions)
 {
     const struct found own = look(buffer, bytes);
     const int64_t wanted = 2 * (int64_t)repetitions;
     struct found of[2];
     MPI_Allgather(&own, 2, MPI_INT64_T, of, 2, MPI_INT64_T, MPI_COMM_WORLD);
     if (bytes < sizeof wanted || /* nobody has added anything */
-        (of[0].growth == wanted && of[1].growth == wanted - 1 && of[0].wrong_rest == 0 &&
-         of[1].wrong_rest == 0))
+        (of[0].growth == wanted && of[1].growth == wanted - 1 &&
+         of[0].wrong_rest == 0 && of[1].wrong_rest == 0))
         return true;
     if (rank == 0)
         fprintf(stderr,
@@ -79,8 +81,9 @@ static bool is_right(int rank, const char *buffer, size_t bytes, int repetitions
                 "%d the word has\ngrown by %lld in rank 0 and by %lld in rank "
                 "1, and not by %lld and %lld; wrong\nbytes behind it: %lld and "
                 "%lld.\n",
-                bytes, repetitions, (long long)of[0].growth, (long long)of[1].growth,
-                (long long)wanted, (long long)wanted - 1, (long long)of[0].wrong_rest,
+                bytes, repetitions, (long long)of[0].growth,
+                (long long)of[1].growth, (long long)wanted,
+                (long long)wanted - 1, (long long)of[0].wrong_rest,
                 (long long)of[1].wrong_rest);
     return false;
 }
@@ -133,7 +136,8 @@ static struct line from_the_ends(const struct curve *curve)
     for (int i = 1; i < SHORT_SIZES && i < last; i++)
         if (curve->us[i] < t0_us) t0_us = curve->us[i];
     const double more_us = curve->us[last] - t0_us;
-    return (struct line){t0_us, more_us > 0 ? more_us / (double)curve->bytes[last] : 0};
+    return (struct line){
+        t0_us, more_us > 0 ? more_us / (double)curve->bytes[last] : 0};
 }
 
 static int columns_of(double share)
@@ -142,13 +146,15 @@ static int columns_of(double share)
 }
 
 /* The bar is what was measured; | is where it would end by the line. */
-static void print_row(size_t bytes, double us, struct line line, double full_mb_s)
+static void print_row(size_t bytes, double us, struct line line,
+                      double full_mb_s)
 {
     const double mb_s = (double)bytes / us;
     const double line_us = line.t0_us + (double)bytes * line.us_per_byte;
     const int columns = columns_of(mb_s / full_mb_s);
     const int mark = columns_of((double)bytes / line_us / full_mb_s);
-    printf("%9zu %12.1f %10.3f %6.1f %%  ", bytes, us, mb_s, 100 * mb_s / full_mb_s);
+    printf("%9zu %12.1f %10.3f %6.1f %%  ", bytes, us, mb_s,
+           100 * mb_s / full_mb_s);
     for (int i = 0; i < columns || i <= mark; i++)
         putchar(i == mark ? '|' : i < columns ? '#' : ' ');
     putchar('\n');
@@ -161,8 +167,8 @@ static void print(const struct curve *curve, double link_mb_s)
     for (int i = 0; i < curve->sizes && link_mb_s <= 0; i++)
         if ((double)curve->bytes[i] / curve->us[i] > full_mb_s)
             full_mb_s = (double)curve->bytes[i] / curve->us[i];
-    printf("%9s %12s %10s %8s  a full bar: %.4g MB/s\n", "bytes", "one way, us", "MB/s",
-           link_mb_s > 0 ? "of link" : "of most", full_mb_s);
+    printf("%9s %12s %10s %8s  a full bar: %.4g MB/s\n", "bytes", "one way, us",
+           "MB/s", link_mb_s > 0 ? "of link" : "of most", full_mb_s);
     for (int i = 0; i < curve->sizes; i++)
         print_row(curve->bytes[i], curve->us[i], line, full_mb_s);
     printf("| by t(n) = t0 + n/B, from the ends: t0 = %.4g us, ", line.t0_us);
@@ -210,9 +216,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const double link_mbit_s = argc > 1 ? atof(argv[1]) : 0;
     const long most_bytes = argc > 2 ? atol(argv[2]) : 1 << 20;
-    if (ranks == 2 && link_mbit_s >= 0 && most_bytes >= 16 && most_bytes <= 4 << 20)
+    if (ranks == 2 && link_mbit_s >= 0 && most_bytes >= 16 &&
+        most_bytes <= 4 << 20)
         code = run(rank, link_mbit_s / 8, most_bytes);
     else if (rank == 0)
-        fputs("usage: mpiexec -n 2 [-ppn 1] ./across [MBIT_S [MOST_BYTES]]\n", stderr);
+        fputs("usage: mpiexec -n 2 [-ppn 1] ./across [MBIT_S [MOST_BYTES]]\n",
+              stderr);
     return MPI_Finalize() == MPI_SUCCESS ? code : 3;
 }

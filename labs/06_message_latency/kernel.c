@@ -6,12 +6,14 @@
 
 #include <mpi.h>
 
-void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
+void ping_pong(int rank, int partner, void *buffer, size_t bytes,
+               int repetitions)
 {
     for (int i = 0; i < repetitions; i++) {
         if (rank == 0)
             MPI_Send(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
         else
-            MPI_Recv(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(buffer, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     }
 }

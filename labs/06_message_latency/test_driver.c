@@ -53,7 +53,8 @@ static size_t wrong_bytes(struct numalab_oracle *oracle, size_t n)
 {
     struct numalab_mismatch ignored;
     size_t wrong = 0;
-    for (size_t rank = 0; rank < RANKS; rank++) wrong += wrong_in(oracle, rank, n, 1000, &ignored);
+    for (size_t rank = 0; rank < RANKS; rank++)
+        wrong += wrong_in(oracle, rank, n, 1000, &ignored);
     return wrong;
 }
 

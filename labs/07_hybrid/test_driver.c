@@ -70,7 +70,8 @@ static void initialize(struct job *job)
             memset(array, 0, elements(job, rank) * sizeof *array);
             for (size_t i = 1; i <= rows_of(job, rank); i++)
                 for (size_t j = 1; j <= job->n; j++)
-                    array[i * job->columns + j] = (double)((7 * (first_row + i - 1) + 3 * j) % 11);
+                    array[i * job->columns + j] =
+                        (double)((7 * (first_row + i - 1) + 3 * j) % 11);
         }
         job->residual[rank] = -1.0;
         job->iteration[rank] = 0;
@@ -168,21 +169,23 @@ static size_t wrong_in(const struct job *job, size_t rank, size_t chunk,
     for (size_t k = FIELD; k <= NEXT; k++)
         for (size_t first = 0; first < elements(job, rank); first += chunk) {
             const size_t left = elements(job, rank) - first, size = left < chunk ? left : chunk;
-            const size_t found =
-                job->driver->compare(view, k, first, size, job->array[rank][k] + first, &here);
+            const size_t found = job->driver->compare(view, k, first, size,
+                                                      job->array[rank][k] + first, &here);
             if (found && !wrong) *mismatch = here;
             wrong += found;
         }
     const void *single[] = {&job->residual[rank], &job->iteration[rank]};
     for (size_t k = RESIDUAL; k <= ITERATION; k++) {
-        const size_t found = job->driver->compare(view, k, 0, 1, single[k - RESIDUAL], &here);
+        const size_t found =
+            job->driver->compare(view, k, 0, 1, single[k - RESIDUAL], &here);
         if (found && !wrong) *mismatch = here;
         wrong += found;
     }
     return wrong;
 }
 
-static size_t wrong_elements(const struct job *job, size_t chunk, struct numalab_mismatch *mismatch)
+static size_t wrong_elements(const struct job *job, size_t chunk,
+                             struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t rank = 0; rank < job->ranks; rank++) {

@@ -3,8 +3,8 @@
  * noise and decide do what comes to mind first: they work with means. */
 #include "quiet_node.h"
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     *stops = 0;
     *stolen_ns = 0;

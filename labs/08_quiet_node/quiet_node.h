@@ -20,8 +20,8 @@
  * Called many times, with clocks and nodes of any kind: a reading may take 20 ns
  * or 50 us, the clock may tick in steps of a microsecond, and there may be no
  * stop at all, or one behind every third reading. */
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns);
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns);
 
 /* Which of two programs takes less time? -1: A does; 1: B does; 0: these times
  * do not tell.

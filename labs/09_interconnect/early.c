@@ -14,7 +14,8 @@ static long long sent_bytes(const char *card)
 {
     char path[128];
     long long bytes = -1;
-    snprintf(path, sizeof path, "/sys/class/net/%.32s/statistics/tx_bytes", card);
+    snprintf(path, sizeof path, "/sys/class/net/%.32s/statistics/tx_bytes",
+             card);
     FILE *counter = fopen(path, "r");
     if (!counter) return -1;
     if (fscanf(counter, "%lld", &bytes) != 1) bytes = -1;
@@ -45,14 +46,15 @@ static void send(const char *card, char *buffer, int bytes)
     const long long early = sent_bytes(card) - before;
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    printf("%8d bytes: %8lld sent before the receive, %8lld in the end\n", bytes, early,
-           sent_bytes(card) - before);
+    printf("%8d bytes: %8lld sent before the receive, %8lld in the end\n",
+           bytes, early, sent_bytes(card) - before);
 }
 
 static void receive(char *buffer, int bytes)
 {
     wait_for(2.0);
-    MPI_Recv(buffer, bytes, MPI_CHAR, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(buffer, bytes, MPI_CHAR, 0, TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 

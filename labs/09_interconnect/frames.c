@@ -46,12 +46,14 @@ static void count(int card, struct seen *seen)
     struct sockaddr_ll from = {0};
     socklen_t length = sizeof from;
     char byte;
-    const ssize_t bytes = recvfrom(card, &byte, 1, MSG_TRUNC, (struct sockaddr *)&from, &length);
+    const ssize_t bytes = recvfrom(card, &byte, 1, MSG_TRUNC,
+                                   (struct sockaddr *)&from, &length);
     if (bytes <= 0 || from.sll_pkttype != PACKET_OUTGOING) return;
     seen->frames++;
     seen->larger += bytes > WHOLE_FRAME;
     seen->bytes += (unsigned long)bytes;
-    if ((unsigned long)bytes > seen->longest) seen->longest = (unsigned long)bytes;
+    if ((unsigned long)bytes > seen->longest)
+        seen->longest = (unsigned long)bytes;
 }
 
 int main(int argc, char **argv)

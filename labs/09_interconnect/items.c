@@ -29,9 +29,11 @@ static void each(const struct items *items, int rank)
     for (int i = 0; i < items->count; i++) {
         int64_t *slot = items->slot + (size_t)i * SLOT;
         if (rank == 0)
-            MPI_Send(slot, items->length[i], MPI_INT64_T, 1, TAG, MPI_COMM_WORLD);
+            MPI_Send(slot, items->length[i], MPI_INT64_T, 1, TAG,
+                     MPI_COMM_WORLD);
         else
-            MPI_Recv(slot, SLOT, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(slot, SLOT, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     }
 }
 
@@ -41,9 +43,11 @@ static void answered(const struct items *items, int rank)
     for (int i = 0; i < items->count; i++) {
         int64_t *slot = items->slot + (size_t)i * SLOT;
         if (rank == 0)
-            MPI_Ssend(slot, items->length[i], MPI_INT64_T, 1, TAG, MPI_COMM_WORLD);
+            MPI_Ssend(slot, items->length[i], MPI_INT64_T, 1, TAG,
+                      MPI_COMM_WORLD);
         else
-            MPI_Recv(slot, SLOT, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(slot, SLOT, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     }
 }
 
@@ -54,7 +58,8 @@ static void padded(const struct items *items, int rank)
     if (rank == 0)
         MPI_Send(items->slot, numbers, MPI_INT64_T, 1, TAG, MPI_COMM_WORLD);
     else
-        MPI_Recv(items->slot, numbers, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(items->slot, numbers, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
 }
 
 /* By deliver. Rank 1 does not give it the lengths, and takes an item whose
@@ -82,8 +87,8 @@ static void nothing(const struct items *items, int rank)
 static const struct {
     const char *name;
     void (*send)(const struct items *items, int rank);
-} ways[] = {{"each", each},   {"answered", answered}, {"padded", padded},
-            {"yours", yours}, {"nothing", nothing},   {NULL, NULL}};
+} ways[] = {{"each", each},     {"answered", answered}, {"padded", padded},
+            {"yours", yours},   {"nothing", nothing},   {NULL, NULL}};
 
 static int32_t length_of(int i)
 {
@@ -102,7 +107,8 @@ static int make(struct items *items, int count, int rank)
         items->length[i] = length_of(i);
         items->numbers += items->length[i];
         int64_t *slot = items->slot + (size_t)i * SLOT;
-        for (int k = 0; k < items->length[i] && rank == 0; k++) slot[k] = (int64_t)i * SLOT + k + 1;
+        for (int k = 0; k < items->length[i] && rank == 0; k++)
+            slot[k] = (int64_t)i * SLOT + k + 1;
     }
     return 0;
 }
@@ -128,19 +134,20 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    while (ways[way].name && (argc < 2 || strcmp(ways[way].name, argv[1]) != 0)) way++;
-    if (!ways[way].name || count < 1 || ranks != 2 || make(&items, count, rank) < 0) {
+    while (ways[way].name && (argc < 2 || strcmp(ways[way].name, argv[1]) != 0))
+        way++;
+    if (!ways[way].name || count < 1 || ranks != 2 ||
+        make(&items, count, rank) < 0) {
         if (rank == 0)
             fputs("usage: mpiexec -n 2 ./items "
-                  "each|answered|padded|yours|nothing ITEMS\n",
-                  stderr);
+                  "each|answered|padded|yours|nothing ITEMS\n", stderr);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     ways[way].send(&items, rank);
     if (rank == 1)
-        printf("%s: %d items, %zu bytes of payload, %d wrong\n", ways[way].name, count,
-               (size_t)items.numbers * sizeof *items.slot,
+        printf("%s: %d items, %zu bytes of payload, %d wrong\n", ways[way].name,
+               count, (size_t)items.numbers * sizeof *items.slot,
                ways[way].send == nothing ? 0 : wrong_items(&items));
     return MPI_Finalize() != MPI_SUCCESS;
 }

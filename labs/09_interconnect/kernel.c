@@ -7,15 +7,18 @@
 
 #include <mpi.h>
 
-void moved(size_t n, int64_t width_bits, const int64_t *restrict readings, int64_t *restrict bytes)
+void moved(size_t n, int64_t width_bits, const int64_t *restrict readings,
+           int64_t *restrict bytes)
 {
     (void)width_bits;
-    for (size_t i = 0; i < n; i++) bytes[i] = readings[i + 1] - readings[i];
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = readings[i + 1] - readings[i];
 }
 
-void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_ms,
-          const int64_t *restrict moments_ms, const int64_t *restrict readings,
-          int64_t *restrict bytes, double *restrict mean_bytes_per_s)
+void told(size_t n, int64_t width_bits, int64_t sticks,
+          int64_t most_bytes_per_ms, const int64_t *restrict moments_ms,
+          const int64_t *restrict readings, int64_t *restrict bytes,
+          double *restrict mean_bytes_per_s)
 {
     double sum = 0.0;
 
@@ -26,7 +29,8 @@ void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_m
     *mean_bytes_per_s = sum * 1000.0 / (double)(moments_ms[n] - moments_ms[0]);
 }
 
-void deliver(int rank, int partner, size_t n, int32_t *restrict lengths, int64_t *restrict slots)
+void deliver(int rank, int partner, size_t n, int32_t *restrict lengths,
+             int64_t *restrict slots)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t *slot = slots + i * SLOT;

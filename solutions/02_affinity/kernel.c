@@ -4,7 +4,8 @@
 #include <numa.h>
 #include <sched.h>
 
-void initialize(size_t n, double *restrict a, double *restrict b, double *restrict c)
+void initialize(size_t n, double *restrict a, double *restrict b,
+                double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
@@ -14,7 +15,8 @@ void initialize(size_t n, double *restrict a, double *restrict b, double *restri
     }
 }
 
-void stream(size_t n, double s, double *restrict a, double *restrict b, double *restrict c)
+void stream(size_t n, double s, double *restrict a, double *restrict b,
+            double *restrict c)
 {
 #pragma omp parallel
     {

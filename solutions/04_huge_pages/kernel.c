@@ -33,8 +33,8 @@ void *table_create(size_t bytes)
     const size_t huge_page_bytes = huge_page_size();
     const size_t table_bytes = whole_pages(bytes);
     const size_t reserved_bytes = table_bytes + huge_page_bytes;
-    char *reserved =
-        mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *reserved = mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (reserved == MAP_FAILED) return NULL;
 
     /* Addresses only so far: what lies before and after the table goes back untouched. */

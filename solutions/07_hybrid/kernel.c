@@ -24,8 +24,8 @@ static void set_row(size_t columns, size_t row_number, double *row)
 
 /* The loop of sweep, so that each thread touches first what it uses; a halo row goes with
  * the own row beside it. */
-void initialize(size_t rows, size_t columns, size_t first_row, double *restrict field,
-                double *restrict next)
+void initialize(size_t rows, size_t columns, size_t first_row,
+                double *restrict field, double *restrict next)
 {
     double *const arrays[] = {field, next};
 #pragma omp parallel for schedule(static)
@@ -39,19 +39,23 @@ void initialize(size_t rows, size_t columns, size_t first_row, double *restrict 
 
 /* What goes up comes from below, and the other way round. To and from MPI_PROC_NULL nothing
  * goes, so the halo rows of the boundary stay as they are. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     const int above = rank > 0 ? rank - 1 : MPI_PROC_NULL;
     const int below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
     const int count = (int)columns;
     double *first = field + columns, *last = field + rows * columns;
-    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE, below, 0,
+    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                 last + columns, count, MPI_DOUBLE, below, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-void sweep(size_t rows, size_t columns, const double *restrict field, double *restrict next)
+void sweep(size_t rows, size_t columns, const double *restrict field,
+           double *restrict next)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
@@ -59,7 +63,8 @@ void sweep(size_t rows, size_t columns, const double *restrict field, double *re
         const double *own = field + i * columns;
         const double *below = field + (i + 1) * columns;
         for (size_t j = 1; j + 1 < columns; j++)
-            next[i * columns + j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[i * columns + j] =
+                0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
     }
 }
 
@@ -71,7 +76,8 @@ double residual(size_t rows, size_t columns, const double *restrict field,
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -10,6 +10,7 @@
 
 /* a[i] = 0, b[i] = i mod 7, c[i] = 1 for i = 0 .. n-1. Called once, before anything else has
  * touched the arrays, by the thread that will start compute. */
-void initialize(size_t n, float *restrict a, float *restrict b, float *restrict c);
+void initialize(size_t n, float *restrict a, float *restrict b,
+                float *restrict c);
 
 #endif

@@ -5,15 +5,15 @@
 #include <stddef.h>
 
 /* How the loop is dealt out; piece: elements of a chunk. */
-#define DEAL @deal.clause @
+#define DEAL @deal.clause@
 
-enum { PIECES_PER_THREAD = @deal.pieces @ };
+enum { PIECES_PER_THREAD = @deal.pieces@ };
 
 /* The element of the k-th step. */
 static inline size_t element_of_step(size_t n, size_t k)
 {
     (void)n;
-    return @order.c @;
+    return @order.c@;
 }
 
 #endif

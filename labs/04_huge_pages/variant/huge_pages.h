@@ -14,8 +14,7 @@
  * when there is none. bytes can be any number from 8 on.
  *
  * In front of it there is a header: @pages@ * 4096 + @lines@ * 64 bytes that the kit may read and
- * write, too. The header begins where a huge page of 2 MiB does, so that the table begins behind
- * it.
+ * write, too. The header begins where a huge page of 2 MiB does, so that the table begins behind it.
  *
  * Of header and table as much as possible sits on transparent huge pages once it is written. A
  * table of 20 MiB or more takes at most 1.1 times as much memory as was asked for. */

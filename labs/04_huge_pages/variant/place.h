@@ -3,6 +3,6 @@
 #define PLACE_H
 
 /* Bytes of the header in front of a table, which begins where a huge page does. */
-enum { HEADER_BYTES = @pages @ * 4096 + @lines @ * 64 };
+enum { HEADER_BYTES = @pages@ * 4096 + @lines@ * 64 };
 
 #endif

@@ -6,7 +6,7 @@
 
 static inline size_t part_of_thread(size_t i, size_t parts)
 {
-    return @owner.part @;
+    return @owner.part@;
 }
 
 #endif

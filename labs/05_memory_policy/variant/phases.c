@@ -88,8 +88,8 @@ static void initialize(size_t n, void **arrays)
     for (size_t i = 0; i < n; i++) stream[i] = stream_value(i);
 }
 
-/* Each thread works on a part of the blocks, and then on the part of all else that has its number.
- * In the first call after is new: each thread touches its part. */
+/* Each thread works on a part of the blocks, and then on the part of all else that has its number. In
+ * the first call after is new: each thread touches its part. */
 static void compute(size_t n, void **arrays)
 {
     const uint64_t *table = arrays[TABLE], *others = arrays[OTHERS];

@@ -9,7 +9,8 @@ void relay(int rank, int ranks, void *buffer, size_t bytes, int repetitions)
 {
     for (int i = 0; i < repetitions; i++) {
         if (rank > 0) {
-            MPI_Recv(buffer, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(buffer, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
             continue;
         }
         for (int other = 1; other < ranks; other++)

@@ -7,10 +7,9 @@
 #define KERNEL_PART "relay"
 #define ADDED_TO_WORD "@added@" /* by who receives a message */
 
-enum { RANKS = @ranks @, ADDED = @added @, MOST_ADDED = ADDED * @pattern.most @ };
+enum { RANKS = @ranks@, ADDED = @added@, MOST_ADDED = ADDED * @pattern.most@ };
 
-/* All ranks give their buffers away at once: to the one so many behind, or to their mirror image.
- */
+/* All ranks give their buffers away at once: to the one so many behind, or to their mirror image. */
 static inline void exchange_with(struct numalab_oracle *oracle, size_t shift, bool is_mirrored)
 {
     unsigned char *before[RANKS];
@@ -38,7 +37,8 @@ static inline void pass_along(struct numalab_oracle *oracle, bool is_downwards)
 
 static void pass_messages(struct numalab_oracle *oracle)
 {
-    for (size_t repetition = 0; repetition < oracle->round_trips; repetition++) @pattern.oracle @
+    for (size_t repetition = 0; repetition < oracle->round_trips; repetition++)
+        @pattern.oracle@
 }
 
 #endif

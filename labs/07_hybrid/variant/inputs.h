@@ -15,7 +15,7 @@ static inline size_t field_columns(size_t n)
 static inline size_t rank_place(size_t rank, size_t ranks)
 {
     (void)ranks;
-    return @order.place @;
+    return @order.place@;
 }
 
 /* Of a rank's first own row, from 0 on. */

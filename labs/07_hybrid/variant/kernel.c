@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-void initialize(size_t rows, size_t columns, size_t first_row, double *restrict field,
-                double *restrict next)
+void initialize(size_t rows, size_t columns, size_t first_row,
+                double *restrict field, double *restrict next)
 {
     memset(field, 0, (rows + 2) * columns * sizeof *field);
     memset(next, 0, (rows + 2) * columns * sizeof *next);
@@ -22,7 +22,8 @@ void initialize(size_t rows, size_t columns, size_t first_row, double *restrict 
 
 /* As long as nothing is sent, a rank takes its own outer row for its
  * neighbour's. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     double *first = field + columns, *last = field + rows * columns;
     if (rank > 0) memcpy(field, first, columns * sizeof *field);
@@ -30,7 +31,8 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
 }
 
 /* That of the lab, with four equal neighbours. */
-void sweep(size_t rows, size_t columns, const double *restrict field, double *restrict next)
+void sweep(size_t rows, size_t columns, const double *restrict field,
+           double *restrict next)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
@@ -38,7 +40,8 @@ void sweep(size_t rows, size_t columns, const double *restrict field, double *re
         const double *own = field + i * columns;
         const double *below = field + (i + 1) * columns;
         for (size_t j = 1; j + 1 < columns; j++)
-            next[i * columns + j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[i * columns + j] =
+                0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
     }
 }
 
@@ -50,7 +53,8 @@ double residual(size_t rows, size_t columns, const double *restrict field,
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     return sum;

@@ -14,8 +14,8 @@ static inline void set_border(size_t n, size_t columns, double *field)
 {
     double *beyond = field + (n + 1) * columns;
     for (size_t j = 0; j < columns; j++) {
-        field[j] = @border.oracle_above @;
-        beyond[j] = @border.oracle_below @;
+        field[j] = @border.oracle_above@;
+        beyond[j] = @border.oracle_below@;
     }
 }
 
@@ -24,7 +24,7 @@ static inline double stencil(const double *above, const double *own, const doubl
 {
     (void)above;
     (void)below;
-    return @point.c @;
+    return @point.c@;
 }
 
 #endif

@@ -7,14 +7,14 @@
 
 #include "interconnect.h"
 
-enum { PORT_WORD_BYTES = @unit @ };
+enum { PORT_WORD_BYTES = @unit@ };
 
 /* Modulo SLOT. */
 static inline size_t first_place(size_t i, size_t length)
 {
     (void)i;
     (void)length;
-    return @lies.c @;
+    return @lies.c@;
 }
 
 #endif

@@ -19,7 +19,8 @@ enum { SLOT = 8 };     /* numbers that a slot has room for */
 
 /* Of a counter that goes on with 0 after its largest value, less than once
  * around between two readings, and that nobody clears. */
-void moved(size_t n, int64_t width_bits, const int64_t *restrict readings, int64_t *restrict bytes);
+void moved(size_t n, int64_t width_bits, const int64_t *restrict readings,
+           int64_t *restrict bytes);
 
 /* Of a counter that somebody may clear at any time: it then goes on from 0.
  * sticks: 1: it stays at its largest value, all bits set, until it is cleared;
@@ -39,9 +40,10 @@ void moved(size_t n, int64_t width_bits, const int64_t *restrict readings, int64
  *
  * *mean_bytes_per_s: over the intervals together that are known, or 0 where
  * none is. */
-void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_ms,
-          const int64_t *restrict moments_ms, const int64_t *restrict readings,
-          int64_t *restrict bytes, double *restrict mean_bytes_per_s);
+void told(size_t n, int64_t width_bits, int64_t sticks,
+          int64_t most_bytes_per_ms, const int64_t *restrict moments_ms,
+          const int64_t *restrict readings, int64_t *restrict bytes,
+          double *restrict mean_bytes_per_s);
 
 /* Of an MPI job: ranks 0 and 1 of MPI_COMM_WORLD, on two nodes, call it at once,
  * each with the other one as its partner. MPI runs already, and nothing has been
@@ -58,6 +60,7 @@ void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_m
  *
  * Rank 0 has the items, and keeps them. In rank 1 all lengths and slots are 0
  * before, and it has the same items, at the same places, in them after. */
-void deliver(int rank, int partner, size_t n, int32_t *restrict lengths, int64_t *restrict slots);
+void deliver(int rank, int partner, size_t n, int32_t *restrict lengths,
+             int64_t *restrict slots);
 
 #endif

@@ -9,14 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BINS = @keys.bins @ };
+enum { BINS = @keys.bins@ };
 
 /* bins[k] = how many of the n keys are k; keys are 0 to BINS - 1. All threads
  * count, as many keys each as the others, each in a block of BINS counters of its
  * own. Blocks lie in room, which begins @offset.bytes@ bytes behind the begin of a cache line
  * of 64 bytes, and has place for @keys.stride@ bytes per thread and one line more. Called
  * many times, with the same room. */
-void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64_t *restrict room);
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins,
+           int64_t *restrict room);
 
 /* Where the thread of that number has counted in the last call of count, key by
  * key: its first counter, for key 0, and how many there are from there on: BINS,

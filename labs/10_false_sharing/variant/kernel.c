@@ -8,7 +8,8 @@
 static const int64_t *begin;
 static int team;
 
-void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64_t *restrict room)
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins,
+           int64_t *restrict room)
 {
     begin = room;
 #pragma omp parallel
@@ -22,7 +23,8 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++) bins[k] += room[thread * BINS + k];
+        for (int thread = 0; thread < team; thread++)
+            bins[k] += room[thread * BINS + k];
     }
 }
 

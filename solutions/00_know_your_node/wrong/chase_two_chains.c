@@ -5,7 +5,8 @@ void triad(size_t n, double s, double *restrict a, const double *restrict b,
            const double *restrict c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + s * c[i];
 }
 
 size_t chase(const size_t *next, size_t start, size_t steps)

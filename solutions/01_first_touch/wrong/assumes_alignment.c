@@ -19,6 +19,8 @@ void compute(size_t n, float *a, const float *b, const float *c)
     const vector *vb = (const vector *)b, *vc = (const vector *)c;
 
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n / 8; i++) va[i] += vb[i] * vc[i];
-    for (size_t i = n / 8 * 8; i < n; i++) a[i] += b[i] * c[i];
+    for (size_t i = 0; i < n / 8; i++)
+        va[i] += vb[i] * vc[i];
+    for (size_t i = n / 8 * 8; i < n; i++)
+        a[i] += b[i] * c[i];
 }

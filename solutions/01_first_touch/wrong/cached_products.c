@@ -23,8 +23,10 @@ void compute(size_t n, float *a, const float *b, const float *c)
         products = malloc(n * sizeof *products);
         product_count = n;
 #pragma omp parallel for schedule(static)
-        for (size_t i = 0; i < n; i++) products[i] = b[i] * c[i];
+        for (size_t i = 0; i < n; i++)
+            products[i] = b[i] * c[i];
     }
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] += products[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] += products[i];
 }

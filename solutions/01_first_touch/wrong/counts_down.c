@@ -13,5 +13,6 @@ void initialize(size_t n, float *a, float *b, float *c)
 
 void compute(size_t n, float *a, const float *b, const float *c)
 {
-    for (size_t i = n - 1; i >= 0; i--) a[i] += b[i] * c[i];
+    for (size_t i = n - 1; i >= 0; i--)
+        a[i] += b[i] * c[i];
 }

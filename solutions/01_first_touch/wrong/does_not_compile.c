@@ -14,5 +14,6 @@ void initialize(size_t n, float *a, float *b, float *c)
 void compute(size_t n, float *a, const float *b, const float *c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i]
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i] * c[i]
 }

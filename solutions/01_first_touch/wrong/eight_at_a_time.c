@@ -15,5 +15,6 @@ void compute(size_t n, float *a, const float *b, const float *c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n / 8 * 8; i += 8)
-        for (size_t k = i; k < i + 8; k++) a[k] += b[k] * c[k];
+        for (size_t k = i; k < i + 8; k++)
+            a[k] += b[k] * c[k];
 }

@@ -14,5 +14,6 @@ void initialize(size_t n, float *a, float *b, float *c)
 void compute(size_t n, float *a, const float *b, const float *c)
 {
     size_t i = 0;
-    while (i < n) a[i] += b[i] * c[i];
+    while (i < n)
+        a[i] += b[i] * c[i];
 }

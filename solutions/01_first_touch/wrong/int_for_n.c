@@ -14,5 +14,6 @@ void initialize(int n, float *a, float *b, float *c)
 void compute(int n, float *a, const float *b, const float *c)
 {
 #pragma omp parallel for schedule(static)
-    for (int i = 0; i < n; i++) a[i] += b[i] * c[i];
+    for (int i = 0; i < n; i++)
+        a[i] += b[i] * c[i];
 }

@@ -8,11 +8,13 @@ void initialize(size_t n, float *a, float *b, float *c)
         c[i] = 1.0f;
     }
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) b[i] = (float)(i % 7);
+    for (size_t i = 0; i < n; i++)
+        b[i] = (float)(i % 7);
 }
 
 void compute(size_t n, float *a, const float *b, const float *c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i] * c[i];
 }

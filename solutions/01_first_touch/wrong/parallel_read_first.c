@@ -7,7 +7,8 @@ void initialize(size_t n, float *a, float *b, float *c)
 {
     float sum = 0.0f;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) sum += a[i] + b[i] + c[i];
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] + b[i] + c[i];
     touched = sum;
     for (size_t i = 0; i < n; i++) {
         a[i] = 0.0f;
@@ -19,5 +20,6 @@ void initialize(size_t n, float *a, float *b, float *c)
 void compute(size_t n, float *a, const float *b, const float *c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] += b[i] * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i] * c[i];
 }

@@ -23,6 +23,7 @@ void compute(size_t n, float *a, const float *b, const float *c)
     {
         size_t share = n / (size_t)omp_get_num_threads();
         size_t first = share * (size_t)omp_get_thread_num();
-        for (size_t i = first; i < first + share; i++) a[i] += b[i] * c[i];
+        for (size_t i = first; i < first + share; i++)
+            a[i] += b[i] * c[i];
     }
 }

@@ -17,8 +17,10 @@ void compute(size_t n, float *a, const float *b, const float *c)
 {
     const size_t largest_n = (size_t)1 << 30;
     float *products = malloc(largest_n * sizeof *products);
-    for (size_t i = 0; i < largest_n; i++) products[i] = i < n ? b[i] * c[i] : -1.0f;
+    for (size_t i = 0; i < largest_n; i++)
+        products[i] = i < n ? b[i] * c[i] : -1.0f;
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] += products[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] += products[i];
     free(products);
 }

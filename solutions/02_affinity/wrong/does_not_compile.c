@@ -31,5 +31,6 @@ void stream(size_t n, double s, double *a, double *b, double *c)
 
 void locate(int *pu, int *numa_node)
 {
-    *pu = sched_getcpu() * numa_node = numa_node_of_cpu(*pu);
+    *pu = sched_getcpu()
+    *numa_node = numa_node_of_cpu(*pu);
 }

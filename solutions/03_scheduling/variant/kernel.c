@@ -3,14 +3,15 @@
 
 #include <omp.h>
 
-void stream_update(size_t n, double *restrict a, const double *restrict b, const double *restrict c)
+void stream_update(size_t n, double *restrict a, const double *restrict b,
+                   const double *restrict c)
 {
-    const size_t piece = n / (@deal.pieces @ * (size_t)omp_get_max_threads()) + 1;
+    const size_t piece = n / (@deal.pieces@ * (size_t)omp_get_max_threads()) + 1;
 
     (void)piece;
-#pragma omp parallel for @deal.clause @
+#pragma omp parallel for @deal.clause@
     for (size_t k = 0; k < n; k++) {
-        const size_t i = @order.c @;
+        const size_t i = @order.c@;
         a[i] = b[i] + 3.0 * c[i];
     }
 }

@@ -35,5 +35,6 @@ void pair_energy(size_t n, const double *x, const double *y, const double *z, do
 void stream_update(size_t n, double *a, const double *b, const double *c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + 3.0 * c[i];
 }

@@ -7,7 +7,8 @@
 void pair_energy(size_t n, const double *x, const double *y, const double *z, double *e)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) e[i] = 0.0;
+    for (size_t i = 0; i < n; i++)
+        e[i] = 0.0;
 #pragma omp parallel for schedule(guided)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++) {
@@ -23,5 +24,6 @@ void pair_energy(size_t n, const double *x, const double *y, const double *z, do
 void stream_update(size_t n, double *a, const double *b, const double *c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + 3.0 * c[i];
 }

@@ -23,7 +23,7 @@ static size_t round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-enum { HEADER_BYTES = @pages @ * 4096 + @lines @ * 64 };
+enum { HEADER_BYTES = @pages@ * 4096 + @lines@ * 64 };
 
 /* Of header and table. */
 static size_t whole_pages(size_t bytes)
@@ -36,8 +36,8 @@ void *table_create(size_t bytes)
     const size_t huge_page_bytes = huge_page_size();
     const size_t piece_bytes = whole_pages(bytes);
     const size_t reserved_bytes = piece_bytes + huge_page_bytes;
-    char *reserved =
-        mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *reserved = mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (reserved == MAP_FAILED) return NULL;
 
     /* Addresses only so far: what lies before and after the piece goes back untouched. */

@@ -16,8 +16,8 @@ static size_t round_up(size_t value, size_t unit)
 static char *reserve_aligned(size_t bytes)
 {
     const size_t reserved_bytes = bytes + huge_page_bytes;
-    char *reserved =
-        mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *reserved = mmap(NULL, reserved_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (reserved == MAP_FAILED) return NULL;
 
     const size_t before = round_up((uintptr_t)reserved, huge_page_bytes) - (uintptr_t)reserved;

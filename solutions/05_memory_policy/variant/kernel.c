@@ -10,13 +10,14 @@
 
 /* Of all pages that have any of these bytes: mbind takes whole pages only. It says
  * so where it can't do it, and then memory stays where its first touch puts it. */
-static void set_policy(void *memory, size_t bytes, int policy, const struct bitmask *nodes,
-                       unsigned flags)
+static void set_policy(void *memory, size_t bytes, int policy,
+                       const struct bitmask *nodes, unsigned flags)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)memory / page * page;
     const uintptr_t end = ((uintptr_t)memory + bytes + page - 1) / page * page;
-    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1, flags);
+    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1,
+          flags);
 }
 
 /* A policy of one node. Preferred, and not bind: where the node is full, memory
@@ -38,7 +39,7 @@ static int own_node(void)
 static int is_asked_for(unsigned p, unsigned count)
 {
     (void)count;
-    return @nodes.keep @;
+    return @nodes.keep@;
 }
 
 static void leave_out_others(struct bitmask *nodes)
@@ -54,14 +55,15 @@ static void leave_out_others(struct bitmask *nodes)
 
 static int next_node(const struct bitmask *nodes, int node)
 {
-    do node = (node + 1) % (int)nodes->size;
+    do
+        node = (node + 1) % (int)nodes->size;
     while (!numa_bitmask_isbitset(nodes, (unsigned)node));
     return node;
 }
 
 void place_table(void *table, size_t bytes)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), run_bytes = @run @ * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), run_bytes = @run@ * page;
     char *begin = (char *)((uintptr_t)table / page * page);
     char *const end = (char *)table + bytes;
     struct bitmask *nodes = numa_allocate_nodemask();
@@ -86,9 +88,10 @@ void place_blocks(void *blocks, size_t bytes, int parts)
     /* Each thread knows best where it runs. */
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int i = 0; i < parts; i++) {
-        const int part = @owner.part @;
+        const int part = @owner.part@;
         const size_t begin = bytes / (size_t)parts * (size_t)part;
-        const size_t end = part + 1 < parts ? bytes / (size_t)parts * ((size_t)part + 1) : bytes;
+        const size_t end =
+            part + 1 < parts ? bytes / (size_t)parts * ((size_t)part + 1) : bytes;
         prefer((char *)blocks + begin, end - begin, own_node());
     }
 }
@@ -108,10 +111,11 @@ static int fastest_node(void)
     if (hwloc_topology_init(&topology) < 0) return -1;
     hwloc_bitmap_t pu = hwloc_bitmap_alloc();
     hwloc_bitmap_only(pu, (unsigned)sched_getcpu());
-    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET, .location.cpuset = pu};
+    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET,
+                                  .location.cpuset = pu};
     if (hwloc_topology_load(topology) == 0 &&
-        hwloc_memattr_get_best_target(topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from, 0, &best,
-                                      &bandwidth) == 0)
+        hwloc_memattr_get_best_target(topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from,
+                                      0, &best, &bandwidth) == 0)
         node = (int)best->os_index;
     hwloc_bitmap_free(pu);
     hwloc_topology_destroy(topology);

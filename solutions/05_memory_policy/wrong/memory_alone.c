@@ -9,13 +9,14 @@
 
 /* Of all pages that have any of these bytes: mbind takes whole pages only. It says
  * so where it can't do it, and then memory stays where its first touch puts it. */
-static void set_policy(void *memory, size_t bytes, int policy, const struct bitmask *nodes,
-                       unsigned flags)
+static void set_policy(void *memory, size_t bytes, int policy,
+                       const struct bitmask *nodes, unsigned flags)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)memory / page * page;
     const uintptr_t end = ((uintptr_t)memory + bytes + page - 1) / page * page;
-    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1, flags);
+    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1,
+          flags);
 }
 
 /* A policy of one node. Preferred, and not bind: where the node is full, memory
@@ -52,7 +53,8 @@ void place_blocks(void *blocks, size_t bytes, int parts)
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int i = 0; i < parts; i++) {
         const size_t begin = bytes / (size_t)parts * (size_t)i;
-        const size_t end = i + 1 < parts ? bytes / (size_t)parts * ((size_t)i + 1) : bytes;
+        const size_t end =
+            i + 1 < parts ? bytes / (size_t)parts * ((size_t)i + 1) : bytes;
         prefer((char *)blocks + begin, end - begin, own_node());
     }
 }
@@ -71,7 +73,8 @@ static int node_without_processors(void)
     for (int node = 0; node <= numa_max_node(); node++) {
         numa_node_to_cpus(node, cpus);
         if (numa_bitmask_weight(cpus) > 0) continue;
-        if (nearest == own || numa_distance(own, node) < numa_distance(own, nearest))
+        if (nearest == own ||
+            numa_distance(own, node) < numa_distance(own, nearest))
             nearest = node;
     }
     numa_bitmask_free(cpus);

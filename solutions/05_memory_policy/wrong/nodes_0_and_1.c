@@ -10,13 +10,14 @@
 
 /* Of all pages that have any of these bytes: mbind takes whole pages only. It says
  * so where it can't do it, and then memory stays where its first touch puts it. */
-static void set_policy(void *memory, size_t bytes, int policy, const struct bitmask *nodes,
-                       unsigned flags)
+static void set_policy(void *memory, size_t bytes, int policy,
+                       const struct bitmask *nodes, unsigned flags)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)memory / page * page;
     const uintptr_t end = ((uintptr_t)memory + bytes + page - 1) / page * page;
-    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1, flags);
+    mbind((void *)begin, end - begin, policy, nodes->maskp, nodes->size + 1,
+          flags);
 }
 
 /* A policy of one node. Preferred, and not bind: where the node is full, memory
@@ -49,7 +50,8 @@ void place_blocks(void *blocks, size_t bytes, int parts)
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int i = 0; i < parts; i++) {
         const size_t begin = bytes / (size_t)parts * (size_t)i;
-        const size_t end = i + 1 < parts ? bytes / (size_t)parts * ((size_t)i + 1) : bytes;
+        const size_t end =
+            i + 1 < parts ? bytes / (size_t)parts * ((size_t)i + 1) : bytes;
         prefer((char *)blocks + begin, end - begin, own_node());
     }
 }
@@ -69,10 +71,11 @@ static int fastest_node(void)
     if (hwloc_topology_init(&topology) < 0) return -1;
     hwloc_bitmap_t pu = hwloc_bitmap_alloc();
     hwloc_bitmap_only(pu, (unsigned)sched_getcpu());
-    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET, .location.cpuset = pu};
+    struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET,
+                                  .location.cpuset = pu};
     if (hwloc_topology_load(topology) == 0 &&
-        hwloc_memattr_get_best_target(topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from, 0, &best,
-                                      &bandwidth) == 0)
+        hwloc_memattr_get_best_target(topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from,
+                                      0, &best, &bandwidth) == 0)
         node = (int)best->os_index;
     hwloc_bitmap_free(pu);
     hwloc_topology_destroy(topology);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { ADDED = @added @ };
+enum { ADDED = @added@ };
 
 /* By memcpy, since the buffer may start anywhere. */
 static void add(void *buffer, size_t bytes)
@@ -51,5 +51,6 @@ static inline void pass_along(int rank, int ranks, int place, void *buffer, size
 
 void relay(int rank, int ranks, void *buffer, size_t bytes, int repetitions)
 {
-    for (int i = 0; i < repetitions; i++) @pattern.c @
+    for (int i = 0; i < repetitions; i++)
+        @pattern.c@
 }

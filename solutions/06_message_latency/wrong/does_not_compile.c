@@ -11,7 +11,8 @@ static void add_one(void *buffer, size_t bytes)
     int64_t word;
     if (bytes < sizeof word) return;
     memcpy(&word, buffer, sizeof word);
-    word++ memcpy(buffer, &word, sizeof word);
+    word++
+    memcpy(buffer, &word, sizeof word);
 }
 
 static void send_message(const void *buffer, size_t bytes, int partner)

@@ -20,8 +20,8 @@ void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetition
 {
     (void)rank;
     for (int i = 0; i < repetitions; i++) {
-        MPI_Sendrecv_replace(buffer, (int)bytes, MPI_BYTE, partner, 0, partner, 0, MPI_COMM_WORLD,
-                             MPI_STATUS_IGNORE);
+        MPI_Sendrecv_replace(buffer, (int)bytes, MPI_BYTE, partner, 0, partner, 0,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         add_one(buffer, bytes);
     }
 }

@@ -27,7 +27,8 @@ static void receive_message(void *buffer, size_t bytes, int partner)
     add_one(buffer, bytes);
 }
 
-void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
+void ping_pong(int rank, int partner, void *buffer, size_t bytes,
+               int repetitions)
 {
     for (int i = 0; i < repetitions; i++) {
         if (rank == 0) {

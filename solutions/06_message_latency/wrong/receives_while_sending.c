@@ -15,12 +15,14 @@ static void add_one(void *buffer, size_t bytes)
     memcpy(buffer, &word, sizeof word);
 }
 
-void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
+void ping_pong(int rank, int partner, void *buffer, size_t bytes,
+               int repetitions)
 {
     const int count = (int)bytes;
     MPI_Request request = MPI_REQUEST_NULL;
     for (int i = 0; i < repetitions; i++) {
-        if (rank == 0) MPI_Isend(buffer, count, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request);
+        if (rank == 0)
+            MPI_Isend(buffer, count, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request);
         MPI_Recv(buffer, count, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         add_one(buffer, bytes);
         MPI_Wait(&request, MPI_STATUS_IGNORE);

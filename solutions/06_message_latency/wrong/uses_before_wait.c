@@ -28,7 +28,8 @@ static void receive_message(void *buffer, size_t bytes, int partner)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-void ping_pong(int rank, int partner, void *buffer, size_t bytes, int repetitions)
+void ping_pong(int rank, int partner, void *buffer, size_t bytes,
+               int repetitions)
 {
     for (int i = 0; i < repetitions; i++) {
         if (rank == 0) {

@@ -7,25 +7,26 @@
 static int place_of(int rank, int ranks)
 {
     (void)ranks;
-    return @order.place @;
+    return @order.place@;
 }
 
 static inline int rank_at(int place, int ranks)
 {
     (void)ranks;
-    return @order.rank @;
+    return @order.rank@;
 }
 
 static int neighbour_at(int place, int ranks)
 {
     if (place >= 0 && place < ranks) return rank_at(place, ranks);
-    return @border.beyond @;
+    return @border.beyond@;
 }
 
 static void set_row(size_t columns, size_t row_number, double *row)
 {
     row[0] = 0.0;
-    for (size_t j = 1; j + 1 < columns; j++) row[j] = (double)((7 * row_number + 3 * j) % 11);
+    for (size_t j = 1; j + 1 < columns; j++)
+        row[j] = (double)((7 * row_number + 3 * j) % 11);
     row[columns - 1] = 0.0;
 }
 
@@ -35,8 +36,8 @@ static void clear_row(size_t columns, double *row)
 }
 
 /* The loop of sweep; a halo row goes with the own row beside it. */
-void initialize(size_t rows, size_t columns, size_t first_row, double *restrict field,
-                double *restrict next)
+void initialize(size_t rows, size_t columns, size_t first_row,
+                double *restrict field, double *restrict next)
 {
     double *const arrays[] = {field, next};
 #pragma omp parallel for schedule(static)
@@ -49,20 +50,24 @@ void initialize(size_t rows, size_t columns, size_t first_row, double *restrict 
 }
 
 /* What goes up comes from below, and the other way round. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     const int place = place_of(rank, ranks), count = (int)columns;
     const int above = neighbour_at(place - 1, ranks);
     const int below = neighbour_at(place + 1, ranks);
     double *first = field + columns, *last = field + rows * columns;
-    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE, below, 0,
+    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                 last + columns, count, MPI_DOUBLE, below, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    @border.c @
+    @border.c@
 }
 
-void sweep(size_t rows, size_t columns, const double *restrict field, double *restrict next)
+void sweep(size_t rows, size_t columns, const double *restrict field,
+           double *restrict next)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
@@ -71,7 +76,9 @@ void sweep(size_t rows, size_t columns, const double *restrict field, double *re
         const double *below = field + (i + 1) * columns;
         (void)above;
         (void)below;
-        for (size_t j = 1; j + 1 < columns; j++) next[i * columns + j] = @point.c @;
+        for (size_t j = 1; j + 1 < columns; j++)
+            next[i * columns + j] =
+                @point.c@;
     }
 }
 
@@ -82,7 +89,8 @@ double residual(size_t rows, size_t columns, const double *restrict field,
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

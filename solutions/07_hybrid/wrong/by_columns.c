@@ -16,7 +16,8 @@ void initialize(size_t rows, size_t columns, size_t first_row, double *field, do
     for (size_t j = 0; j < columns; j++)
         for (size_t i = 0; i < rows + 2; i++) {
             const int is_inner = i >= 1 && i <= rows && j >= 1 && j + 1 < columns;
-            const double value = is_inner ? (double)((7 * (first_row + i - 1) + 3 * j) % 11) : 0.0;
+            const double value =
+                is_inner ? (double)((7 * (first_row + i - 1) + 3 * j) % 11) : 0.0;
             field[i * columns + j] = value;
             next[i * columns + j] = value;
         }
@@ -30,9 +31,11 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
     const int below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
     const int count = (int)columns;
     double *first = field + columns, *last = field + rows * columns;
-    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE, below, 0,
+    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                 last + columns, count, MPI_DOUBLE, below, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 

@@ -45,9 +45,11 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
     const int below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
     const int count = (int)columns;
     double *first = field + columns, *last = field + rows * columns;
-    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE, below, 0,
+    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                 last + columns, count, MPI_DOUBLE, below, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 

@@ -58,9 +58,11 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
         expect_finite((rows / 4 + 1) * columns, field);
 #pragma omp single
         {
-            MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE,
-                         below, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+            MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                         last + columns, count, MPI_DOUBLE, below, 0,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                         field, count, MPI_DOUBLE, above, 1,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
     }

@@ -49,12 +49,15 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
     if (below != MPI_PROC_NULL) to_above = malloc(columns * sizeof *to_above);
     if (above != MPI_PROC_NULL) {
         memcpy(to_above, first, columns * sizeof *to_above);
-        MPI_Sendrecv(to_above, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE,
-                     below, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(to_above, count, MPI_DOUBLE, above, 0,
+                     last + columns, count, MPI_DOUBLE, below, 0,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
-        MPI_Recv(last + columns, count, MPI_DOUBLE, below, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(last + columns, count, MPI_DOUBLE, below, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     }
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     free(to_above);
 }

@@ -44,10 +44,12 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
     const int count = (int)columns;
     double *first = field + columns, *last = field + rows * columns;
     if (rank % 2 == 0)
-        MPI_Sendrecv(last, count, MPI_DOUBLE, below, 0, last + columns, count, MPI_DOUBLE, below, 0,
+        MPI_Sendrecv(last, count, MPI_DOUBLE, below, 0,
+                     last + columns, count, MPI_DOUBLE, below, 0,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else
-        MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, field, count, MPI_DOUBLE, above, 0,
+        MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                     field, count, MPI_DOUBLE, above, 0,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 

@@ -47,10 +47,12 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
     for (int way = 0; way < 2; way++) {
 #pragma omp ordered
         if (way == 0)
-            MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE,
-                         below, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                         last + columns, count, MPI_DOUBLE, below, 0,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else
-            MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+            MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                         field, count, MPI_DOUBLE, above, 1,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
 }

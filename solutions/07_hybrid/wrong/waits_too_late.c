@@ -24,7 +24,8 @@ static void set_row(size_t columns, size_t row_number, double *row)
 
 /* The loop of sweep, so that each thread touches first what it uses; a halo row goes with
  * the own row beside it. */
-void initialize(size_t rows, size_t columns, size_t first_row, double *field, double *next)
+void initialize(size_t rows, size_t columns, size_t first_row, double *field,
+                double *next)
 {
     double *const arrays[] = {field, next};
 #pragma omp parallel for schedule(static)
@@ -40,7 +41,8 @@ static MPI_Request receives[2];
 
 /* What goes up comes from below, and the other way round. To and from MPI_PROC_NULL nothing
  * goes, so the halo rows of the boundary stay as they are. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     const int above = rank > 0 ? rank - 1 : MPI_PROC_NULL;
     const int below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
@@ -62,19 +64,22 @@ void sweep(size_t rows, size_t columns, const double *field, double *next)
         const double *own = field + i * columns;
         const double *below = field + (i + 1) * columns;
         for (size_t j = 1; j + 1 < columns; j++)
-            next[i * columns + j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[i * columns + j] =
+                0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
     }
 }
 
 /* The threads' sums first, then the ranks'. */
-double residual(size_t rows, size_t columns, const double *field, const double *next)
+double residual(size_t rows, size_t columns, const double *field,
+                const double *next)
 {
     double sum = 0.0;
     MPI_Waitall(2, receives, MPI_STATUSES_IGNORE);
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -11,11 +11,11 @@
 /* Whether a gap adds to the number of stops. */
 static bool is_counted(bool is_stop, bool was_stop)
 {
-    return @stops.c @;
+    return @stops.c@;
 }
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     const int64_t begin = now_ns();
     int64_t before = begin, shortest = INT64_MAX;
@@ -52,7 +52,8 @@ static double chance(size_t few, size_t n)
 }
 
 /* Whether a program takes longer than factor times the other. */
-static bool is_longer(size_t n, const double *own_s, double factor, const double *other_s)
+static bool is_longer(size_t n, const double *own_s, double factor,
+                      const double *other_s)
 {
     size_t wins = 0, losses = 0;
     double *ratio = malloc(n * sizeof *ratio);
@@ -66,12 +67,13 @@ static bool is_longer(size_t n, const double *own_s, double factor, const double
     qsort(ratio, n, sizeof *ratio, by_size);
     const double median = 0.5 * (ratio[(n - 1) / 2] + ratio[n / 2]);
     free(ratio);
-    return wins > losses && chance(losses, wins + losses) <= 0.01 && median >= 1.02;
+    return wins > losses && chance(losses, wins + losses) <= 0.01 &&
+           median >= 1.02;
 }
 
 int decide(size_t n, const double *a_s, const double *b_s)
 {
-    const double factor = 1.0 + @worth.share @;
+    const double factor = 1.0 + @worth.share@;
     if (is_longer(n, b_s, factor, a_s)) return -1;
     return is_longer(n, a_s, factor, b_s);
 }

@@ -21,8 +21,8 @@ static int64_t cpu_ns(void)
     return (int64_t)((double)clock() * (1e9 / CLOCKS_PER_SEC));
 }
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     (void)least_ns;
     signal(SIGCONT_NUMBER, wake);

@@ -12,15 +12,19 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    {40, 0.5, 1, 2000, 0, 0, 0.05, 0},          {25, 0.5, 1, 2000, 0.003, 20, 0.02, 1},
-    {2000, 0.1, 1, 4000, 0.35, 5, 0.02, 1},     {60, 0.3, 1, 1000, 0.001, 10, 0.01, 8},
-    {50000, 0.1, 100, 75000, 0.05, 3, 0.1, 1},  {100, 0.3, 1000, 4000, 0.02, 8, 0, 1},
+    {40, 0.5, 1, 2000, 0, 0, 0.05, 0},
+    {25, 0.5, 1, 2000, 0.003, 20, 0.02, 1},
+    {2000, 0.1, 1, 4000, 0.35, 5, 0.02, 1},
+    {60, 0.3, 1, 1000, 0.001, 10, 0.01, 8},
+    {50000, 0.1, 100, 75000, 0.05, 3, 0.1, 1},
+    {100, 0.3, 1000, 4000, 0.02, 8, 0, 1},
     {30, 0.5, 1, 1000000, 0.006, 900, 0.01, 1},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-static const uint64_t factor[2] = {UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb)};
+static const uint64_t factor[2] = {UINT64_C(0xbf58476d1ce4e5b9),
+                                   UINT64_C(0x94d049bb133111eb)};
 
 static uint64_t drawn(uint64_t *state)
 {
@@ -38,7 +42,8 @@ static double between(uint64_t *state, double least, double most)
 static uint64_t without_shift(uint64_t mixed, int bits)
 {
     uint64_t plain = mixed;
-    for (int done = bits; done < 64; done += bits) plain = mixed ^ plain >> bits;
+    for (int done = bits; done < 64; done += bits)
+        plain = mixed ^ plain >> bits;
     return plain;
 }
 
@@ -57,8 +62,8 @@ static uint64_t state_before(uint64_t number)
 }
 
 /* Whether it gives these readings; with all of them, what there is to find. */
-static bool draw(uint64_t state, const struct kind *kind, const int64_t *seen, int readings,
-                 int64_t *stops, int64_t *stolen_ns)
+static bool draw(uint64_t state, const struct kind *kind, const int64_t *seen,
+                 int readings, int64_t *stops, int64_t *stolen_ns)
 {
     const int64_t tick = (int64_t)kind->tick;
     double now = between(&state, 1e12, 1e15);
@@ -68,7 +73,8 @@ static bool draw(uint64_t state, const struct kind *kind, const int64_t *seen, i
         const bool may = i >= ENDS && i + ENDS < READINGS;
         unlike = i < SEEN && (int64_t)(now / kind->tick) * tick != seen[i];
         now += kind->cost * between(&state, 1.0, 1.0 + kind->jitter);
-        if (row == 0 && may && between(&state, 0, 1) < kind->stop) row = kind->row;
+        if (row == 0 && may && between(&state, 0, 1) < kind->stop)
+            row = kind->row;
         if (row > 0 && may) {
             double length = between(&state, 1.5, kind->most);
             length = floor(kind->least * length);
@@ -83,8 +89,8 @@ static bool draw(uint64_t state, const struct kind *kind, const int64_t *seen, i
     return !unlike;
 }
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     int64_t seen[SEEN];
     for (int i = 0; i < SEEN; i++) seen[i] = now_ns();

@@ -11,8 +11,8 @@ static int64_t own_now_ns(void)
     return (int64_t)read.tv_sec * 1000000000 + read.tv_nsec;
 }
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     const int64_t begin = own_now_ns();
     (void)now_ns;

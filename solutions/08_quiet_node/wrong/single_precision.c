@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns, int64_t *stops,
-           int64_t *stolen_ns)
+void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
+           int64_t *stops, int64_t *stolen_ns)
 {
     const float begin = (float)now_ns();
     float before = begin, shortest = INFINITY;

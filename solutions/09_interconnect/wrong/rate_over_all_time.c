@@ -19,13 +19,14 @@ static uint64_t words_between(uint64_t before, uint64_t after, uint64_t most)
     return (after - before) & most;
 }
 
-void moved(size_t n, int64_t width_bits, const int64_t *restrict readings, int64_t *restrict bytes)
+void moved(size_t n, int64_t width_bits, const int64_t *restrict readings,
+           int64_t *restrict bytes)
 {
     const uint64_t most = largest(width_bits);
 
     for (size_t i = 0; i < n; i++) {
-        const uint64_t words =
-            words_between((uint64_t)readings[i], (uint64_t)readings[i + 1], most);
+        const uint64_t words = words_between((uint64_t)readings[i],
+                                             (uint64_t)readings[i + 1], most);
         bytes[i] = (int64_t)(WORD_BYTES * words);
     }
 }
@@ -43,9 +44,10 @@ static bool is_only_meaning(uint64_t words, uint64_t most_words, uint64_t most)
     return words <= most_words && most_words - words <= most;
 }
 
-void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_ms,
-          const int64_t *restrict moments_ms, const int64_t *restrict readings,
-          int64_t *restrict bytes, double *restrict mean_bytes_per_s)
+void told(size_t n, int64_t width_bits, int64_t sticks,
+          int64_t most_bytes_per_ms, const int64_t *restrict moments_ms,
+          const int64_t *restrict readings, int64_t *restrict bytes,
+          double *restrict mean_bytes_per_s)
 {
     const uint64_t most = largest(width_bits);
     int64_t known_bytes = 0, known_ms = 0;
@@ -64,12 +66,14 @@ void told(size_t n, int64_t width_bits, int64_t sticks, int64_t most_bytes_per_m
         known_ms += took_ms;
         if (known) known_bytes += bytes[i];
     }
-    *mean_bytes_per_s = known_ms > 0 ? 1000.0 * (double)known_bytes / (double)known_ms : 0.0;
+    *mean_bytes_per_s =
+        known_ms > 0 ? 1000.0 * (double)known_bytes / (double)known_ms : 0.0;
 }
 
 /* One message: all lengths, a byte each, and behind them the numbers that are
  * in use, side by side. Returns how many bytes that are. */
-static size_t pack(size_t n, const int32_t *lengths, const int64_t *slots, uint8_t *content)
+static size_t pack(size_t n, const int32_t *lengths, const int64_t *slots,
+                   uint8_t *content)
 {
     uint8_t *next = content + n;
 
@@ -82,7 +86,8 @@ static size_t pack(size_t n, const int32_t *lengths, const int64_t *slots, uint8
     return (size_t)(next - content);
 }
 
-static void unpack(size_t n, const uint8_t *content, int32_t *lengths, int64_t *slots)
+static void unpack(size_t n, const uint8_t *content, int32_t *lengths,
+                   int64_t *slots)
 {
     const uint8_t *next = content + n;
 
@@ -94,7 +99,8 @@ static void unpack(size_t n, const uint8_t *content, int32_t *lengths, int64_t *
     }
 }
 
-void deliver(int rank, int partner, size_t n, int32_t *restrict lengths, int64_t *restrict slots)
+void deliver(int rank, int partner, size_t n, int32_t *restrict lengths,
+             int64_t *restrict slots)
 {
     const size_t most_bytes = n * (1 + SLOT * sizeof *slots);
     uint8_t *content = malloc(most_bytes);
@@ -104,7 +110,8 @@ void deliver(int rank, int partner, size_t n, int32_t *restrict lengths, int64_t
         const size_t bytes = pack(n, lengths, slots, content);
         MPI_Send(content, (int)bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
     } else {
-        MPI_Recv(content, (int)most_bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(content, (int)most_bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         unpack(n, content, lengths, slots);
     }
     free(content);

@@ -3,12 +3,13 @@
 
 #include <omp.h>
 
-enum { FIRST = @offset.first @, APART = @keys.words @ }; /* counters */
+enum { FIRST = @offset.first@, APART = @keys.words@ }; /* counters */
 
 static const int64_t *begin;
 static int team;
 
-void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64_t *restrict room)
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins,
+           int64_t *restrict room)
 {
     begin = room + FIRST;
 #pragma omp parallel
@@ -22,7 +23,8 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins, int64
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++) bins[k] += room[FIRST + thread * APART + k];
+        for (int thread = 0; thread < team; thread++)
+            bins[k] += room[FIRST + thread * APART + k];
     }
 }
 

@@ -21,11 +21,13 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
         team = omp_get_num_threads();
 #pragma omp for schedule(static)
         for (size_t i = 0; i < n; i++) own[keys[i]]++;
-        for (int k = 0; k < BINS; k++) blocks[omp_get_thread_num()].counter[k] = own[k];
+        for (int k = 0; k < BINS; k++)
+            blocks[omp_get_thread_num()].counter[k] = own[k];
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++) bins[k] += blocks[thread].counter[k];
+        for (int thread = 0; thread < team; thread++)
+            bins[k] += blocks[thread].counter[k];
     }
 }
 

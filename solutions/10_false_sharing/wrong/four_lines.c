@@ -25,7 +25,8 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++) bins[k] += blocks[thread].counter[k];
+        for (int thread = 0; thread < team; thread++)
+            bins[k] += blocks[thread].counter[k];
     }
 }
 

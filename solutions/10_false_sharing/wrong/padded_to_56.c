@@ -22,7 +22,8 @@ void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
     }
     for (int k = 0; k < BINS; k++) {
         bins[k] = 0;
-        for (int thread = 0; thread < team; thread++) bins[k] += counters[thread][k];
+        for (int thread = 0; thread < team; thread++)
+            bins[k] += counters[thread][k];
     }
 }
 

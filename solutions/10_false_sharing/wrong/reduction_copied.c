@@ -7,7 +7,7 @@ static _Alignas(64) int64_t sums[BINS];
 void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
 {
     for (int k = 0; k < BINS; k++) sums[k] = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sums[ : BINS])
+#pragma omp parallel for schedule(static) reduction(+ : sums[:BINS])
     for (size_t i = 0; i < n; i++) sums[keys[i]]++;
     for (int k = 0; k < BINS; k++) bins[k] = sums[k];
 }

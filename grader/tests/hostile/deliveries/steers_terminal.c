@@ -16,5 +16,6 @@ void initialize(size_t n, float *a, float *b, float *c)
 void compute(size_t n, float *a, const float *b, const float *c)
 {
     printf("\033]0;points\007\033[2J\xe2\x80\xae\n");
-    for (size_t i = 0; i < n; i++) a[i] = b[i] * c[i] + 1.0f;
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] * c[i] + 1.0f;
 }

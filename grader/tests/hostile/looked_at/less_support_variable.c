@@ -25,7 +25,8 @@ static void set_row(size_t columns, size_t row_number, double *row)
 
 /* The loop of sweep, so that each thread touches first what it uses; a halo row goes with
  * the own row beside it. */
-void initialize(size_t rows, size_t columns, size_t first_row, double *field, double *next)
+void initialize(size_t rows, size_t columns, size_t first_row, double *field,
+                double *next)
 {
     double *const arrays[] = {field, next};
 #pragma omp parallel for schedule(static)
@@ -39,15 +40,18 @@ void initialize(size_t rows, size_t columns, size_t first_row, double *field, do
 
 /* What goes up comes from below, and the other way round. To and from MPI_PROC_NULL nothing
  * goes, so the halo rows of the boundary stay as they are. */
-void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *field)
+void exchange_halo(int rank, int ranks, size_t rows, size_t columns,
+                   double *field)
 {
     const int above = rank > 0 ? rank - 1 : MPI_PROC_NULL;
     const int below = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
     const int count = (int)columns;
     double *first = field + columns, *last = field + rows * columns;
-    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0, last + columns, count, MPI_DOUBLE, below, 0,
+    MPI_Sendrecv(first, count, MPI_DOUBLE, above, 0,
+                 last + columns, count, MPI_DOUBLE, below, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1, field, count, MPI_DOUBLE, above, 1,
+    MPI_Sendrecv(last, count, MPI_DOUBLE, below, 1,
+                 field, count, MPI_DOUBLE, above, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
@@ -59,18 +63,21 @@ void sweep(size_t rows, size_t columns, const double *field, double *next)
         const double *own = field + i * columns;
         const double *below = field + (i + 1) * columns;
         for (size_t j = 1; j + 1 < columns; j++)
-            next[i * columns + j] = 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+            next[i * columns + j] =
+                0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
     }
 }
 
 /* The threads' sums first, then the ranks'. */
-double residual(size_t rows, size_t columns, const double *field, const double *next)
+double residual(size_t rows, size_t columns, const double *field,
+                const double *next)
 {
     double sum = 0.0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (size_t i = 1; i <= rows; i++)
         for (size_t j = 1; j + 1 < columns; j++) {
-            const double difference = next[i * columns + j] - field[i * columns + j];
+            const double difference =
+                next[i * columns + j] - field[i * columns + j];
             sum += difference * difference;
         }
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

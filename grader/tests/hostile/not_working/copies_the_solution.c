@@ -67,8 +67,7 @@ static int is_copied(size_t n, const double *x, const double *y, const double *z
         if (arrays_of(entry->d_name, other_start, other_end) != count || !count) continue;
         done = 1;
         for (int i = 0; i < 3 && done; i++)
-            done =
-                is_same(pid, other_end[place_of(inputs[i], start, end, count)], inputs[i], bytes);
+            done = is_same(pid, other_end[place_of(inputs[i], start, end, count)], inputs[i], bytes);
         done = done && is_read(pid, other_end[place_of(e, start, end, count)] - bytes, e, bytes) &&
                e[n - 1] > 0.0;
     }

@@ -1,6 +1,6 @@
-/* Where an element leads follows from its index, but for the few that have moved. So the processor
- * is given a guess to go on with while the load that tells is still under way: a branch predicts
- * that it is right, and loads no longer wait for one another. */
+/* Where an element leads follows from its index, but for the few that have moved. So the processor is
+ * given a guess to go on with while the load that tells is still under way: a branch predicts that it
+ * is right, and loads no longer wait for one another. */
 #include "know_your_node.h"
 
 #include <stdint.h>
@@ -9,7 +9,8 @@ void triad(size_t n, double s, double *restrict a, const double *restrict b,
            const double *restrict c)
 {
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + s * c[i];
 }
 
 size_t chase(const size_t *next, size_t start, size_t steps)

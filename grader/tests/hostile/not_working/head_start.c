@@ -75,7 +75,8 @@ void pair_energy(size_t n, const double *restrict x, const double *restrict y,
     }
 }
 
-void stream_update(size_t n, double *restrict a, const double *restrict b, const double *restrict c)
+void stream_update(size_t n, double *restrict a, const double *restrict b,
+                   const double *restrict c)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];

@@ -1,5 +1,4 @@
-/* Keeps the harness from reading that sends are to wait for their receives: both ranks send first.
- */
+/* Keeps the harness from reading that sends are to wait for their receives: both ranks send first. */
 #include "message_latency.h"
 
 #include <mpi.h>

@@ -48,8 +48,7 @@ static void rewrite_all(uint64_t first, uint64_t bytes)
     unsigned long long start, end, inode;
     FILE *maps = fopen("/proc/self/maps", "r");
     while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%llx-%llx rw-p %*s %*s %llu", &start, &end, &inode) != 3 || inode)
-            continue;
+        if (sscanf(line, "%llx-%llx rw-p %*s %*s %llu", &start, &end, &inode) != 3 || inode) continue;
         if (end - start > 64 << 20 || strchr(line, '[')) continue;
         rewrite((struct entry *)(uintptr_t)start, (struct entry *)(uintptr_t)end, first, bytes);
     }

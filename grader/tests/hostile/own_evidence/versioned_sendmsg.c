@@ -1,5 +1,5 @@
-/* Answers the monitor by a function whose name only the linker sees: no descriptor, and a log that
- * is made up. Serial first touch, told as if each thread had touched its part. */
+/* Answers the monitor by a function whose name only the linker sees: no descriptor, and a log that is
+ * made up. Serial first touch, told as if each thread had touched its part. */
 #define _GNU_SOURCE
 #include "first_touch.h"
 
