@@ -31,13 +31,14 @@ from support.courses import (
 )
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import defused, read_table
+from numalab.course.csv_files import Table, defused, read_table
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing
+from numalab.course.intake.moodle_words import LANGUAGES
 from numalab.course.records import Problem, Student
 from numalab.errors import KitError, UserError
 
@@ -231,12 +232,34 @@ def test_moodles_maximum_has_to_be_the_labs(standing: Standing, tmp_path: Path) 
 
 
 def test_a_worksheet_in_another_language(standing: Standing, tmp_path: Path) -> None:
-    text = WORKSHEET.replace(",Grade,", ",Bewertung,").replace("Feedback comments", "Feedback")
-    with pytest.raises(UserError, match=r"no column 'Grade'.*--grade-column.*Bewertung"):
+    text = WORKSHEET.replace(",Grade,", ",Známka,").replace("Feedback comments", "Komentář")
+    text = text.replace("Maximum grade", "Maximum").replace("Last modified (grade)", "Hodnoceno")
+    with pytest.raises(UserError, match=r"no column 'Grade'.*--grade-column.*Známka"):
         moodle_filled(tmp_path, standing, text)
     path = worksheet(tmp_path, text)
-    made = moodle.filled(read_table(path), of_lab(standing), str(path), "Bewertung", "Feedback")
+    made = moodle.filled(read_table(path), of_lab(standing), str(path), "Známka", "Komentář")
     assert cells(made.text)[1][4] == "7.5"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_worksheets_in_moodles_languages(standing: Standing, tmp_path: Path, language: str) -> None:
+    """Filled without options, as Moodle calls columns there; whom it forbids a grade keeps it."""
+    words = LANGUAGES[language]
+    titles = {
+        english: words.columns[column][0]
+        for column, (english, *_) in LANGUAGES["en"].columns.items()
+        if column in words.columns
+    }
+    header, *rows = cells(WORKSHEET)
+    answers = {"No": words.no, "Yes": "1"}
+    text = Table(
+        [[titles.get(title, title) for title in header],
+         *([answers.get(cell, cell) for cell in row] for row in rows)]
+    ).text()  # fmt: skip
+    made, plain = (moodle_filled(tmp_path, standing, one) for one in (text, WORKSHEET))
+    assert made.told == plain.told
+    changed = [[line[4], line[-1]] for line in cells(made.text)[1:]]
+    assert changed == [[line[4], line[-1]] for line in cells(plain.text)[1:]]
 
 
 def test_moodles_worksheet_made_here(standing: Standing) -> None:

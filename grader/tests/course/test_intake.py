@@ -509,8 +509,8 @@ def test_a_lab_told_by_its_functions(
 def test_a_kernel_in_capitals_of_a_lab_that_is_not_said(
     delivery: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:
-    found = whys(take_files({"Kernel.C": KERNEL}, delivery, course, labs))["eve"]
-    assert found == f"{FIRST}: Kernel.C was found; did you mean kernel.c?"
+    (found,) = take_files({"Kernel.C": KERNEL}, delivery, course, labs).submissions
+    assert (found.lab, found.notes) == (FIRST, ("Kernel.C is taken as kernel.c.",))
 
 
 def test_files_beside_the_kernel(

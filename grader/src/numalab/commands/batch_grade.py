@@ -13,12 +13,14 @@ import click
 
 from numalab import words
 from numalab.commands.completing import complete_lab
-from numalab.commands.shared import progress_line, rules_of_course, taking_one
+from numalab.commands.shared import list_column_option, progress_line, rules_of_course, taking_one
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.open_points import is_open, names_words, open_points
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.layouts import LAYOUTS
+from numalab.course.intake.starting import starting_code
+from numalab.course.intake.student_list import parse_named
 from numalab.course.jobs import slurm
 from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
 from numalab.course.jobs.local import Local
@@ -63,6 +65,7 @@ class _Options:
     extra: Sequence[str]
     labs: Sequence[str]
     students: Path | None
+    list_columns: Sequence[str]
     layout: str | None
     student: str
     regrade: bool
@@ -154,6 +157,8 @@ def _run_plan(options: _Options, wanted: Sequence[Wanted], is_slurm: bool) -> Ru
 
 
 def _tell_problems(intake: Intake) -> None:
+    for remark in intake.remarks:
+        click.echo(wrapped(f"numalab: {remark}"), err=True)
     for problem in intake.problems[:MOST_TOLD]:
         who = f"{problem.student.name}: " if problem.student else ""
         click.echo(wrapped(f"numalab: {problem.source}: {who}{problem.why}"), err=True)
@@ -177,7 +182,7 @@ def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted
 
 
 def _taken_in(
-    kit: Kit, options: _Options, course: CourseFolder, book: Gradebook
+    kit: Kit, options: _Options, course: CourseFolder, rules: Rules, book: Gradebook
 ) -> tuple[Wanted, ...]:
     """Reads the delivery into the course; what of it is to be graded. Raises UserError and
     KitError."""
@@ -186,8 +191,10 @@ def _taken_in(
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
     with progress_line("intake") as progress:
         intake = take_in(
-            options.submissions, course, chosen, progress, options.students, options.layout
-        )
+            options.submissions, course, chosen, progress, options.students, options.layout,
+            rules=rules, columns=parse_named(options.list_columns),
+            is_starting=starting_code(kit),
+        )  # fmt: skip
         book.add_submissions(intake)
         wanted = _chosen(kit, intake, options.student, options.effort)
     _tell_problems(intake)
@@ -337,6 +344,7 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="A list of the class, as the course's system exports it: tells who is missing, and "
     "students of one name apart.",
 )  # fmt: skip
+@list_column_option
 @click.option(
     "--layout", type=click.Choice(LAYOUTS),
     help="How the delivery is laid out. Left out: as most of its entries are named.",
@@ -404,10 +412,11 @@ def grade_class(kit: Kit, options: _Options) -> int:
     """
     kit.need_solutions("./numalab batch grade")
     course = CourseFolder(options.out.resolve())
-    options.check(rules_of_course(kit, course))
+    rules = rules_of_course(kit, course)
+    options.check(rules)
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
-        wanted = _taken_in(kit, options, course, book)
+        wanted = _taken_in(kit, options, course, rules, book)
         with _head(options, course, engine, book, wanted) as head:
             is_whole = _grade(options, course, head, wanted)
         if not is_whole:

@@ -16,6 +16,7 @@ from numalab import words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import (
     check_json_target,
+    list_column_option,
     progress_line,
     rules_of_course,
     taking_one,
@@ -40,7 +41,6 @@ from numalab.labs.variants import lab_of_variant, labs_and_variants
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
-    from numalab.course.course_folder import CourseFolder
     from numalab.course.exports.exports import Export
     from numalab.course.gradebook.standing import Standing, StandingRow
     from numalab.course.records import Problem
@@ -301,7 +301,11 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     help="Write a table, which nobody else may read.",
 )  # fmt: skip
 @click.option("--for", "student", metavar="ID", help="Only this student's.")
-def codes(root: Path, students: Path | None, csv_path: Path | None, student: str | None) -> None:
+@list_column_option
+def codes(
+    root: Path, students: Path | None, csv_path: Path | None, student: str | None,
+    list_columns: Sequence[str],
+) -> None:  # fmt: skip
     """The code of each student, to be sent to that student alone: with it ./numalab variant writes
     the student's own variant of a lab. A variant that was made by another code is not taken.
 
@@ -314,9 +318,10 @@ def codes(root: Path, students: Path | None, csv_path: Path | None, student: str
       ./numalab gradebook codes course --for ada
     """
     from numalab.course.codes import as_csv, codes_of
+    from numalab.course.intake.student_list import parse_named
 
     course = CourseFolder(root.resolve())
-    found, remarks = codes_of(course, students)
+    found, remarks = codes_of(course, students, parse_named(list_columns))
     if student is not None:
         found = [one for one in found if one[0].id == student]
         if not found:
@@ -406,7 +411,7 @@ def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> Non
     "--column", "columns", metavar="LAB=TITLE", multiple=True,
     help="Canvas: the assignment of a lab, where its title does not tell; may be repeated.",
 )  # fmt: skip
-@click.option("--grade-column", metavar="NAME", help="Moodle, in other languages than English.")
+@click.option("--grade-column", metavar="NAME", help="Moodle, where its name is not known.")
 @click.option("--feedback-column", metavar="NAME", help="The same for feedback comments.")
 @click.option(
     "--pseudonyms", type=click.Path(path_type=Path), metavar="FILE",
@@ -468,9 +473,8 @@ def _table(standing: Standing, options: _ExportOptions, named: dict[str, str]) -
         if template is None:
             return moodle.worksheet(rows)
         return moodle.filled(
-            read_table(template), rows, str(template), options.grade_column or moodle.GRADE,
-            options.feedback_column or moodle.FEEDBACK,
-        )  # fmt: skip
+            read_table(template), rows, str(template), options.grade_column, options.feedback_column
+        )
     if options.pseudonyms is not None:
         students = (row.student for row in standing.rows)
         return exports.pseudonymous(standing, assign(options.pseudonyms, students))

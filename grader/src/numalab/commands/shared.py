@@ -33,6 +33,15 @@ def labs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+def list_column_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--column of a list of the class, which student_list.parse_named reads."""
+    return click.option(
+        "--column", "list_columns", metavar="WHAT=TITLE", multiple=True,
+        help="What a column of --students means, where its title is not known: "
+        "name=\"Vollständiger Name\"; may be repeated.",
+    )(function)  # fmt: skip
+
+
 def machines_option(help_: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """--on, whose names named_machines reads."""
     return click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
@@ -18,18 +19,20 @@ HEADER = ("id", "name", "code")
 
 
 def codes_of(
-    course: CourseFolder, listed: Path | None = None
+    course: CourseFolder,
+    listed: Path | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Student, Seed]], list[str]]:
     """All students that the course knows, with those of a list of the class, who get the ids that
-    their hand-ins will have; and what could not be understood of the list. Raises UserError and
-    KitError."""
+    their hand-ins will have; and what could not be understood of the list. columns: as
+    read_student_list's named. Raises UserError and KitError."""
     remarks: list[str] = []
     try:
         course.root.mkdir(parents=True, exist_ok=True)
         with held(course.lock, lambda who: f"the course is held by {who}; wait for it"):
             known = read_known(course.students)
             if listed is not None:
-                lines, told = read_student_list(listed)
+                lines, told = read_student_list(listed, columns)
                 found, known = identify([line.person for line in lines], known)
                 remarks += [*told, *(one for one in found if isinstance(one, str))]
                 write_known(course.students, known)

@@ -60,11 +60,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Intake:
-    """A delivery, read: every entry of it is among the submissions or the problems."""
+    """A delivery, read: every entry of it is among the submissions or the problems. remarks: how
+    it was read, for whoever grades, a sentence each."""
 
     layout: str
     submissions: tuple[Submission, ...]
     problems: tuple[Problem, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ def parse_intake(data: Any) -> Intake:
             layout=data["layout"],
             submissions=tuple(_submission(submission) for submission in data["submissions"]),
             problems=tuple(_problem(problem) for problem in data["problems"]),
+            remarks=tuple(data.get("remarks", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

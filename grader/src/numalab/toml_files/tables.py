@@ -213,14 +213,14 @@ class Table:
 
         return self._taken(key, default, read)
 
-    def moment(self, key: str) -> datetime:
-        """With its zone."""
+    def moment(self, key: str, needs_zone: bool = True) -> datetime:
+        """With its zone; without needs_zone maybe without."""
         example = "such as 2027-05-03T23:59:00+02:00"
 
         def read(value: Any) -> datetime:
             if not isinstance(value, datetime):
                 self.wrong(key, f"write a time without quotes, {example}")
-            if value.tzinfo is None:
+            if value.tzinfo is None and needs_zone:
                 self.wrong(key, f"write a time with its zone, {example}")
             return value
 

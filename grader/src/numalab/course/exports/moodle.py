@@ -5,7 +5,7 @@ and uploaded there again. What is done here follows Moodle's importer
 (mod/assign/feedback/offline/importgradeslib.php and locallib.php, and grade/import/csv):
 
 - it finds the student by the number of the column Identifier, and wants the columns Grade and
-  Last modified (grade), in the language of whoever uploads it;
+  Last modified (grade), in the language of whoever uploads it (moodle_words.py);
 - a grade above the assignment's maximum is left out, and says nothing;
 - feedback is HTML, and is taken even where the grade is not;
 - the course's own import (Grades, Import, CSV file) finds students by an e-mail address that is
@@ -27,6 +27,7 @@ from numalab.course.csv_files import Table, defused, table_text
 from numalab.course.exports.exports import Export, number, open_told, told_of, who
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.intake.moodle_words import LANGUAGES, Column, participant, read_header
 from numalab.errors import UserError
 
 IDENTIFIER, FULL_NAME, EMAIL = "Identifier", "Full name", "Email address"
@@ -37,6 +38,7 @@ HEADER = (
     "Last modified (submission)", MODIFIED, FEEDBACK,
 )  # fmt: skip
 PARTICIPANT = "Participant "
+_MOST_ROWS_LOOKED_AT = 200  # for what a column holds
 # What is ours in a comment, so that the next export takes its place and leaves the rest.
 _OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
 
@@ -52,12 +54,6 @@ def _with_comment(before: str, ours: str) -> str:
     if _OURS.search(before):
         return _OURS.sub(lambda found: ours, before, count=1)
     return before + ours
-
-
-def participant(identifier: str) -> str:
-    """The number in `Participant 123`, in whatever language; empty where there is none."""
-    found = re.search(r"(\d+)\s*$", identifier)
-    return found[1] if found else ""
 
 
 def worksheet(rows: Sequence[StandingRow]) -> Export:
@@ -108,37 +104,48 @@ class _Columns:
     name: int | None
     maximum: int | None
     changeable: int | None
+    no: str
 
 
-def _find(header: Sequence[str], name: str) -> int | None:
-    return next((i for i, cell in enumerate(header) if cell.casefold() == name.casefold()), None)
+def _named(header: Sequence[str], title: str, where: str) -> int:
+    """The column of an option. Raises UserError."""
+    titles = [cell.casefold() for cell in header]
+    if title.casefold() not in titles:
+        raise UserError(f"{where} has no column '{title}'; there are: {', '.join(header)}.")
+    return titles.index(title.casefold())
 
 
-def _columns(header: Sequence[str], grade: str, feedback: str, where: str) -> _Columns:
-    places: list[int] = []
-    for name, option in ((grade, "--grade-column"), (feedback, "--feedback-column")):
-        place = _find(header, name)
-        if place is None:
+def _columns(table: Table, grade: str | None, feedback: str | None, where: str) -> _Columns:
+    """As Moodle calls them in the languages of moodle_words.py, or as the options name them."""
+    header = table.rows[0]
+    known = read_header(header, table.rows[1:_MOST_ROWS_LOOKED_AT])
+    places = dict(known.places)
+    asked: Sequence[tuple[Column, str | None, str]] = (
+        ("grade", grade, "--grade-column"), ("feedback", feedback, "--feedback-column")
+    )  # fmt: skip
+    for needed, title, option in asked:
+        if title is not None:
+            places[needed] = _named(header, title, where)
+        elif needed not in places:
             hint = (
                 " In Moodle's settings of the assignment switch on feedback comments, and download "
                 "it again."
-                if name == FEEDBACK
+                if needed == "feedback"
                 else ""
             )
             raise UserError(
-                f"{where} has no column '{name}'. Is it Moodle's grading worksheet in another "
-                f"language? Then name the column with {option}; there are: "
+                f"{where} has no column '{LANGUAGES['en'].columns[needed][0]}', by no name "
+                f"that is known. If another column is it, name it with {option}; there are: "
                 f"{', '.join(header)}.{hint}"
             )
-        places.append(place)
-    email = next((i for i, cell in enumerate(header) if "mail" in cell.casefold()), None)
     return _Columns(
-        grade=places[0],
-        feedback=places[1],
-        email=email,
-        name=_find(header, FULL_NAME),
-        maximum=_find(header, MAXIMUM),
-        changeable=_find(header, CHANGEABLE),
+        grade=places["grade"],
+        feedback=places["feedback"],
+        email=places.get("email"),
+        name=places.get("name"),
+        maximum=places.get("maximum"),
+        changeable=places.get("changeable"),
+        no=known.words.no.casefold() if known.words is not None else "",
     )
 
 
@@ -179,13 +186,14 @@ def filled(
     template: Table,
     rows: Sequence[StandingRow],
     where: str,
-    grade_column: str = GRADE,
-    feedback_column: str = FEEDBACK,
+    grade_column: str | None = None,
+    feedback_column: str | None = None,
 ) -> Export:
     """The instructor's worksheet with grade and feedback of one lab; all other cells as they
-    were. where: what messages call it. Raises UserError."""
+    were. where: what messages call it; grade_column, feedback_column: their titles, None: as
+    Moodle calls them. Raises UserError."""
     header = template.rows[0]
-    columns = _columns(header, grade_column, feedback_column, where)
+    columns = _columns(template, grade_column, feedback_column, where)
     students = _students(rows)
     # A name that two lines have finds nobody.
     names = Counter(_cell(line, columns.name) for line in template.rows[1:])
@@ -212,7 +220,7 @@ def filled(
         found.add(row.student.id)
         if row.points is None:
             ungraded.append(row)
-        elif _cell(cells, columns.changeable).casefold() == "no":
+        elif _cell(cells, columns.changeable).casefold() == columns.no != "":
             locked.append(row)
         else:
             _check_maximum(_cell(cells, columns.maximum), row, where)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from numalab.course.gradebook.parts import OF_VARIANT, PART_NAMES, PartName
+from numalab.course.zones import BadZone, last_moment, zone_named
 from numalab.errors import UserError
 from numalab.labs.declaration import LANGUAGES
 from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
@@ -101,7 +102,8 @@ class Rules:
     points; languages: those that count; allow_quick: gradings with --quick do, too; parts: of a
     grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
     that have them, None: any may; asking: labs that have the other parts, by part, left out: all
-    may; kept_until, contact: what students are told of what is kept."""
+    may; kept_until, contact: what students are told of what is kept; timezone: of the IANA
+    database, in which times without a zone are meant, empty: the course does not say."""
 
     title: str = ""
     counts: Counts = "last"
@@ -118,6 +120,7 @@ class Rules:
     asking: Mapping[PartName, frozenset[str]] = field(default_factory=dict)
     kept_until: str = ""
     contact: str = ""
+    timezone: str = ""
 
     def lab(self, name: str) -> LabRules:
         return self.labs.get(name, LabRules())
@@ -165,7 +168,7 @@ class Rules:
 
 COURSE_KEYS = (
     "title", "counts", "provisional_below", "languages", "allow_quick", "kept_until", "contact",
-    "late", "parts", "labs", "override", "viva", "extension",
+    "timezone", "late", "parts", "labs", "override", "viva", "extension",
 )  # fmt: skip
 LATE_KEYS = ("per_day", "most", "grace_minutes", "cut_off_days")
 LAB_KEYS = ("deadline", "points", "parts")
@@ -186,9 +189,26 @@ def _late(late: Table) -> LateRules:
     )
 
 
-def _lab(lab: Table) -> LabRules:
+def _timezone(course: Table) -> str:
+    name = course.text("timezone", "")
+    if name:
+        try:
+            zone_named(name)
+        except BadZone as error:
+            course.wrong("timezone", str(error))
+    return name
+
+
+def _deadline(table: Table, timezone: str) -> datetime:
+    """Of the key deadline; one without a zone is meant in the course's, if that has one. Of an
+    hour that clocks show twice the later one."""
+    moment = table.moment("deadline", needs_zone=not timezone)
+    return moment if moment.tzinfo is not None else last_moment(moment, zone_named(timezone))
+
+
+def _lab(lab: Table, timezone: str) -> LabRules:
     return LabRules(
-        deadline=lab.maybe("deadline", lab.moment),
+        deadline=lab.maybe("deadline", lambda _: _deadline(lab, timezone)),
         points=float(lab.number("points", 0, default=LAB_POINTS)),
         parts=lab.choices("parts", PART_NAMES) if "parts" in lab else None,
     )
@@ -280,6 +300,7 @@ def parse_rules(
     labs = course.table("labs", None)
     for name in labs.values:
         _check_lab(labs, name, lab_names, name)
+    timezone = _timezone(course)
     rules = Rules(
         title=course.text("title", ""),
         counts=course.choice("counts", COUNTS, "last"),
@@ -287,12 +308,13 @@ def parse_rules(
         languages=course.choices("languages", LANGUAGES, LANGUAGES),
         allow_quick=course.truth("allow_quick", default=False),
         late=_late(course.table("late", LATE_KEYS)),
-        labs={name: _lab(labs.table(name, LAB_KEYS)) for name in labs.values},
+        labs={name: _lab(labs.table(name, LAB_KEYS), timezone) for name in labs.values},
         parts=_parts(course),
         with_variants=_with_variants(lab_names),
         asking={part: frozenset(of) for part, of in asking.items()},
         kept_until=_at(course, "kept_until"),
         contact=course.text("contact", ""),
+        timezone=timezone,
     )
     _check_lab_parts(labs, rules)
     overrides, extensions = [], []
@@ -313,7 +335,7 @@ def parse_rules(
             Extension(
                 student_id=table.text("student"),
                 lab=_check_lab(table, table.text("lab"), lab_names, "lab"),
-                deadline=table.moment("deadline"),
+                deadline=_deadline(table, rules.timezone),
                 reason=table.text("reason", ""),
             )
         )
@@ -359,6 +381,10 @@ languages = ["c", "fortran"]
 # a limit of time; without --quick up to 1 in 100 pass wrongly, and 1 in 1,000 fail.
 allow_quick = false
 
+# The zone of times that name none, in Moodle's worksheet, handed_in_at and deadlines. Without it:
+# this machine's if it has the deadline's offset then, else the deadline's offset.
+# timezone = "Europe/Vienna"
+
 # What ./numalab gradebook privacy tells students of what is kept of them.
 # kept_until = 2027-10-01
 # contact = "office@example.org"
@@ -378,7 +404,7 @@ grace_minutes = 0    # who is no later than this is in time
 # viva = 15           # [[viva]], below; counts 0 until there is a mark
 
 # [labs.01_first_touch]
-# deadline = 2027-05-03T23:59:00+02:00   # with its zone; of its variant, too, if that has none
+# deadline = 2027-05-03T23:59:00+02:00   # of its variant, too, if that has none
 # points = 10
 # parts = ["kernel", "variant", "viva"]  # where the lab has not all of [parts]
 

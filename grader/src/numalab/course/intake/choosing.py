@@ -1,88 +1,76 @@
 """Which of a student's files are taken, and for which lab.
 
 Only the files that a lab declares: its kernels and what its lab.toml names beside them. They lie
-in a folder NN_name/, at any depth, or without one where it is clear which lab they are of.
+in a folder NN_name/, at any depth, or without one where it is clear which lab they are of. Of
+several places of one lab those with the starting code are left out; of others that differ nobody
+can tell which is meant, and the student is asked.
 """
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from numalab.course.intake.archives import archive_suffix
-from numalab.course.intake.trees import (
-    MADE_FOLDERS,
-    Entry,
-    Refused,
-    folded,
-    is_ignored,
-    read_limited,
+from numalab.course.intake.archives import without_suffix
+from numalab.course.intake.taking import (
+    Chosen,
+    IsStarting,
+    content_of,
+    kernels_of,
+    listed_and,
+    near_words,
+    never,
+    some,
+    stands_for,
+    take_files,
+    wanted_names,
+    with_reason,
 )
-from numalab.grading import explanation
-from numalab.grading.variant_kits import TICKET
-from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored
+from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import variant_name
 from numalab.strangers.visible import shown
 
-# Of the handout, in a folder that was handed in whole: left out without a word.
-_HANDED_OUT = frozenset(
-    {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
-     "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml", "first_said.json"}
-)  # fmt: skip
-# Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
-DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
-NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})  # by themselves
 SOLUTIONS = "solutions"
-_NUMBERED = re.compile(r"\d\d_\w+")
-_MOST_NAMED = 4
+# In a lab's folder of the kit, with files that are nobody's work.
+_KITS_OWN = frozenset({"variant", "wrong"})
+_NUMBERED = re.compile(r"(\d\d)_\w+")
 # Folders whose kernels are read to find out which lab's they are.
 _MOST_LOOKED_INTO = 32
 
+LabPath = tuple[str, ...]
+
 
 @dataclass(frozen=True)
-class Chosen:
-    """What is taken of a student's files for one lab. files: contents by name; notes: what was
-    left out or changed, one sentence each."""
+class _Place:
+    """A folder that may hold files of a lab. rank: 0 of one that is called as the lab, 1 of one
+    below it, 2 of another one, by what lies in it."""
 
-    lab: Lab
-    files: Mapping[str, bytes]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Of the kernels; where there is none, the lab's first language, in which what else was
-        handed in is graded."""
-        found = tuple(
-            language for language in self.lab.languages if KERNEL_FILES[language] in self.files
-        )
-        return found or self.lab.languages[:1]
+    path: LabPath
+    lab: str
+    rank: int
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of names and contents, each with its length before it."""
-        total = hashlib.sha256()
-        for name, content in sorted(self.files.items()):
-            for part in (name.encode(), content):
-                total.update(len(part).to_bytes(8, "big") + part)
-        return total.hexdigest()
+    def order(self) -> tuple[bool, int, bool, int, LabPath]:
+        """Of places with the same files the first is taken: the kit's solutions last, in a copy of
+        the kit labs/NN_name/, and else the least deep."""
+        is_kits = len(self.path) > 1 and self.path[-2] == "labs"
+        return SOLUTIONS in self.path, self.rank, not is_kits, len(self.path), self.path
 
-
-def wanted_names(lab: Lab) -> tuple[str, ...]:
-    """The files that are taken for a lab, kernels first and what is said of them last."""
-    kernels = [KERNEL_FILES[language] for language in lab.languages]
-    own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
-    declared = (*kernels, *(file.name for file in lab.files))
-    return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
+    @property
+    def shown(self) -> str:
+        return shown("/".join(self.path) + "/") if self.path else "./"
 
 
 def choose_files(
-    entries: Iterable[Entry], labs: Mapping[str, Lab], hint: str | None = None
+    entries: Iterable[Entry],
+    labs: Mapping[str, Lab],
+    hint: str | None = None,
+    is_starting: IsStarting = never,
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of the files of one student, and a sentence for each thing that can't be.
-    hint: the lab that the delivery is of, as far as its name tells."""
+    hint: the lab that the delivery is of, as far as its name tells; is_starting: of files."""
     files = [
         entry
         for entry in entries
@@ -90,19 +78,24 @@ def choose_files(
         and not is_ignored(entry.path)
         and not any(part.casefold() in MADE_FOLDERS for part in entry.path[:-1])
     ]
-    places, problems = _places(files, labs, hint)
-    chosen = []
-    for name, place in places.items():
-        taken, sentences = _take(labs[name], [e for e in files if e.path[:-1] == place])
+    in_place: dict[LabPath, list[Entry]] = {}
+    for entry in files:
+        in_place.setdefault(entry.path[:-1], []).append(entry)
+    places, problems = _places(in_place, labs, hint)
+    chosen: list[Chosen] = []
+    used: list[LabPath] = []
+    for name, of_lab in sorted(places.items()):
+        taken, told, sentences = _of_lab(labs[name], of_lab, in_place, is_starting)
+        used += told
         if taken is None:
             problems.append(f"{name}: " + " ".join(sentences))
         else:
             chosen.append(taken)
     if not chosen and not problems:
         problems.append(_nothing(files, labs))
-    elsewhere = _elsewhere(files, [*places.values()], labs)
+    elsewhere = _elsewhere(files, used, labs)
     if chosen and elsewhere:
-        note = f"Left out, as it does not lie in a lab's folder: {_some(elsewhere)}."
+        note = f"Left out, beside what was taken: {some(elsewhere)}."
         chosen[0] = replace(chosen[0], notes=(*chosen[0].notes, note))
     return tuple(chosen), tuple(problems)
 
@@ -115,9 +108,9 @@ def _letters(text: str) -> str:
 
 
 def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
-    """The lab that a folder is named after: 01_first_touch, and what comes near it: 01, Lab 1,
-    first-touch, lab01_first_touch."""
-    text = _letters(name).removeprefix("lab")
+    """The lab that a folder, or an archive in place of one, is named after: 01_first_touch, and
+    what comes near it: 01, Lab 1, first-touch, lab01_first_touch."""
+    text = _letters(without_suffix(name)).removeprefix("lab")
     for lab in labs.values():
         title = _letters(lab.name.removeprefix(lab.number))
         number = lab.number.lstrip("0") or "0"
@@ -139,76 +132,59 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-LabPath = tuple[str, ...]
+def _numbered(part: str) -> str:
+    """The number of a folder, or of an archive, that is called NN_something; empty: of none."""
+    found = _NUMBERED.fullmatch(without_suffix(part))
+    return found[1] if found else ""
 
 
-def _and(names: Iterable[str]) -> str:
-    """All of a few, in order; of many the first, and how many more."""
-    first, *others = sorted(names)
-    more = len(others) + 1 - _MOST_NAMED
-    listed = " and ".join([first, *others[: _MOST_NAMED - 1]])
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _listed(places: Iterable[LabPath]) -> str:
-    return _and(shown("/".join(place) + "/") if place else "./" for place in places)
-
-
-def _preferred(places: Sequence[LabPath]) -> tuple[LabPath, ...]:
-    """Of places that seem to hold the same lab the one that is meant: the least deep, and in a
-    copy of the kit labs/NN_name/ and not its solutions. More than one: that is not clear."""
-    own = [place for place in places if SOLUTIONS not in place] or places
-    least = min(map(len, own))
-    top = [place for place in own if len(place) == least]
-    kits = [place for place in top if len(place) > 1 and place[-2] == "labs"]
-    return tuple(kits or top)
+def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | None:
+    """The lab that the nearest folder of a path is called after, and the rank; None: none is."""
+    for up, part in enumerate(reversed(path)):
+        lab = lab_of_folder(part, labs)
+        if lab is not None:
+            return lab, min(up, 1)
+        lab = lab_in_name(part, labs)
+        if lab is not None and _numbered(part) == labs[lab].number:  # 01_first_touch_final
+            return lab, 1
+    return None
 
 
 def _places(
-    files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None
-) -> tuple[dict[str, LabPath], list[str]]:
-    """Where each lab's files are, by lab."""
-    known = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
-    in_place: dict[LabPath, list[Entry]] = {}
-    for entry in files:
-        in_place.setdefault(entry.path[:-1], []).append(entry)
-    by_lab: dict[str, list[LabPath]] = {}
-    for place in in_place:
-        lab = lab_of_folder(place[-1], labs) if place else None
-        if lab is not None:
-            by_lab.setdefault(lab, []).append(place)
-    if not by_lab:
-        with_known = [
-            place
-            for place, inside in in_place.items()
-            # The folder of a lab that is not asked for just now is not a wrapping one.
-            if any(folded(entry.name) in known for entry in inside)
-            and not any(map(_NUMBERED.fullmatch, place))
-        ]
-        for number, place in enumerate(with_known):
-            is_read = number < _MOST_LOOKED_INTO
-            lab = _lab_of_files(in_place[place], labs, hint) if is_read else None
-            by_lab.setdefault(lab or "", []).append(place)
+    in_place: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
+) -> tuple[dict[str, list[_Place]], list[str]]:
+    """Where each lab's files are, by lab; and where that does not show, why."""
+    known = {name for lab in labs.values() for name in wanted_names(lab)}
+    by_lab: dict[str, list[_Place]] = {}
+    unclear: list[LabPath] = []
+    looked_into = 0
+    for path, inside in in_place.items():
+        has_known = any(stands_for(entry.name, known) for entry in inside)
+        of_name = _lab_of_place(path, labs)
+        if of_name is not None:
+            lab, rank = of_name
+            if not rank or (has_known and not _KITS_OWN & set(path)):
+                by_lab.setdefault(lab, []).append(_Place(path, lab, rank))
+        # The folder of a lab that is not asked for just now is not a wrapping one.
+        elif has_known and not any(map(_numbered, path)):
+            looked_into += 1
+            found = _lab_of_files(inside, labs, hint) if looked_into <= _MOST_LOOKED_INTO else None
+            if found is None:
+                unclear.append(path)
+            else:
+                by_lab.setdefault(found, []).append(_Place(path, found, 2))
     problems = []
-    unclear = by_lab.pop("", [])
-    refused = [
-        f"{shown(e.name)} {e.refused}" for place in unclear for e in in_place[place] if e.refused
-    ]
-    if refused:
-        problems.append(f"{_some(refused)}; hand in plain files.")
-    elif unclear:
+    if unclear and not any(place.rank < 2 for found in by_lab.values() for place in found):
+        refused = [
+            f"{shown(e.name)} {e.refused}" for path in unclear for e in in_place[path] if e.refused
+        ]
         problems.append(
-            "It is not clear which lab the files are of: put them into a folder that is named "
+            f"{some(refused)}; hand in plain files."
+            if refused
+            else "It is not clear which lab the files are of: put them into a folder that is named "
             f"as the lab is, such as {next(iter(labs), 'NN_name')}/."
         )
-    found = {}
-    for lab, places in by_lab.items():
-        best = _preferred(places)
-        if len(best) > 1:
-            problems.append(f"{lab}: {_listed(best)} both hold files of it; hand in one of them.")
-        else:
-            found[lab] = best[0]
-    return dict(sorted(found.items())), problems
+    return by_lab, problems
 
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
@@ -223,9 +199,9 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
     text = ""
     # Of several with the same name one: they are refused anyway.
     for entry in {folded(entry.name): entry for entry in files}.values():
-        if folded(entry.name) in KERNEL_FILES.values():
+        if stands_for(entry.name, KERNEL_FILES.values()):
             try:
-                text += _content(entry)[0].decode("utf-8", "replace")
+                text += content_of(entry)[0].decode("utf-8", "replace")
             except Refused:
                 continue
     words = set(re.findall(r"\w+", text))
@@ -237,130 +213,79 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
     return None
 
 
+# ---- which place of a lab ----------------------------------------------------------------------
+
+
+def _of_lab(
+    lab: Lab,
+    places: Sequence[_Place],
+    in_place: Mapping[LabPath, Sequence[Entry]],
+    is_starting: IsStarting,
+) -> tuple[Chosen | None, list[LabPath], list[str]]:
+    """What is taken for a lab, None and why where that is nothing; and the places of which that
+    says something."""
+    ordered = sorted(places, key=lambda place: place.order)
+    own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
+    taken: dict[_Place, Chosen] = {}
+    why: list[str] = []
+    for place in own:
+        found, sentences = take_files(lab, in_place[place.path], is_starting)
+        if found is not None:
+            taken[place] = found
+        elif not why:
+            why = sentences
+    if not taken:
+        return None, [place.path for place in places], why
+    used = [place.path for place in taken]
+    changed = [place for place in taken if not taken[place].is_all_starting(is_starting)]
+    meant = changed or list(taken)
+    if changed and len({taken[place].digest for place in changed}) > 1:
+        # Of each text the place that would be taken.
+        by_digest = {taken[place].digest: place for place in reversed(changed)}
+        listed = listed_and(place.shown for place in by_digest.values())
+        return (
+            None,
+            used,
+            [f"{listed} both hold files of it, and they differ; hand in one of them."],
+        )
+    one = taken[meant[0]]
+    starting = [place.shown for place in taken if changed and place not in changed]
+    if starting:
+        note = (
+            f"Taken from {meant[0].shown}; left out, as it is the starting code: {some(starting)}."
+        )
+        one = replace(one, notes=(*one.notes, note))
+    return one, used, []
+
+
 def _elsewhere(
-    files: Sequence[Entry], places: Sequence[LabPath], labs: Mapping[str, Lab]
+    files: Sequence[Entry], used: Sequence[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
-    """Kernels in other folders than those that are taken, and than other labs'."""
-    kernels = {KERNEL_FILES[language] for lab in labs.values() for language in lab.languages}
+    """Kernels in other places than those that something is said of, and than the folders of labs
+    that are not asked for."""
+    kernels = {name for lab in labs.values() for name in kernels_of(lab)}
+    numbers = {lab.number for lab in labs.values()}
     return [
-        _with_reason(entry)
+        with_reason(entry)
         for entry in files
-        if entry.name in kernels
-        and entry.path[:-1] not in places
-        and not any(part == SOLUTIONS or _NUMBERED.fullmatch(part) for part in entry.path[:-1])
+        if stands_for(entry.name, kernels)
+        and entry.path[:-1] not in used
+        and not {SOLUTIONS, *_KITS_OWN} & set(entry.path)
+        and all(_numbered(part) in {"", *numbers} for part in entry.path[:-1])
     ]
 
 
 def _nothing(files: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     name, lab = next(iter(labs.items()))
-    kernels = [KERNEL_FILES[language] for language in lab.languages]
+    kernels = kernels_of(lab)
     expected = f"Expected: {name}/ with {' or '.join(kernels)} in it"
     if not files:
         return f"It is empty. {expected}."
     for kernel in kernels:
-        near = _near(kernel, files)
-        if near:
-            return f"{_some([*map(shown, near)])} was found; did you mean {kernel}? {expected}."
+        said, _ = near_words(kernel, files)
+        if said:
+            return f"{said} {expected}."
     return (
         f"None of the files that are graded was found. {expected}; "
-        f"found: {_some([_with_reason(entry) for entry in files])}."
+        f"found: {some([with_reason(entry) for entry in files])}."
     )
-
-
-def _with_reason(entry: Entry) -> str:
-    return shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    listed = ", ".join(names[:_MOST_NAMED])
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-# ---- the files of one lab ------------------------------------------------------------------
-
-
-def _content(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
-    """A file's text as compilers and TOML readers take it, and what was changed. Raises
-    Refused."""
-    if entry.refused or entry.open is None:
-        raise Refused(f"{shown(entry.name)} {entry.refused or 'is no plain file'}")
-    with entry.open() as file:
-        data = read_limited(file, FILE_BYTES, entry.name)
-    changes = []
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):
-            try:
-                data = data.decode(encoding).encode()
-            except UnicodeError as error:
-                raise Refused(f"{entry.name} is not a text file") from error
-            changes.append("was in UTF-16 and is UTF-8 now")
-    if data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
-        changes.append("began with a byte order mark, which was taken out")
-    if b"\0" in data:
-        raise Refused(f"{entry.name} is not a text file")
-    if b"\r\n" in data:
-        data = data.replace(b"\r\n", b"\n")
-        changes.append("had the line ends of Windows, which were changed")
-    return data, tuple(f"{entry.name} {change}." for change in changes)
-
-
-def _near(wanted: str, files: Sequence[Entry]) -> list[str]:
-    """Names that may have been meant to be the wanted one: in other case, with what browsers
-    and course systems add to a second one ("kernel (1).c", "kernel-1.c"), or misspelt."""
-    stem, _, suffix = wanted.rpartition(".")
-    like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
-    names = [entry.name for entry in files if entry.name != wanted]
-    found = [name for name in names if like.fullmatch(name)]
-    if not found and stem == "kernel":
-        ends = {"c": (".c", ".cc", ".cpp"), "f90": (".f90", ".f", ".f95", ".f03", ".f08", ".for")}
-        found = [
-            name
-            for name in names
-            if name.casefold().endswith(ends.get(suffix, ())) and name not in _HANDED_OUT
-        ]
-    return found or difflib.get_close_matches(wanted, names, n=1, cutoff=0.85)
-
-
-def _take(lab: Lab, files: Sequence[Entry]) -> tuple[Chosen | None, list[str]]:
-    """What is taken of the files of a folder; None, and why, where that is nothing."""
-    wanted = wanted_names(lab)
-    taken: dict[str, bytes] = {}
-    sentences: list[str] = []
-    told: set[str] = set()
-    for name in wanted:
-        same = [entry for entry in files if folded(entry.name) == folded(name)]
-        told.update(entry.name for entry in same)
-        if len(same) > 1:
-            names = _and(shown(entry.name) for entry in same)
-            sentences.append(f"{name} is there more than once ({names}); hand in one.")
-        elif same and same[0].name == name:
-            try:
-                taken[name], changes = _content(same[0])
-                sentences += changes
-            except Refused as error:
-                sentences.append(f"{error}; it was not taken.")
-        else:
-            near = [shown(n) for n in _near(name, files) if n not in wanted]
-            told.update(near)
-            if near:
-                sentences.append(f"{_some(near)} was found; did you mean {name}?")
-    kernels = [KERNEL_FILES[language] for language in lab.languages]
-    if not any(name in taken or name in " ".join(sentences) for name in kernels):
-        sentences.append(f"{' or '.join(kernels)} is missing.")
-    archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
-    if archives:
-        sentences.append(f"An archive inside was not opened: {_some([*map(shown, archives)])}.")
-    if not taken.keys() - NOT_GRADED:
-        alone = sorted({DIAGNOSIS, PREDICTIONS} & taken.keys())
-        sentences += [f"{name} counts beside what is graded, and not alone." for name in alone]
-        return None, sentences
-    beside = [file.name for file in lab.files if file.name not in taken]
-    if beside:
-        sentences.append(f"Missing: {_some(beside)}.")
-    kits = {*_HANDED_OUT, lab.contract.casefold(), *(n.casefold() for n in archives)}
-    left_out = [e.name for e in files if e.name not in told and e.name.casefold() not in kits]
-    if left_out:
-        sentences.append(f"Not taken, as it is not graded: {_some([*map(shown, left_out)])}.")
-    return Chosen(lab, taken, tuple(sentences)), sentences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from numalab.course.intake.students import Person
@@ -18,14 +19,15 @@ NOTHING = "Nothing was handed in."
 class Delivered:
     """What one student's entries of a delivery hold. source: the entry's name, or what those of
     the student begin with; entries: with their paths below it; repository: of a clone;
-    handed_in_at: as the student list says; is_missing: in a list only."""
+    handed_in_at: as the student list
+    says, maybe without a zone; is_missing: in a list only."""
 
     source: str
     person: Person
     entries: tuple[Entry, ...]
     notes: tuple[str, ...] = ()
     repository: Path | None = None
-    handed_in_at: str | None = None
+    handed_in_at: datetime | None = None
     is_missing: bool = False
 
 

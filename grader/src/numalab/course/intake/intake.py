@@ -13,11 +13,13 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from numalab.course.course_folder import PARTIAL, CourseFolder
+from numalab.course.gradebook.rules import Rules
 from numalab.course.intake.archives import (
     DELIVERY,
     READER,
@@ -29,13 +31,7 @@ from numalab.course.intake.archives import (
     open_archive,
     without_suffix,
 )
-from numalab.course.intake.choosing import (
-    Chosen,
-    choose_files,
-    lab_in_name,
-    lab_of_folder,
-    wanted_names,
-)
+from numalab.course.intake.choosing import choose_files, lab_in_name, lab_of_folder
 from numalab.course.intake.clones import last_commit_at, make_empty_repository
 from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
 from numalab.course.intake.foreign_archives import commands_for, kind_of_suffix
@@ -43,6 +39,7 @@ from numalab.course.intake.layouts import read_layout, unwrapped
 from numalab.course.intake.own_files import own_files
 from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
 from numalab.course.intake.students import identify, read_known, write_known
+from numalab.course.intake.taking import Chosen, IsStarting, never, wanted_names
 from numalab.course.intake.trees import (
     GIT,
     Entry,
@@ -52,6 +49,7 @@ from numalab.course.intake.trees import (
     walk_folder,
 )
 from numalab.course.records import Intake, Problem, Student, Submission
+from numalab.course.zones import taken_moment
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
@@ -94,18 +92,23 @@ def take_in(
     progress: StepReport,
     students: Path | None = None,
     layout: str | None = None,
+    *,
+    rules: Rules | None = None,
+    columns: Mapping[str, str] | None = None,
+    is_starting: IsStarting = never,
 ) -> Intake:
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
     those that are asked for, by name; students: a list of the class, of whom those who handed in
-    nothing are problems; layout: as read_layout's asked. Raises UserError where it is no delivery
-    or no list, and KitError where the course can't be written. The caller holds the course's
-    lock."""
+    nothing are problems; layout: as read_layout's asked; rules: the course's, by which times
+    without a zone are understood; columns: of the list, as read_student_list's named; is_starting:
+    whether a kernel is the starting code. Raises UserError where it is no delivery or no list, and
+    KitError where the course can't be written. The caller holds the course's lock."""
     if course.root.resolve().is_relative_to(delivery.resolve()):
         raise UserError(
             f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
             "student's; choose another place for it"
         )
-    listed, remarks = ((), ()) if students is None else read_student_list(students)
+    listed, remarks = ((), ()) if students is None else read_student_list(students, columns)
     with ExitStack() as stack:
         progress("reading the delivery")
         wanted = {name for lab in labs.values() for name in wanted_names(lab)}
@@ -127,7 +130,9 @@ def take_in(
             found = _with_list(found, listed, students.name, remarks)
         try:
             course.root.mkdir(parents=True, exist_ok=True)
-            return _take_in(found, delivery, course, labs, progress, readers)
+            asked = _Asked(labs, lab_in_name(delivery.name, labs), is_starting)
+            zones = _Zones(rules or Rules(), shown(students.name) if students else "")
+            return _take_in(found, delivery, course, asked, zones, progress, readers)
         except OSError as error:
             raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
 
@@ -136,7 +141,8 @@ def _take_in(
     layout: Layout,
     delivery: Path,
     course: CourseFolder,
-    labs: Mapping[str, Lab],
+    asked: _Asked,
+    zones: _Zones,
     progress: StepReport,
     readers: Readers,
 ) -> Intake:
@@ -146,7 +152,6 @@ def _take_in(
     write_known(course.students, known)
     for left in course.submissions.glob(f"*/{PARTIAL}*"):
         shutil.rmtree(left)
-    hint = lab_in_name(delivery.name, labs)
     problems = list(layout.problems)
     handed: list[HandIn] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -158,25 +163,63 @@ def _take_in(
             if isinstance(student, str):
                 problems.append(Problem(shown(one.source), student))
                 continue
-            chosen, sentences = _chosen(one, labs, hint, readers)
-            at = one.handed_in_at
+            chosen, sentences = _chosen(one, asked, readers)
             # A list's time is the instructor's word, a commit's the student's.
-            if at is None and one.repository is not None and chosen:
-                at = last_commit_at(one.repository, empty)
+            committed_at = None
+            if one.handed_in_at is None and one.repository is not None and chosen:
+                committed_at = last_commit_at(one.repository, empty)
             chosen, not_hers = own_files(course, student, chosen)
             sentences = (*sentences, *not_hers)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
             problems += [Problem(shown(one.source), text, student) for text in sentences]
-            handed += [HandIn(student, one.source, of, one.notes, at) for of in chosen]
+            for of in chosen:
+                at = zones.moment(one.handed_in_at, student, of.lab) or committed_at
+                handed.append(HandIn(student, one.source, of, one.notes, at))
     handed, clashes = _one_each(handed)
     for count, hand_in in enumerate(handed, start=1):
         progress(CountedStep("writing", f"{count} of {len(handed)}"))
         _write(course, hand_in)
     submissions = tuple(hand_in.submission() for hand_in in handed)
-    intake = Intake(layout.name, submissions, (*problems, *clashes))
+    intake = Intake(layout.name, submissions, (*problems, *clashes), tuple(zones.remarks))
     _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)})
     return intake
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Of a delivery: the labs that are asked for, the one that its name tells of, if any, and
+    whether a kernel is the starting code."""
+
+    labs: Mapping[str, Lab]
+    hint: str | None
+    is_starting: IsStarting
+
+
+@dataclass
+class _Zones:
+    """Times of a list, held against the course's rules. remarks: which zone times without one were
+    taken in, a sentence each; listed: the list's name."""
+
+    rules: Rules
+    listed: str
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def moment(self, local: datetime | None, student: Student, lab: Lab) -> str | None:
+        """As ISO 8601 with a zone. Raises UserError of a year that no zone has."""
+        if local is None:
+            return None
+        try:
+            taken, why = taken_moment(
+                local, self.rules.timezone, self.rules.deadline(student.id, lab.name)
+            )
+        except (OverflowError, OSError, ValueError) as error:
+            raise UserError(
+                f"{self.listed}: {student.name}: {local} is no time to hand in"
+            ) from error
+        if why:
+            self.remarks[f"{self.listed}: {why}"] = None
+        return taken.isoformat()
 
 
 # ---- reading -------------------------------------------------------------------------------
@@ -294,7 +337,7 @@ def _with_list(
 
 
 def _chosen(
-    one: Delivered, labs: Mapping[str, Lab], hint: str | None, readers: Readers
+    one: Delivered, asked: _Asked, readers: Readers
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of one entry of a delivery, its archives opened, and what can't be."""
     if one.is_missing:
@@ -313,13 +356,13 @@ def _chosen(
                 break
             try:
                 # An archive in a student's folder is like a folder; one in place of it is not.
-                above = () if entry.name == one.source else (without_suffix(entry.name),)
+                above = () if entry.name == one.source else (entry.name,)
                 entries += _members(entry, above, readers, stack)
             except Refused as error:
                 problems.append(f"{error}.")
         if problems and not entries:
             return (), tuple(problems)
-        chosen, sentences = choose_files(entries, labs, hint)
+        chosen, sentences = choose_files(entries, asked.labs, asked.hint, asked.is_starting)
     return chosen, (*problems, *sentences)
 
 

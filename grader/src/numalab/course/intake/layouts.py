@@ -61,15 +61,24 @@ _CANVAS_AGAIN = re.compile(r"-\d+(?=\.[^.]+$)")
 # ---- plain ---------------------------------------------------------------------------------
 
 
+def _shown_blank(found: re.Match[str]) -> str:
+    return f"<U+{ord(found.group()):04X}>"
+
+
 def _plain(entries: Sequence[Entry]) -> Layout:
     below = below_tops(entries)
     delivered, problems = [], []
-    for name, top in tops_of(entries).items():
+    tops = tops_of(entries)
+    raw = {n: n if top.kind == "folder" else without_suffix(n) for n, top in tops.items()}
+    every = set(raw.values())
+    for name, top in tops.items():
+        called = clean_name(raw[name])
+        if called != raw[name] and called in every:  # but for blanks somebody else's
+            called = clean_name(re.sub(r"^\s|\s$|(?<=\s)\s", _shown_blank, raw[name]))
+        person = Person(called, {})
         if top.kind == "folder":
-            person = Person(clean_name(name), {})
             delivered.append(Delivered(name, person, tuple(below.get(name, ()))))
         elif top.kind == "file" and archive_suffix(name):
-            person = Person(clean_name(without_suffix(name)), {})
             delivered.append(Delivered(name, person, (top,)))
         else:
             problems.append(nobodys(top, "a folder or an archive of a student"))

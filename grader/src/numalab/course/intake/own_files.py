@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.intake.choosing import DIAGNOSIS, NOT_GRADED, Chosen
+from numalab.course.intake.taking import DIAGNOSIS, NOT_GRADED, Chosen
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import UserError

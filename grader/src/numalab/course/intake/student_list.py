@@ -1,9 +1,9 @@
 """The list of a class: who was expected, and how the course's system calls them.
 
 A CSV file with a line of column names: Moodle's grading worksheet, list of participants or grade
-export, Canvas's gradebook export, Classroom 50's roster.csv (students.csv before) or the scores.csv
-of its downloads, the CSV export of a GitLab group's members, GitHub Classroom's roster, or id, name
-and email.
+export in the languages of moodle_words.py, Canvas's gradebook export, Classroom 50's roster.csv
+(students.csv before) or the scores.csv of its downloads, the CSV export of a GitLab group's
+members, GitHub Classroom's roster, or id, name and email.
 
 GitLab exports a line for each membership: in a short form Username, Name, Max role, Source, in a
 longer one Name, Username, Email, Path, Type, Role (gitlab-org/gitlab, Namespaces::Export and merge
@@ -19,55 +19,96 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from numalab import words
 from numalab.course.csv_files import MOST_BYTES
+from numalab.course.intake.list_times import read_times
+from numalab.course.intake.moodle_words import Header, participant, read_header
 from numalab.course.intake.students import Person, clean_name, keys_of
 from numalab.course.intake.trees import folded
 from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
 from numalab.strangers.visible import shortened, visible
 
-# Of columns, by what they are called in the systems' English.
+# Of columns, by what systems call them that have one language; Moodle's are in moodle_words.py.
 _COLUMNS = {
-    "identifier": "identifier",
-    "full name": "name",
     "name": "name",
     "student": "name",
-    "first name": "first",
     "first_name": "first",
-    "last name": "last",
     "last_name": "last",
-    "surname": "last",
     "email": "email",
-    "email address": "email",
-    "username": "login",
     "login": "login",
     "github_username": "login",
     "sis login id": "login",
     "id": "id",
-    "id number": "idnumber",
     "sis user id": "idnumber",
     "handed_in_at": "handed_in_at",
-    "last modified (submission)": "moodle_time",
     "role": "role",
     "max role": "role",
 }
+# What --column can name.
+NAMED = ("name", "first", "last", "email", "login", "id", "idnumber", "identifier", "handed_in_at")
 _TEACHES = "owner"
 _MOST_TOLD = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
-# Moodle's strftimedaydatetime in English; no zone is given.
-_MOODLE_TIME = "%A, %d %B %Y, %I:%M %p"
+_NO_TIME = ("", "-")
+_MOST_ROWS_LOOKED_AT = 200  # for what a column holds
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of the list. handed_in_at: where it says so, else None."""
+    """A line of the list. handed_in_at: where it says so, without a zone where it names none."""
 
     person: Person
-    handed_in_at: str | None = None
+    handed_in_at: datetime | None = None
 
 
-def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
-    """The students, and what could not be understood of the list. Raises UserError."""
+def parse_named(given: Sequence[str]) -> dict[str, str]:
+    """Of --column WHAT=TITLE, what each title means. Raises UserError."""
+    named = {}
+    for text in given:
+        what, equals, title = text.partition("=")
+        if what not in NAMED or not equals or not title.strip():
+            raise UserError(
+                f'--column {shortened(visible(text), _MOST_TOLD)}: write it as WHAT="TITLE", such '
+                f'as name="Vollständiger Name"; WHAT is one of {", ".join(NAMED)}'
+            )
+        named[folded(title)] = what
+    return named
+
+
+def _columns(
+    header: Sequence[str], moodle: Header, named: Mapping[str, str], where: str
+) -> list[str]:
+    """What each column means, empty: nothing. Titles that were named come first, then those of
+    systems that have one language, then Moodle's. Raises UserError."""
+    titles = [folded(title[:_MOST_TOLD]) for title in header]
+    lacking = [title for title in named if title not in titles]
+    if lacking:
+        raise UserError(
+            f"{where}: --column names no column '{lacking[0]}'; it has: {_titles(header)}"
+        )
+    of_moodle = {index: column for column, index in moodle.places.items()}
+    if not moodle.is_worksheet and moodle.language != "en":
+        of_moodle = {i: column for i, column in of_moodle.items() if column != "identifier"}
+    columns: list[str] = []
+    for index, title in enumerate(titles):
+        known = _COLUMNS.get(title, "")
+        if moodle.is_worksheet and of_moodle.get(index) == "identifier":
+            known = ""  # in German it is called ID
+        columns.append(named.get(title) or known or str(of_moodle.get(index, "")))
+    # Of a column that was named the one that was taken for it is not.
+    return [
+        "" if column in named.values() and titles[index] not in named else column
+        for index, column in enumerate(columns)
+    ]
+
+
+def _titles(header: Sequence[str]) -> str:
+    return shortened(visible(", ".join(header)), _MOST_TOLD) or "nothing"
+
+
+def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The cells, each row with its line's number, that of titles first. Raises UserError."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -82,50 +123,86 @@ def read_student_list(path: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
     delimiter = max(",;\t", key=head.count)
     rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
     try:
-        names = [folded(name[:_MOST_TOLD]) for name in next(rows, [])]
-        columns = [_COLUMNS.get(name, "") for name in names]
-        if not {"name", "last", "email", "id", "login"} & set(columns):
-            raise UserError(
-                f"--students {path}: the first line names none of the columns id, name and email "
-                "(or Full name, Email address, Student, github_username, as the course's system "
-                "exports them); it has: "
-                f"{shortened(visible(', '.join(names)), _MOST_TOLD) or 'nothing'}"
-            )
-        is_canvas, is_classroom = "student" in names, "github_username" in names
-        # Of GitLab only; other systems have roles, too.
-        is_gitlab = "username" in names and ({"max role", "role type"} & set(names) != set())
-        # Whose deliveries name clones by logins, and so their ids.
-        by_login = (
-            is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(names) != set()
-        )
-        listed: list[Listed] = []
-        owners: dict[str, None] = {}
-        remarks: list[str] = []
-        for row in rows:
-            values = {
-                column: cell.strip()
-                for column, cell in zip(columns, row, strict=False)
-                if column and cell.strip()
-            }
-            if is_canvas and not values.get("id"):
-                continue  # the lines of points and of policies, under the names
-            if is_classroom:  # calls identifier what others call a number
-                values["idnumber"] = values.pop("identifier", "")
-            if is_gitlab and folded(values.get("role", "")) == _TEACHES:
-                owners[values.get("login", "")] = None
-                continue
-            one = _listed(values, f"--students {path}, line {rows.line_num}", is_canvas, remarks)
-            if one is not None and by_login and not one.person.preferred_id:
-                login = one.person.external.get("login", "")
-                one = replace(one, person=replace(one.person, preferred_id=login))
-            if one is not None:
-                listed.append(one)
+        return [(rows.line_num, row) for row in rows]
     except csv.Error as error:
         raise UserError(f"--students {path}, line {rows.line_num}: {error}") from error
+
+
+def read_student_list(
+    path: Path, named: Mapping[str, str] | None = None
+) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
+    """The students, and what could not be understood of the list. named: as parse_named. Raises
+    UserError."""
+    named = named or {}
+    where = f"--students {path}"
+    (_, header), *rows = _read_rows(path) or [(1, [])]
+    titles = [folded(title[:_MOST_TOLD]) for title in header]
+    moodle = read_header(header, [row for _, row in rows[:_MOST_ROWS_LOOKED_AT]])
+    columns = _columns(header, moodle, named, where)
+    if not {"name", "last", "email", "id", "login", "identifier"} & set(columns):
+        raise UserError(
+            f"{where}: the first line names none of the columns id, name and email, nor any of "
+            "Moodle's, Canvas's or a GitLab group's. Say which they are: "
+            f'--column name="TITLE" --column email="TITLE". The line has: {_titles(header)}'
+        )
+    is_canvas, is_classroom = "student" in titles, "github_username" in titles
+    # Of GitLab only; other systems have roles, too.
+    is_gitlab = "username" in titles and ({"max role", "role type"} & set(titles) != set())
+    # Whose deliveries name clones by logins, and so their ids.
+    by_login = is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(titles) != set()
+    listed: list[Listed] = []
+    times: list[str] = []
+    owners: dict[str, None] = {}
+    for number, row in rows:
+        values: dict[str, str] = {}
+        for column, cell in zip(columns, row, strict=False):
+            if column and cell.strip():
+                values.setdefault(column, cell.strip())
+        if is_canvas and not values.get("id"):
+            continue  # the lines of points and of policies, under the names
+        if is_classroom:  # calls identifier what others call a number
+            values["idnumber"] = values.pop("identifier", "")
+        elif moodle.is_worksheet and participant(values.get("identifier", "")):
+            # As deliveries have it, in whatever language.
+            values["identifier"] = f"Participant {participant(values['identifier'])}"
+        if is_gitlab and folded(values.get("role", "")) == _TEACHES:
+            owners[values.get("login", "")] = None
+            continue
+        one = _listed(values, f"{where}, line {number}", is_canvas)
+        if one is not None and by_login and not one.person.preferred_id:
+            login = one.person.external.get("login", "")
+            one = replace(one, person=replace(one.person, preferred_id=login))
+        if one is not None:
+            listed.append(one)
+            times.append("" if one.handed_in_at else values.get("moodle_time", ""))
+    remarks = []
     if owners:
         names_told = shortened(visible(", ".join(owners)), _MOST_TOLD)
         remarks.append(f"Owners of the group are not taken for students: {names_told}.")
-    return _once(listed), tuple(dict.fromkeys(remarks))
+    listed, not_read = _with_times(listed, times, moodle)
+    return _once(listed), (*remarks, *not_read)
+
+
+def _with_times(
+    listed: list[Listed], times: Sequence[str], moodle: Header
+) -> tuple[list[Listed], tuple[str, ...]]:
+    """With the times of Moodle's column, and one sentence on those that are not understood."""
+    given = [index for index, text in enumerate(times) if text not in _NO_TIME]
+    locales = moodle.words.locales if moodle.words is not None else ()
+    read = read_times([times[index] for index in given], (*locales, "en"))
+    for index, time in zip(given, read, strict=True):
+        if time is not None:
+            listed[index] = replace(listed[index], handed_in_at=time)
+    lost = [times[index] for index, time in zip(given, read, strict=True) if time is None]
+    if not lost:
+        return listed, ()
+    return listed, (
+        f"{words.count(len(lost), 'time')} of {len(given)} in Moodle's column of submissions "
+        f"{'is' if len(lost) == 1 else 'are'} not understood, such as "
+        f"'{shortened(visible(lost[0]), _MOST_TOLD)}'; whether that work is late does not show. "
+        "Download the worksheet in English, or add a column handed_in_at with times like "
+        "2026-01-31T18:00:00+01:00.",
+    )
 
 
 def _once(listed: Sequence[Listed]) -> tuple[Listed, ...]:
@@ -137,9 +214,7 @@ def _once(listed: Sequence[Listed]) -> tuple[Listed, ...]:
     return tuple(found.values())
 
 
-def _listed(
-    values: Mapping[str, str], where: str, is_canvas: bool, remarks: list[str]
-) -> Listed | None:
+def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> Listed | None:
     external = {key: visible(values[key]) for key in _KEYS if values.get(key)}
     name = values.get("name") or f"{values.get('first', '')} {values.get('last', '')}"
     last, comma, first = name.partition(",")
@@ -147,34 +222,21 @@ def _listed(
     if not name:
         return None
     preferred = "" if is_canvas else values.get("id", "")
-    return Listed(Person(name, external, preferred), _time(values, where, remarks))
+    return Listed(Person(name, external, preferred), _time(values, where))
 
 
-def _time(values: Mapping[str, str], where: str, remarks: list[str]) -> str | None:
-    given = values.get("handed_in_at")
-    if given:
-        try:
-            time = datetime.fromisoformat(given)
-            return time.astimezone().isoformat() if time.tzinfo is None else time.isoformat()
-        except (ValueError, OverflowError, OSError) as error:
-            raise UserError(
-                f"{where}: handed_in_at is '{shortened(visible(given), _MOST_TOLD)}'; it has to "
-                "be like 2026-01-31T18:00:00+01:00"
-            ) from error
-    moodles = values.get("moodle_time", "-")
-    if moodles == "-":
+def _time(values: Mapping[str, str], where: str) -> datetime | None:
+    """Of the column handed_in_at."""
+    given = values.get("handed_in_at", "")
+    if given in _NO_TIME:
         return None
     try:
-        # In the zone of whoever has downloaded it, which is taken to be this machine's.
-        return datetime.strptime(moodles, _MOODLE_TIME).astimezone().isoformat()
-    except (ValueError, OverflowError, OSError):
-        remarks.append(
-            f"The times in the column Last modified (submission) are not understood "
-            f"({shortened(visible(moodles), _MOST_TOLD)}); "
-            "late work does not show. Download the worksheet in English, or add a column "
-            "handed_in_at."
-        )
-        return None
+        return datetime.fromisoformat(given)
+    except ValueError as error:
+        raise UserError(
+            f"{where}: handed_in_at is '{shortened(visible(given), _MOST_TOLD)}'; it has to "
+            "be like 2026-01-31T18:00:00+01:00"
+        ) from error
 
 
 # ---- whose line it is ------------------------------------------------------------------------

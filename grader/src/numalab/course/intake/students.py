@@ -131,8 +131,9 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """What a delivery tells of somebody: two with the same mark are one."""
-    return folded(person.name), keys_of(person.external)
+    """What a delivery tells of somebody: two with the same mark are one. Names that differ in case
+    are of two people, as far as the delivery has both."""
+    return person.name, keys_of(person.external)
 
 
 def _by_keys(
@@ -157,15 +158,27 @@ def _by_keys(
     return ids, unclear
 
 
-def _namesakes(person: Person, known: Sequence[Known], claimed: Collection[str]) -> list[str]:
-    """Ids of those of that name who it may be. claimed: who is in the delivery by other keys."""
-    return [
-        namesake.student.id
+def _namesakes(
+    person: Person, known: Sequence[Known], claimed: Collection[str], names: Collection[str]
+) -> list[str]:
+    """Ids of those of that name who it may be: of just that name, or else of one that differs in
+    case and that nobody in the delivery has. known: of the name without case; claimed: who is in
+    the delivery by other keys; names: in the delivery."""
+    fitting = [
+        namesake.student
         for namesake in known
-        if folded(namesake.student.name) == folded(person.name)
-        and (namesake.student.id not in claimed or not person.external)
+        if (namesake.student.id not in claimed or not person.external)
         and not _contradicts(person, namesake)
     ]
+    exact = [student.id for student in fitting if student.name == person.name]
+    return exact or [student.id for student in fitting if student.name not in names]
+
+
+def _is_less_exact(person: Person) -> tuple[bool, bool]:
+    """Orders people: an id is first theirs whose name it is, then theirs who write it in capitals,
+    and last theirs of whose name it leaves something out."""
+    name = person.preferred_id or person.name
+    return slug(name) != name.casefold(), slug(name) != name
 
 
 def _new_id(person: Person, taken: Collection[str]) -> str:
@@ -191,10 +204,20 @@ def _by_names(
     ids: dict[int, str] = {}
     unclear: dict[int, str] = {}
     id_of: dict[Mark, str] = {}
-    for index in sorted(left, key=lambda index: (marks[index][0], sorted(marks[index][1]))):
+    names = {person.name for person in people}
+    ordered = sorted(
+        left,
+        key=lambda index: (
+            _is_less_exact(people[index]),
+            folded(marks[index][0]),
+            marks[index][0],
+            sorted(marks[index][1]),
+        ),
+    )
+    for index in ordered:
         person, mark = people[index], marks[index]
         if mark not in id_of:
-            namesakes = _namesakes(person, by_name.get(mark[0], ()), claimed)
+            namesakes = _namesakes(person, by_name.get(folded(mark[0]), ()), claimed, names)
             if len(namesakes) > 1 or (namesakes and distinct[mark[0]] > 1):
                 unclear[index] = (
                     f"Several students are called {person.name}, and the delivery does not tell "

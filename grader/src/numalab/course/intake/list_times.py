@@ -1,0 +1,149 @@
+"""Times as Moodle writes them for people, in the language of whoever downloads a list.
+
+`Saturday, 21 November 2026, 11:30 PM` or `segunda-feira, 14 set. 2026, 21:51`: names of months,
+days of the week and halves of the day are those of CLDR (Babel), whole or shortened. A day of the
+week has to be that of the date, so that one language's word is not read as another's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from babel import Locale, UnknownLocaleError, localedata
+
+_CLOCK = re.compile(r"(?<![\d:.])(\d{1,2}) ?[:.h] ?(\d{2})(?::(\d{2}))?(?![\d:])")
+_WORD = re.compile(r"\d+|[^\W\d_][\w'\u2019./-]*")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_LETTERS = 120
+# Of a word that may join others (21 de novembro, at, alle); a longer one has to be known.
+_MOST_JOINING = 4
+# strftime's own, where a system has no words of its language.
+_HALVES = {"am": "am", "pm": "pm"}
+
+
+def _plain(word: str) -> str:
+    """Without case, full stops and blanks: `a. m.` is am."""
+    return re.sub(r"[\s.]", "", word).casefold()
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Of one language: months and days of the week by number, halves of the day as am or pm, and
+    what may stand behind a time and says nothing."""
+
+    months: Mapping[str, int]
+    days: Mapping[str, int]
+    halves: Mapping[str, str]
+    fillers: frozenset[str]
+
+
+def _by_name(contexts: Mapping[str, Mapping[str, Mapping[Any, str]]]) -> Iterator[tuple[str, Any]]:
+    """Each name with what it is of; letters of a calendar's column are not names."""
+    for widths in contexts.values():
+        for width in widths:
+            if width != "narrow":
+                for value, name in widths[width].items():
+                    yield _plain(name), value
+
+
+@cache
+def _names(locale: str) -> _Names:
+    found = Locale.parse(locale)
+    halves = {word: half for word, half in _by_name(found.day_periods) if half in ("am", "pm")}
+    styles = (*found.time_formats.values(), *found.datetime_skeletons.values())
+    literals = re.findall(r"'([^']+)'", " ".join(str(style.pattern) for style in styles))
+    return _Names(
+        dict(_by_name(found.months)),
+        dict(_by_name(found.days)),
+        _HALVES | halves,
+        frozenset(map(_plain, literals)) | {""},
+    )
+
+
+def _hour(hour: int, half: str | None) -> int | None:
+    """Of 24. Polish packs write a half of the day beside an hour of 24: so far it says nothing."""
+    if half is None or hour > 12 or hour == 0:
+        return hour if hour < 24 and not (half == "am" and hour > 12) else None
+    return hour % 12 + (12 if half == "pm" else 0)
+
+
+def parse_time(text: str, locale: str) -> datetime | None:
+    """The time of a text in a language, without a zone; None where it is not understood.
+
+    Needed are a day, a month by its name, a year of four digits and a time. Short words between
+    them are passed over, but none behind the time, where it could be a half of the day."""
+    text = " ".join(text[:_MOST_LETTERS].split())
+    clocks = list(_CLOCK.finditer(text))
+    if len(clocks) != 1:
+        return None
+    clock, names = clocks[0], _names(locale)
+    before, behind = text[: clock.start()], _plain(text[clock.end() :].strip(" ,"))
+    half = names.halves.get(behind)
+    if half is None and behind not in names.fillers:
+        return None
+    words = _WORD.findall(before)
+    numbers = [int(word) for word in words if word.isdigit() and len(word) <= 4]
+    months = {names.months[w] for word in words if (w := _plain(word)) in names.months}
+    days = {names.days[w] for word in words if (w := _plain(word)) in names.days}
+    # A word can be a day's and a month's: mar. is a Tuesday and March.
+    hour = _hour(int(clock[1]), half)
+    known = names.months.keys() | names.days.keys()
+    if any(len(w) > _MOST_JOINING and _plain(w) not in known for w in words if not w.isdigit()):
+        return None
+    if len(numbers) != 2 or not months or hour is None:
+        return None
+    day, year = sorted(numbers)
+    for month in sorted(months):
+        try:
+            found = datetime(year, month, day, hour, int(clock[2]), int(clock[3] or 0))
+        except ValueError:
+            continue
+        if year >= 1000 and (not days or found.weekday() in days):
+            return found
+    return None
+
+
+def _locales(preferred: Iterable[str]) -> Iterator[str]:
+    """The preferred ones, then every language of CLDR's."""
+    yield from preferred
+    for name in sorted(localedata.locale_identifiers()):
+        if "_" not in name and name != "root":
+            yield name
+
+
+def read_times(texts: Sequence[str], preferred: Sequence[str]) -> list[datetime | None]:
+    """The times of a column, which is in one language; preferred: CLDR's locales that are tried
+    first. Those that are not understood are None. ISO 8601 is in every language."""
+    found = [_iso(text) for text in texts]
+    left = [index for index, time in enumerate(found) if time is None]
+    best: dict[int, datetime] = {}
+    for locale in _locales(preferred) if left else ():
+        try:
+            # What the first ones are not in, the others are not either.
+            some = left[:3]
+            if not any(parse_time(texts[index], locale) for index in some):
+                continue
+        except (UnknownLocaleError, LookupError, ValueError):
+            continue
+        read = {i: time for i in left if (time := parse_time(texts[i], locale)) is not None}
+        if len(read) > len(best):
+            best = read
+        if len(best) == len(left):
+            break
+    for index, time in best.items():
+        found[index] = time
+    return found
+
+
+def _iso(text: str) -> datetime | None:
+    if not _ISO.match(text):
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

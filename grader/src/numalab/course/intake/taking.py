@@ -1,0 +1,265 @@
+"""What is taken of the files of one folder for a lab: the names that the lab declares, and names
+that stand for them where there is one candidate; texts as compilers and TOML readers take them."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from numalab.course.intake.archives import archive_suffix
+from numalab.course.intake.trees import Entry, Refused, folded, read_limited
+from numalab.grading import explanation
+from numalab.grading.variant_kits import TICKET
+from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.kernel_names import is_copy_name, looks_like_kernel, not_graded_words
+from numalab.strangers.text_kinds import kind_of_text
+from numalab.strangers.visible import shown
+
+# Of the handout, in a folder that was handed in whole: left out without a word.
+_HANDED_OUT = frozenset(
+    {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
+     "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml", "first_said.json"}
+)  # fmt: skip
+# Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
+DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
+NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})  # by themselves
+_MOST_NAMED = 4
+_ENCODINGS = {
+    b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}  # fmt: skip
+
+# Whether a file of a lab, by its name there, is the starting code.
+IsStarting = Callable[[Lab, str, bytes], bool]
+
+
+def never(lab: Lab, name: str, content: bytes) -> bool:
+    """Of whoever has no starting code to compare with."""
+    del lab, name, content
+    return False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is taken of a student's files for one lab. files: contents by name; notes: what was
+    left out or changed, one sentence each."""
+
+    lab: Lab
+    files: Mapping[str, bytes]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the kernels; where there is none, the lab's first language, in which what else was
+        handed in is graded."""
+        found = tuple(
+            language for language in self.lab.languages if KERNEL_FILES[language] in self.files
+        )
+        return found or self.lab.languages[:1]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of names and contents, each with its length before it."""
+        total = hashlib.sha256()
+        for name, content in sorted(self.files.items()):
+            for part in (name.encode(), content):
+                total.update(len(part).to_bytes(8, "big") + part)
+        return total.hexdigest()
+
+    def is_all_starting(self, is_starting: IsStarting) -> bool:
+        """Whether all that is graded of it is the starting code."""
+        graded = {name: of for name, of in self.files.items() if name not in NOT_GRADED}
+        return all(is_starting(self.lab, name, content) for name, content in graded.items())
+
+
+def kernels_of(lab: Lab) -> tuple[str, ...]:
+    return tuple(KERNEL_FILES[language] for language in lab.languages)
+
+
+def wanted_names(lab: Lab) -> tuple[str, ...]:
+    """The files that are taken for a lab, kernels first and what is said of them last."""
+    own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
+    declared = (*kernels_of(lab), *(file.name for file in lab.files))
+    return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
+
+
+def stands_for(name: str, wanted: Iterable[str]) -> bool:
+    """Whether a file may be taken as one of those that are wanted."""
+    return any(folded(name) == folded(one) or is_copy_name(name, one) for one in wanted)
+
+
+def listed_and(names: Iterable[str]) -> str:
+    """All of a few, in order; of many the first, and how many more."""
+    first, *others = sorted(names)
+    more = len(others) + 1 - _MOST_NAMED
+    listed = " and ".join([first, *others[: _MOST_NAMED - 1]])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    listed = ", ".join(names[:_MOST_NAMED])
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def with_reason(entry: Entry) -> str:
+    return shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
+
+
+# ---- a file ----------------------------------------------------------------------------------
+
+
+def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
+    """A file's text as compilers and TOML readers take it, and what was changed or is odd in it.
+    Raises Refused."""
+    name = shown(entry.name)
+    if entry.refused or entry.open is None:
+        raise Refused(f"{name} {entry.refused or 'is no plain file'}")
+    with entry.open() as file:
+        data = read_limited(file, FILE_BYTES, entry.name)
+    is_kernel = looks_like_kernel(entry.name, "c") or looks_like_kernel(entry.name, "fortran")
+    kind = kind_of_text(data) if is_kernel or entry.name in KERNEL_FILES.values() else None
+    if kind is not None and not kind.is_text:
+        raise Refused(f"{name} {kind.why}")
+    changes = []
+    mark = next((mark for mark in _ENCODINGS if data.startswith(mark)), None)
+    if mark is not None:
+        try:
+            data = data.decode(_ENCODINGS[mark]).encode()
+        except UnicodeError as error:
+            raise Refused(f"{name} is not a text file") from error
+        changes.append(f"was in {_ENCODINGS[mark].upper()} and is UTF-8 now")
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+        changes.append("began with a byte order mark, which was taken out")
+    if b"\0" in data:
+        raise Refused(f"{name} {kind.why if kind is not None else 'is not a text file'}")
+    if b"\r\n" in data:
+        data = data.replace(b"\r\n", b"\n")
+        changes.append("had the line ends of Windows, which were changed")
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+        changes.append("had the line ends of old Macs, which were changed")
+    if kind is not None and kind.is_marked:
+        changes.append(kind.why)
+    return data, tuple(f"{name} {change}." for change in changes)
+
+
+def _near(wanted: str, files: Sequence[Entry]) -> list[str]:
+    """Names that may have been meant to be the wanted one: as sources in its language are called,
+    or misspelt."""
+    stem, _, suffix = wanted.rpartition(".")
+    like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
+    names = [entry.name for entry in files if entry.name != wanted]
+    found = [name for name in names if like.fullmatch(name)]
+    if not found and wanted in KERNEL_FILES.values():
+        language = next(language for language, file in KERNEL_FILES.items() if file == wanted)
+        found = [
+            name
+            for name in names
+            if looks_like_kernel(name, language) and name.casefold() not in _HANDED_OUT
+        ]
+    return found or difflib.get_close_matches(wanted, names, n=1, cutoff=0.85)
+
+
+def near_words(
+    wanted: str, files: Sequence[Entry], but: Iterable[str] = ()
+) -> tuple[str, list[str]]:
+    """A sentence on files that may have been meant, empty: there are none; and their names."""
+    near = [name for name in _near(wanted, files) if name not in but]
+    if not near:
+        return "", []
+    others = [text for name in near if (text := not_graded_words(name, shown(name)))]
+    if others:
+        return f"{some(others)}.", near
+    return f"{some([*map(shown, near)])} was found; did you mean {wanted}?", near
+
+
+# ---- which file stands for a name --------------------------------------------------------------
+
+
+@dataclass
+class _Folder:
+    """One that is being taken from. told: names of files of which something was said."""
+
+    lab: Lab
+    files: Sequence[Entry]
+    is_starting: IsStarting
+    taken: dict[str, bytes] = field(default_factory=dict)
+    sentences: list[str] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
+
+    def _read(self, entries: Sequence[Entry]) -> dict[Entry, tuple[bytes, tuple[str, ...]]]:
+        """Those that can be read; of the others is said why not."""
+        found = {}
+        for entry in entries:
+            try:
+                found[entry] = content_of(entry)
+            except Refused as error:
+                self.sentences.append(f"{error}; it was not taken.")
+        return found
+
+    def take(self, name: str) -> None:
+        """The file of this name, or the one that stands for it."""
+        alike = [e for e in self.files if folded(e.name) == folded(name)]
+        exact = [e for e in alike if e.name == name]
+        copies = [e for e in self.files if e.name != name and is_copy_name(e.name, name)]
+        entries = list(dict.fromkeys((*exact, *alike, *copies)))
+        if not entries:
+            said, near = near_words(name, self.files, wanted_names(self.lab))
+            self.told.update(near)
+            self.sentences += [said] if said else []
+            return
+        self.told.update(entry.name for entry in entries)
+        read = self._read(entries)
+        if not read:
+            return
+        contents = {content for content, _ in read.values()}
+        changed = {one for one in contents if not self.is_starting(self.lab, name, one)}
+        meant = changed if len(changed) == 1 else contents
+        own = [entry for entry in read if entry.name == name and read[entry][0] in meant]
+        if len(meant) > 1 and (len(alike) > 1 or not own):
+            names = listed_and(shown(entry.name) for entry in entries)
+            self.sentences.append(f"{name} is there more than once ({names}); hand in one.")
+            return
+        entry = own[0] if own else next(one for one in read if read[one][0] in meant)
+        self.taken[name], changes = read[entry]
+        if entry.name != name:
+            self.sentences.append(f"{shown(entry.name)} is taken as {name}.")
+        self.sentences += changes
+        left = [shown(one.name) for one in entries if one.name not in (entry.name, name)]
+        if exact and entry.name != name:
+            self.sentences.append(f"{name} was left out: it is the starting code.")
+        elif left:
+            self.sentences.append(f"Left out, beside {shown(entry.name)}: {some(left)}.")
+
+
+def take_files(
+    lab: Lab, files: Sequence[Entry], is_starting: IsStarting
+) -> tuple[Chosen | None, list[str]]:
+    """What is taken of the files of a folder; None, and why, where that is nothing."""
+    folder = _Folder(lab, files, is_starting)
+    for name in wanted_names(lab):
+        folder.take(name)
+    taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.told
+    kernels = kernels_of(lab)
+    if not any(name in taken or name in " ".join(sentences) for name in kernels):
+        sentences.append(f"{' or '.join(kernels)} is missing.")
+    archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
+    if archives:
+        sentences.append(f"An archive inside was not opened: {some([*map(shown, archives)])}.")
+    if not taken.keys() - NOT_GRADED:
+        alone = sorted({DIAGNOSIS, PREDICTIONS} & taken.keys())
+        sentences += [f"{name} counts beside what is graded, and not alone." for name in alone]
+        return None, sentences
+    beside = [file.name for file in lab.files if file.name not in taken]
+    if beside:
+        sentences.append(f"Missing: {some(beside)}.")
+    kits = {*_HANDED_OUT, lab.contract.casefold(), *(n.casefold() for n in archives)}
+    left_out = [e.name for e in files if e.name not in told and e.name.casefold() not in kits]
+    if left_out:
+        sentences.append(f"Not taken, as it is not graded: {some([*map(shown, left_out)])}.")
+    return Chosen(lab, taken, tuple(sentences)), sentences

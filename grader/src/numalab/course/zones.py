@@ -1,0 +1,87 @@
+"""Times without a zone, as course systems write them, and which zone they are taken in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+
+class BadZone(Exception):
+    """There is no such zone; says what to write."""
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The zone of an IANA name, from the system or the package tzdata. Raises BadZone."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError) as error:
+        raise BadZone(
+            "write a name of the IANA time zone database, such as Europe/Vienna"
+        ) from error
+
+
+def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
+    """The one or two moments that a clock shows as `local`, each with a fixed offset: two times of
+    one zone would be compared by what its clocks show."""
+    found = []
+    for fold in (0, 1):
+        naive = local.replace(tzinfo=None, fold=fold)
+        if zone is None:
+            found.append(naive.astimezone())
+        else:
+            offset = naive.replace(tzinfo=zone).utcoffset() or timedelta()
+            found.append(naive.replace(tzinfo=timezone(offset), fold=0))
+    return found
+
+
+def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
+    """The moment that a clock in the zone shows as `local`; zone None: this machine's.
+
+    Where clocks are put back an hour has two moments, and the earlier one counts. Where they are
+    put forward an hour has none, and of the offsets before and after the one counts by which the
+    moment is earlier. So a hand-in is never late by the change itself.
+    Raises OverflowError and OSError at the ends of the calendar."""
+    return min(_moments(local, zone))
+
+
+def last_moment(local: datetime, zone: ZoneInfo) -> datetime:
+    """As first_moment, the later one: of a deadline."""
+    return max(_moments(local, zone))
+
+
+def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple[datetime, str]:
+    """The moment of a time, and a sentence that says which zone was taken; empty where the time
+    has one. name: course.toml's timezone, empty: it has none; deadline: that the time is held
+    against, None: there is none. Raises OverflowError, OSError and ValueError at the ends of the
+    calendar.
+
+    Without a name it is this machine's zone if that has the deadline's offset at the deadline, and
+    else the deadline's own offset: a machine of a cluster is often set to UTC."""
+    if local.tzinfo is not None:
+        return local, ""
+    taken_as = "Times without a zone are taken as"
+    if name:
+        return first_moment(local, zone_named(name)), f"{taken_as} {name}'s (course.toml)."
+    how = 'write timezone = "AREA/CITY" into course.toml'
+    if deadline is not None and deadline.astimezone().utcoffset() != deadline.utcoffset():
+        return local.replace(tzinfo=deadline.tzinfo), (
+            f"{taken_as} {_offset_words(deadline)}, which the deadline has, and not as this "
+            f"machine's zone, {_machine_words(deadline)}. If that is wrong, {how}."
+        )
+    moment = first_moment(local, None)
+    return moment, (
+        f"{taken_as} this machine's zone, {_machine_words(moment)}. If that is wrong, {how}."
+    )
+
+
+def _offset_words(moment: datetime) -> str:
+    """UTC+01:00, of a moment with a zone."""
+    text = moment.isoformat()[-6:]
+    return "UTC" if text == "+00:00" else f"UTC{text}"
+
+
+def _machine_words(moment: datetime) -> str:
+    """CET (UTC+01:00), or UTC."""
+    here = moment.astimezone()
+    offset = _offset_words(here)
+    return offset if here.tzname() == offset else f"{here.tzname()} ({offset})"

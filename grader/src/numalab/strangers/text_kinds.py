@@ -1,0 +1,137 @@
+"""What a file is that was handed in as a program's text and is none: told in one sentence, where a
+compiler would only cite its first line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# By the first bytes; in a text that a compiler takes none of them can stand there.
+_HEADS: Mapping[bytes, str] = {
+    b"%PDF-": "a PDF document",
+    b"%!PS": "a PostScript document",
+    b"{\\rtf": "a rich text document (RTF)",
+    b"PK\x03\x04": "a ZIP archive, or a word processor's document, which is one",
+    b"\xd0\xcf\x11\xe0": "a document of an office program",
+    b"\x7fELF": "a compiled program or object file",
+    b"MZ\x90": "a program for Windows",
+    b"\xcf\xfa\xed\xfe": "a program for macOS",
+    b"!<arch>": "a library of object files",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"\x1f\x8b": "a compressed file (gzip)",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"BZh": "a compressed file (bzip2)",
+    b"\xfd7zXZ": "a compressed file (xz)",
+    b"\x28\xb5\x2f\xfd": "a compressed file (Zstandard)",
+}
+_BOM = b"\xef\xbb\xbf"
+_HTML = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|meta|script|title)\b", re.I | re.S
+)
+_XML = re.compile(rb"\s*<(?:\?xml|svg)\b", re.I)
+_NOTEBOOK = re.compile(rb'\s*\{.*"nbformat"\s*:', re.S)
+_DIFF = re.compile(
+    rb"\s*(?:diff --git |Index: |From [0-9a-f]{40} |commit [0-9a-f]{40}\b|--- [^\n]*\r?\n\+\+\+ |"
+    rb"\*\*\* [^\n]*\r?\n--- |\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] )"
+)
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
+_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
+_QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb]")
+_BLANKS = re.compile("[\u00a0\u2007\u202f\u200b\ufeff]")
+_COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*|![^\n]*", re.S)
+_TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """why: what follows a file's name in a sentence, without a full stop; is_text: whether
+    it is a program's text all the same; is_marked: in which something stands that no program has,
+    of a merge or of Markdown."""
+
+    why: str
+    is_text: bool
+    is_marked: bool = False
+
+
+def _wide(data: bytes) -> str:
+    """UTF-16 or UTF-32, by a mark or by where the bytes are 0; empty: neither."""
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "UTF-32"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    some = data[:4096]
+    if len(some) >= 16 and b"\0" in some:
+        zeros = [some[start::4].count(0) / len(some[start::4]) for start in range(4)]
+        if sorted(zero > 0.6 for zero in zeros) == [False, True, True, True]:
+            return "UTF-32"
+        if [zero > 0.6 for zero in zeros] in ([True, False] * 2, [False, True] * 2):
+            return "UTF-16"
+    return ""
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def _marks(text: str) -> str:
+    """What a merge or Markdown has left in a program, with its line; empty: nothing."""
+    conflict = [found.group()[0] for found in _CONFLICT.finditer(text)]
+    if {"<", "=", ">"} <= set(conflict):
+        first = _CONFLICT.search(text)
+        assert first is not None
+        return (
+            "has the marks of a merge that was not ended, first in line "
+            f"{_line(text, first.start())}: take out the marks and one of the two texts"
+        )
+    fence = _FENCE.search(text)
+    if fence is not None:
+        return (
+            f"has a code fence of Markdown in line {_line(text, fence.start())}: take out what is "
+            "not program text"
+        )
+    return ""
+
+
+def _odd_characters(text: str) -> str:
+    """What a word processor has put into a program, with its line; empty: nothing."""
+    # As many lines as before, so that numbers hold.
+    code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
+    for pattern, what in ((_QUOTES, "typographic quotes"), (_BLANKS, "blanks of a word processor")):
+        found = pattern.search(code)
+        if found is not None:
+            return (
+                f"has {what} in line {_line(code, found.start())}, which are other characters than "
+                "a keyboard's: type them anew"
+            )
+    return ""
+
+
+def kind_of_text(data: bytes) -> Kind | None:
+    """What a file is that should be a program's text; None: nothing speaks against it."""
+    head = data.removeprefix(_BOM)
+    for start, what in _HEADS.items():
+        if head.lstrip(b" \t\r\n").startswith(start):
+            return Kind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
+    wide = _wide(data)
+    if wide:
+        return Kind(f"is text in {wide}, which compilers do not read; save it in UTF-8", True)
+    if b"\0" in data:
+        return Kind(f"is not a text file; {_TEXT_INSTEAD}", False)
+    for pattern, what in (
+        (_HTML, "a web page (HTML)"), (_XML, "an XML document"),
+        (_NOTEBOOK, "a Jupyter notebook"), (_DIFF, "a diff, which says what to change,"),
+    ):  # fmt: skip
+        if pattern.match(head):
+            return Kind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
+    if b"\r" in head and b"\n" not in head:
+        return Kind("has the line ends of old Macs (CR alone); save it with those of Linux", True)
+    text = head.decode("utf-8", "replace")
+    why = _marks(text)
+    if why:
+        return Kind(why, True, True)
+    why = _odd_characters(text)
+    return Kind(why, True) if why else None

@@ -1,0 +1,209 @@
+"""Of several places and names of one lab: the one that is not the starting code, or a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.deliveries import Files, put, zip_bytes
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.intake.intake import take_in
+from numalab.course.intake.starting import starting_code
+from numalab.course.records import Intake, Submission
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+
+FIRST = "01_first_touch"
+
+
+class Desk:
+    """Who takes in one student's files, of all labs or of one."""
+
+    def __init__(self, kit: Kit, labs: dict[str, Lab], folder: Path) -> None:
+        self.kit, self.labs, self.folder = kit, labs, folder
+        self.given = (kit.lab_folder(FIRST) / "kernel.c").read_bytes()
+        self.fortran = (kit.lab_folder(FIRST) / "kernel.f90").read_bytes()
+        self.done = (kit.solution_folder(FIRST) / "kernel.c").read_bytes()
+        # As some editors leave the starting code: other blanks, another comment, ends of Windows.
+        self.touched = b"/* Ada */\r\n" + self.given.replace(b"\n", b"\r\n").replace(b"  ", b"\t")
+
+    def take(self, files: Files) -> Intake:
+        put(self.folder / "delivery" / "ada", files)
+        return take_in(
+            self.folder / "delivery", CourseFolder(self.folder / "course"), self.labs,
+            lambda _: None, is_starting=starting_code(self.kit),
+        )  # fmt: skip
+
+    def taken(self, files: Files) -> tuple[bytes, str]:
+        """The kernel in C and what is said."""
+        intake = self.take(files)
+        assert not intake.problems
+        (one,) = intake.submissions
+        return self.content(one), " ".join(one.notes)
+
+    def content(self, one: Submission) -> bytes:
+        folder = CourseFolder(self.folder / "course").submission("ada", one.lab, one.digest)
+        return (folder / one.lab / "kernel.c").read_bytes()
+
+    def refused(self, files: Files) -> str:
+        intake = self.take(files)
+        assert not intake.submissions
+        return " ".join(problem.why for problem in intake.problems)
+
+
+@pytest.fixture
+def desk(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> Desk:
+    return Desk(kit, labs, tmp_path)
+
+
+PLACES = {
+    "a copy of the kit": (f"numalab/labs/{FIRST}/kernel.c", f"numalab/notebooks/{FIRST}/kernel.c"),
+    "a deeper copy": (f"{FIRST}/kernel.c", f"final/{FIRST}/kernel.c"),
+    "below it": (f"{FIRST}/kernel.c", f"{FIRST}/old/kernel.c"),
+    "in itself": (f"{FIRST}/kernel.c", f"{FIRST}/{FIRST}/kernel.c"),
+    "no lab's folder": (f"{FIRST}/kernel.c", "work/kernel.c"),
+    "a longer name": (f"{FIRST}/kernel.c", f"{FIRST}_final/kernel.c"),
+    "two of no lab's": ("kernel.c", "abgabe/kernel.c"),
+    "beside it": ("old/kernel.c", "new/kernel.c"),
+}
+
+
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_place_that_is_changed(desk: Desk, places: tuple[str, str], is_first: bool) -> None:
+    given, done = places if is_first else places[::-1]
+    content, said = desk.taken({given: desk.touched, done: desk.done})
+    assert content == desk.done
+    shown_given = given.rpartition("/")[0] + "/" if "/" in given else "./"
+    assert f"left out, as it is the starting code: {shown_given}." in said
+
+
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+def test_two_places_that_are_changed(desk: Desk, places: tuple[str, str]) -> None:
+    one, other = (place.rpartition("/")[0] + "/" if "/" in place else "./" for place in places)
+    said = desk.refused({places[0]: desk.done, places[1]: desk.done + b"int x;\n"})
+    assert f"{min(one, other)} and {max(one, other)} both hold files of it, and they differ" in said
+
+
+@pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_two_places_that_say_the_same(desk: Desk, places: tuple[str, str], is_done: bool) -> None:
+    text = desk.done if is_done else desk.given
+    content, said = desk.taken(dict.fromkeys(places, text))
+    assert (content, said) == (text, "")
+
+
+def test_an_archive_beside_its_folder(desk: Desk) -> None:
+    """Whatever the archive has in it, and whether both are called as the lab."""
+    for number, (folder, member) in enumerate(
+        (("abgabe", "abgabe/kernel.c"), ("abgabe", "kernel.c"), (FIRST, f"{FIRST}/kernel.c"))
+    ):
+        one = Desk(desk.kit, desk.labs, desk.folder / str(number))
+        files = {f"{folder}/kernel.c": one.given, f"{folder}.zip": zip_bytes({member: one.done})}
+        assert one.taken(files)[0] == one.done
+        changed = one.refused({f"{folder}/kernel.c": one.given.replace(b"0", b"1")})
+        assert f"{folder}.zip/" in changed
+        assert f"{folder}/" in changed
+    beside = Desk(desk.kit, desk.labs, desk.folder / "beside")
+    files = {"kernel.c": beside.given, "abgabe.zip": zip_bytes({"kernel.c": beside.done})}
+    content, said = beside.taken(files)
+    assert content == beside.done
+    assert "Taken from abgabe.zip/" in said
+
+
+def test_one_language_changed(desk: Desk) -> None:
+    """Starting code in the other language is none of a place's work."""
+    files = {f"labs/{FIRST}/kernel.c": desk.given, f"labs/{FIRST}/kernel.f90": desk.fortran,
+             f"x/{FIRST}/kernel.c": desk.done, f"x/{FIRST}/kernel.f90": desk.fortran}  # fmt: skip
+    assert desk.taken(files)[0] == desk.done
+
+
+def test_what_lies_elsewhere_is_named(desk: Desk) -> None:
+    files = {f"{FIRST}/kernel.c": desk.done, f"{FIRST}/tries/kernel.cpp": b"x",
+             "03_other_course/kernel.c": desk.done, "notes/kernel.c": b"int main;\n"}  # fmt: skip
+    _, said = desk.taken(files)
+    assert "taken: 03_other_course/kernel.c, notes/kernel.c." in said
+
+
+# ---- names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kernel (1).c", "kernel-1.c", "kernel - Kopie.c", "kernel - Kopie (2).c", "KERNEL.C",
+     "Kernel.c", "kernel copy 2.c", "Copy of kernel.c", "Kopie von kernel.c", "kernel copie.c",
+     "kernel - C\u00f3pia.c", "kernel (another copy).c", "kernel (3rd copy).c", "kernel[1].c",
+     "\u043a\u043e\u043f\u0438\u044f kernel.c", "kernel \u526f\u672c.c"],
+)  # fmt: skip
+def test_a_kernel_by_a_copys_name(desk: Desk, name: str) -> None:
+    content, said = desk.taken({f"{FIRST}/{name}": desk.done})
+    assert content == desk.done
+    assert said == f"{name} is taken as kernel.c."
+
+
+@pytest.mark.parametrize("name", ["Kernel.F90", "kernel.F90", "kernel.f95", "kernel (1).f08"])
+def test_fortran_by_another_name(desk: Desk, name: str) -> None:
+    (one,) = desk.take({f"{FIRST}/{name}": b"end\n"}).submissions
+    assert one.languages == ("fortran",)
+    assert one.notes == (f"{name} is taken as kernel.f90.",)
+
+
+def test_copies_beside_each_other(desk: Desk) -> None:
+    (desk.folder / "delivery").mkdir()
+    both = f"{FIRST}/kernel (1).c", f"{FIRST}/kernel (2).c"
+    asked = desk.refused({both[0]: desk.done, both[1]: desk.done + b"int x;\n"})
+    assert "kernel.c is there more than once (kernel (1).c and kernel (2).c); hand in one" in asked
+    content, said = desk.taken({both[0]: desk.done, both[1]: desk.touched})
+    assert content == desk.done
+    assert "kernel (1).c is taken as kernel.c. Left out, beside kernel (1).c: kernel (2).c." in said
+
+
+def test_a_copy_beside_the_kernel(desk: Desk) -> None:
+    own, copy = f"{FIRST}/kernel.c", f"{FIRST}/kernel (1).c"
+    content, said = desk.taken({own: desk.given, copy: desk.done})
+    assert content == desk.done
+    assert "kernel (1).c is taken as kernel.c. kernel.c was left out: it is the starting" in said
+    content, said = desk.taken({own: desk.done, copy: desk.given})
+    assert content == desk.done
+    assert said == "Left out, beside kernel.c: kernel (1).c."
+    content, said = desk.taken({own: desk.done, copy: desk.done + b"int x;\n"})
+    assert content == desk.done
+
+
+@pytest.mark.parametrize("name", ["kernel.cpp", "kernel.cc", "kernel (1).cxx"])
+def test_another_language_is_named(desk: Desk, name: str) -> None:
+    said = desk.refused({f"{FIRST}/{name}": desk.done})
+    assert f"{name} is C++, which is not graded" in said
+    assert "did you mean" not in said
+
+
+# ---- texts -------------------------------------------------------------------------------
+
+
+def test_line_ends_of_old_macs(desk: Desk) -> None:
+    content, said = desk.taken({f"{FIRST}/kernel.c": desk.done.replace(b"\n", b"\r")})
+    assert content == desk.done
+    assert said == "kernel.c had the line ends of old Macs, which were changed."
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"{\\rtf1\\ansi ", "a rich text document"),
+        (b"<!DOCTYPE html><html><body><pre>", "a web page"),
+        (b"--- a/kernel.c\n+++ b/kernel.c\n@@ -1,3 +1,4 @@\n", "a diff"),
+        (b'{"cells": [], "nbformat": 4}', "a Jupyter notebook"),
+        (b"PK\x03\x04", "a ZIP archive"),
+    ],
+)
+def test_documents_are_named(desk: Desk, start: bytes, said: str) -> None:
+    why = desk.refused({f"{FIRST}/kernel.c": start + desk.done})
+    assert f"kernel.c is {said}" in why
+
+
+def test_marks_of_a_merge_are_named(desk: Desk) -> None:
+    text = b"<<<<<<< HEAD\n" + desk.done + b"=======\n" + desk.given + b">>>>>>> other\n"
+    _, said = desk.taken({f"{FIRST}/kernel.c": text})
+    assert "kernel.c has the marks of a merge that was not ended, first in line 1" in said
