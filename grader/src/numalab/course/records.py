@@ -6,6 +6,7 @@ An *item* is one student's files of one lab, as they were handed in: what is gra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,9 @@ QUICK = "quick"  # the effort of an item that is graded with --quick
 AttemptState = Literal[
     "graded", "kit_error", "node_failed", "preempted", "time_limit", "cancelled", "lost"
 ]
+# A note of Canvas's hand-ins.
+LATE_BY_CANVAS = "Canvas marks it as late."
+
 # From how the student's code was kept apart to not at all.
 SandboxLevel = Literal["bubblewrap", "none"]
 
@@ -51,11 +55,19 @@ class Submission:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a delivery that can't be graded. student: None where it is nobody's."""
+    """Something in a delivery that can't be graded. student: None where it is nobody's;
+    is_missing: it is that nothing was handed in."""
 
     source: str
     why: str
     student: Student | None = None
+    is_missing: bool = False
+
+    @property
+    def lab(self) -> str:
+        """That it begins with, empty: it is of none."""
+        found = re.match(r"(\d\d_\w+): ", self.why)
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)

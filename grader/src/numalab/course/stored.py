@@ -40,7 +40,8 @@ def _submission(data: Mapping[str, Any]) -> Submission:
 
 def _problem(data: Mapping[str, Any]) -> Problem:
     student = data["student"]
-    return Problem(data["source"], data["why"], None if student is None else _student(student))
+    of = None if student is None else _student(student)
+    return Problem(data["source"], data["why"], of, bool(data.get("is_missing", False)))
 
 
 def parse_intake(data: Any) -> Intake:

@@ -20,7 +20,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.course.csv_files import Table
-from numalab.course.exports.exports import Export, number, open_told, told_of, who
+from numalab.course.exports.exports import (
+    Export,
+    late_told,
+    not_taken_told,
+    number,
+    open_told,
+    told_of,
+    who,
+)
 from numalab.course.gradebook.standing import StandingRow
 from numalab.errors import UserError
 
@@ -161,6 +169,8 @@ def filled(
         (
             *told_of("No grade, left as it was", ungraded),
             *open_told(row for row in rows if row.lab in column_of),
+            *late_told(row for row in rows if row.lab in column_of),
+            *not_taken_told(row for row in rows if row.lab in column_of),
             *told_of("Left as it was", left),
             *told_of("Graded, and not in the table", who(lost.values())),
             *told_of("In the table, and not in the gradebook", strangers),

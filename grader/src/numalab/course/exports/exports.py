@@ -56,11 +56,32 @@ def open_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
     )
 
 
+def late_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+    """A sentence on those who are late by Canvas alone; nothing where there are none."""
+    return told_of(
+        "Late by Canvas, hours unknown, nothing taken off; a column handed_in_at in --students "
+        "FILE tells when it was handed in",
+        [
+            f"{row.student.name} ({row.student.id}) in {row.lab}"
+            for row in rows
+            if row.is_late_unknown
+        ],
+    )
+
+
+def not_taken_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+    """A sentence on those whose hand-ins can't be taken; nothing where there are none."""
+    return told_of(
+        "Handed in, and can't be taken",
+        [f"{row.student.name} ({row.student.id}) in {row.lab}" for row in rows if row.is_not_taken],
+    )
+
+
 def _state(row: StandingRow) -> str:
     if row.points is not None:
         return "set by hand" if row.override_reason else "graded"
     if not row.is_handed_in:
-        return "not handed in"
+        return "handed in, can't be taken" if row.is_not_taken else "not handed in"
     failed = [other for other in row.others if other.state != "graded"]
     return f"not graded: {STATE_WORDS[failed[-1].state]}" if failed else "not graded"
 
@@ -116,7 +137,10 @@ def plain(standing: Standing) -> Export:
         ]
         for row in standing.rows
     )
-    return Export(table_text(header, rows, has_bom=True), open_told(standing.rows))
+    told = (
+        *open_told(standing.rows), *late_told(standing.rows), *not_taken_told(standing.rows)
+    )  # fmt: skip
+    return Export(table_text(header, rows, has_bom=True), told)
 
 
 def pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> Export:

@@ -117,6 +117,8 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
                 "open_points": rounded(row.open_points),
                 "provisional": row.is_provisional,
                 "late_s": row.late_s,
+                "late_unknown": row.is_late_unknown,
+                "not_taken": row.is_not_taken,
                 "penalty": row.penalty,
             }
             | ({"parts": {part.name: _part_json(part) for part in row.parts}} if row.parts else {})

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from numalab.course.gradebook.feedback import part_line, summary_lines
+from numalab.course.gradebook.parts import NOTHING_OF_IT
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import read_verdict
@@ -74,7 +75,7 @@ def _suite(root: Element, row: StandingRow) -> None:
         if is_spoilt or not row.points:
             _said(case, "error" if is_spoilt else "failure", why)
     for part in row.parts if row.is_handed_in else ():
-        if part.state == "missing":
+        if part.state in NOTHING_OF_IT:
             _said(_case(suite, part.name), "failure", part_line(part))
     if row.result is not None:
         _criteria(suite, row.result, "")

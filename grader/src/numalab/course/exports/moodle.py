@@ -24,7 +24,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.course.csv_files import Table, defused, table_text
-from numalab.course.exports.exports import Export, number, open_told, told_of, who
+from numalab.course.exports.exports import (
+    Export,
+    late_told,
+    not_taken_told,
+    number,
+    open_told,
+    told_of,
+    who,
+)
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.intake.moodle_words import LANGUAGES, Column, participant, read_header
@@ -81,6 +89,8 @@ def worksheet(rows: Sequence[StandingRow]) -> Export:
         (
             *told_of("No grade, so not in the file", who(r for r in rows if r.points is None)),
             *open_told(known),
+            *late_told(rows),
+            *not_taken_told(rows),
             *told_of(
                 "Not in the file, since neither Moodle's identifier nor an e-mail address is known",
                 who(lost),
@@ -232,6 +242,8 @@ def filled(
         (
             *told_of("No grade, left as it was", who(ungraded)),
             *open_told(row for row in rows if row.student.id in found),
+            *late_told(rows),
+            *not_taken_told(rows),
             *told_of("Moodle does not let this grade be changed, left as it was", who(locked)),
             *told_of("Graded, and not in the worksheet", who(lost)),
             *told_of("In the worksheet, and not in the gradebook", strangers),

@@ -13,7 +13,7 @@ from numalab.course.gradebook.open_points import OpenPoints, earnable_points, op
 from numalab.course.gradebook.parts import rounded
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.records import QUICK, Attempt, AttemptState, Item, Problem, Student
+from numalab.course.records import LATE_BY_CANVAS, QUICK, Attempt, AttemptState, Item, Student
 
 # Why a student has no grade, for each way in which an attempt can end without one.
 STATE_WORDS: Mapping[AttemptState, str] = {
@@ -24,6 +24,11 @@ STATE_WORDS: Mapping[AttemptState, str] = {
     "cancelled": "the job was cancelled",
     "lost": "the job left no result",
 }
+
+
+LATE_UNKNOWN = (
+    "Canvas marks it as late; by how much is not known, so nothing is taken off for that."
+)
 
 
 @dataclass(frozen=True)
@@ -211,10 +216,10 @@ def account(
     lab: str,
     hand_ins: Sequence[HandIn],
     attempts: Sequence[Attempt],
-    problems: Sequence[Problem],
+    not_taken: str,
     rules: Rules,
 ) -> Account:
-    """problems: the student's own, of the last delivery."""
+    """not_taken: why what was handed in of the lab could not be, empty: nothing of the kind."""
     ordered, all_kept = _oldest_first(attempts, hand_ins)
     gone = replaced_ones(all_kept)
     found = [a for a in all_kept if (a.item, a.number) not in gone]
@@ -223,10 +228,15 @@ def account(
     weighed = [w for a in found if (w := weigh(a, late[a.item.digest], lab, rules)) is not None]
     counted, hand_in = _choose(weighed, ordered, late, rules)
     override = rules.override(student.id, lab)
+    is_late_unknown = (
+        hand_in is not None and hand_in.first_at is None and LATE_BY_CANVAS in hand_in.notes
+    )
     notes = list(hand_in.notes) if hand_in is not None else []
+    if is_late_unknown:
+        notes[notes.index(LATE_BY_CANVAS)] = LATE_UNKNOWN
     if counted is None:
-        if hand_in is None and problems:
-            notes += ["Nothing was handed in that can be graded.", *(p.why for p in problems)]
+        if hand_in is None and not_taken:
+            notes += ["Nothing was handed in that can be graded.", not_taken]
         else:
             notes.append(_why_not(found, hand_in, rules))
         earlier = [w for w in weighed if w.points is not None]
@@ -265,6 +275,8 @@ def account(
         notes=tuple(notes),
         language=counted.language if counted else "",
         is_handed_in=hand_in is not None,
+        is_not_taken=hand_in is None and bool(not_taken),
+        is_late_unknown=is_late_unknown,
     )
     replaced = tuple(a for a in all_kept if (a.item, a.number) in gone)
     return Account(row, tuple(ordered), tuple(weighed), deadline, replaced)

@@ -132,6 +132,11 @@ def _hand_in_lines(account: Account, rules: Rules) -> Iterator[str]:
         )
         named = f"{account.deadline.tzname()}{', an extension' if own else ''}"
         yield f"Deadline: {_moment(account.deadline, zone)} ({named})."
+    if row.is_late_unknown:
+        yield (
+            "Late by Canvas, hours unknown, nothing taken off. A column handed_in_at in --students "
+            "FILE of batch grade tells when it was."
+        )
     of = {id(weighed.attempt): weighed for weighed in account.weighed}
     attempts = [*row.others, *([row.attempt] if row.attempt else []), *account.replaced]
     for hand_in in account.hand_ins:

@@ -30,6 +30,7 @@ def grade_words(row: StandingRow) -> str:
 STATE_WORDS: Mapping[PartState, str] = {
     "graded": "",
     "missing": "not handed in",
+    "not taken": "handed in, and can't be taken",
     "open": "no mark yet",
     "waiting": "not graded yet",
     "left out": "left out, as that node can show nothing of it",

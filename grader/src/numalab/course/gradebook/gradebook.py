@@ -36,12 +36,14 @@ from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.gradebook.tables import (
     CHUNK,
+    NOT_TAKEN,
     OF_ONE_LAB,
     SCHEMA,
     SCHEMA_VERSION,
     insert_attempt,
     insert_delivery,
     read_attempts,
+    read_not_taken,
 )
 from numalab.course.gradebook.without_effect import problems_of_rules
 from numalab.course.locks import held
@@ -61,14 +63,15 @@ BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far
 
 @dataclass(frozen=True)
 class _Contents:
-    """All that standings are made from. external_of: a student's keys as they came with a lab."""
+    """All that standings are made from. external_of: a student's keys as they came with a lab;
+    not_taken: why what was handed in was not, by student and lab, empty: of any."""
 
     students: dict[str, Student]
     external_of: dict[tuple[str, str], dict[str, str]]
     hand_ins: dict[tuple[str, str], list[HandIn]]
     attempts: dict[tuple[str, str], list[Attempt]]
     problems: tuple[Problem, ...]
-    problems_of: dict[str, list[Problem]]
+    not_taken: dict[tuple[str, str], str]
 
     def pairs(self, rules: Rules) -> list[tuple[Student, str]]:
         """Students by name, each with every lab that the course or a delivery names."""
@@ -99,7 +102,7 @@ class _Contents:
             lab,
             self.hand_ins.get(key, ()),
             self.attempts.get(key, ()),
-            self.problems_of.get(student.id, ()),
+            self.not_taken.get(key) or self.not_taken.get((student.id, ""), ""),
             rules,
         )
 
@@ -200,11 +203,8 @@ class Gradebook:
                 "SELECT source, why, student FROM problems ORDER BY rowid"
             )
         )
-        problems_of: dict[str, list[Problem]] = defaultdict(list)
-        for problem in problems:
-            if problem.student is not None:
-                problems_of[problem.student.id].append(problem)
-        return _Contents(students, external_of, hand_ins, attempts, problems, problems_of)
+        not_taken = read_not_taken(database)
+        return _Contents(students, external_of, hand_ins, attempts, problems, not_taken)
 
     def states(self) -> dict[tuple[Item, int], AttemptState]:
         """How each attempt that is here has ended, by its item and number."""
@@ -386,6 +386,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             )
         elif version != SCHEMA_VERSION:
             raise _other_version(path)
+        database.execute(NOT_TAKEN)
     except BaseException:
         database.close()
         raise

@@ -16,7 +16,15 @@ from dataclasses import replace
 from numalab import words
 from numalab.course.gradebook.counting import Account
 from numalab.course.gradebook.open_points import earnable_points
-from numalab.course.gradebook.parts import Part, PartName, Shown, parts_of, points_of, rounded
+from numalab.course.gradebook.parts import (
+    Part,
+    PartName,
+    PartState,
+    Shown,
+    parts_of,
+    points_of,
+    rounded,
+)
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
 from numalab.labs import declaration
@@ -29,6 +37,12 @@ def _less(row: StandingRow) -> str:
     return f", less {words.percent(row.penalty)} for being late" if row.penalty else ""
 
 
+def _ungraded(row: StandingRow) -> PartState:
+    if row.is_handed_in:
+        return "waiting"
+    return "not taken" if row.is_not_taken else "missing"
+
+
 def _code(name: PartName, row: StandingRow) -> Shown:
     """Of a kernel or a variant."""
     if row.override_reason and row.points is not None:
@@ -36,7 +50,7 @@ def _code(name: PartName, row: StandingRow) -> Shown:
         return Shown(name, "graded", share, f"set by hand, {row.override_reason.rstrip('.')}")
     result = row.result
     if result is None:
-        return Shown(name, "waiting" if row.is_handed_in else "missing")
+        return Shown(name, _ungraded(row))
     earnable = earnable_points(result)
     if not earnable:
         return Shown(name, "left out")
@@ -50,7 +64,7 @@ def _score(name: PartName, row: StandingRow) -> Shown:
     """Of the result that counts, or of another language's of the same attempt."""
     result = row.result
     if result is None:
-        return Shown(name, "waiting" if row.is_handed_in else "missing")
+        return Shown(name, _ungraded(row))
     others = row.attempt.results if row.attempt is not None else ()
     key = _SCORES[name]
     found = next((one[key] for one in (result, *others) if one.get(key) is not None), None)
@@ -122,6 +136,7 @@ def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Accoun
         override_reason=override.reason if override is not None else "",
         notes=tuple(_notes(row, of_variant)),
         is_handed_in=is_there,
+        is_not_taken=row.is_not_taken and not is_there,
         parts=parts,
         variant=of_variant,
     )

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from numalab import words
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.open_points import names_words
-from numalab.course.gradebook.parts import PartName
+from numalab.course.gradebook.parts import NOTHING_OF_IT, PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
@@ -24,12 +24,15 @@ MARKS = {
     "*": "provisional",
     "!": "set by hand",
     "-": "late",
+    "~": "late by Canvas, hours unknown, nothing taken off",
     "?": "handed in, no grade yet",
+    "#": "handed in, can't be taken",
     ".": "not handed in",
 }
 
 PART_MARKS = {
     "?": "not graded or marked yet, 0 until then",
+    "#": "handed in, can't be taken",
     ".": "not handed in",
     "x": "not gradable",
 }
@@ -39,12 +42,14 @@ _PART_HEADS: Mapping[PartName, str] = {"prediction": "predict."}
 def _cell(row: StandingRow | None) -> tuple[str, str]:
     """Points, and marks."""
     if row is None or (row.points is None and not row.is_handed_in):
-        return "", "."
+        return "", "#" if row is not None and row.is_not_taken else "."
     if row.points is None:
         return "", "?"
     if row.override_reason:
         return f"{row.points:g}", "!"
-    return f"{row.points:g}", ("*" if row.is_provisional else "") + ("-" if row.late_s else "")
+    return f"{row.points:g}", ("*" if row.is_provisional else "") + (
+        "-" if row.late_s else "~" if row.is_late_unknown else ""
+    )
 
 
 def _blocks(labs: Sequence[str], name_width: int) -> Iterator[Sequence[str]]:
@@ -90,6 +95,17 @@ def table_lines(standing: Standing) -> Iterator[str]:
     if standing.parts:
         yield from _parts_lines(standing, label_of)
     yield from _open_lines(standing.rows)
+    yield from _named_lines(
+        [row for row in standing.rows if row.is_not_taken],
+        "hand-in",
+        "that can't be taken; why is told below or by gradebook explain:",
+    )
+    yield from _named_lines(
+        [row for row in standing.rows if row.is_late_unknown],
+        "hand-in",
+        "late by Canvas, hours unknown, nothing taken off. A column handed_in_at in --students "
+        "FILE tells when it was:",
+    )
     quick = sum(row.is_quick for row in standing.rows)
     if quick:
         yield ""
@@ -123,10 +139,14 @@ def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[st
 
 def _part_cell(rows: Iterable[StandingRow], name: PartName) -> tuple[str, str]:
     """Points over some labs, and a mark."""
-    parts = [part for row in rows if row.is_handed_in and (part := row.part(name)) is not None]
+    parts = [
+        part
+        for row in rows
+        if (row.is_handed_in or row.is_not_taken) and (part := row.part(name)) is not None
+    ]
     states = {part.state for part in parts}
-    if not states - {"missing"}:
-        return "", "."
+    if not states - NOTHING_OF_IT:
+        return "", "#" if "not taken" in states else "."
     if states == {"left out"}:
         return "", "x"
     points = f"{round(sum(part.points for part in parts), 2):g}"
@@ -137,6 +157,16 @@ def _head(lab: str) -> str:
     """Of a column."""
     mark = VARIANT if is_variant_name(lab) else ""
     return f"{lab.partition('_')[0][: CELL - 1 - len(mark)]}{mark}"
+
+
+def _named_lines(rows: Sequence[StandingRow], what: str, told: str) -> Iterator[str]:
+    """Of whom something holds, where it does of anybody."""
+    if not rows:
+        return
+    yield ""
+    yield from wrapped(f"{words.count(len(rows), what)} {told}").splitlines()
+    for row in rows:
+        yield f"  {visible(row.student.name)} ({row.student.id}) {row.lab.partition('_')[0]}"
 
 
 def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:

@@ -15,11 +15,12 @@ PartName = Literal["kernel", "variant", "prediction", "diagnose", "viva"]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
 OF_VARIANT: tuple[PartName, ...] = ("variant", "prediction")  # where a lab has variants
 
-# graded: there is a share, by whatever was handed in; missing: nothing was, a share of 0; open: a
-# mark that may still be set, 0 until it is; waiting: handed in and not graded yet; left out:
-# nothing of it can be graded on that node.
-PartState = Literal["graded", "missing", "open", "waiting", "left out"]
-_COUNTED: tuple[PartState, ...] = ("graded", "missing", "open", "waiting")
+# graded: there is a share, by whatever was handed in; missing: nothing was, a share of 0; not
+# taken: what was can't be, a share of 0; open: a mark that may still be set, 0 until it is;
+# waiting: handed in and not graded yet; left out: nothing of it can be graded on that node.
+PartState = Literal["graded", "missing", "not taken", "open", "waiting", "left out"]
+_COUNTED: tuple[PartState, ...] = ("graded", "missing", "not taken", "open", "waiting")
+NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
 
 
 @dataclass(frozen=True)

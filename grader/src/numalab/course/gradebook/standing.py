@@ -26,7 +26,8 @@ class StandingRow:
     without deadline; penalty: share of the points taken off for it, 0 to 1. override_reason: empty
     unless points were set by hand. notes: for the student, one sentence each. language: the one
     that counts of those that the attempt graded; empty: the best of them by its share of the
-    points. is_handed_in: False where there is nothing to grade.
+    points. is_handed_in: False where there is nothing to grade; is_not_taken: since what was handed
+    in can't be taken. is_late_unknown: Canvas marks it as late, and by how much is not known.
 
     parts: those of the grade, where the course weighs some; points are then theirs together, while
     attempt, language and lateness are the kernel's. variant: the row of the lab's variant, whose
@@ -47,6 +48,8 @@ class StandingRow:
     notes: tuple[str, ...]
     language: str = ""
     is_handed_in: bool = True
+    is_not_taken: bool = False
+    is_late_unknown: bool = False
     parts: tuple[Part, ...] = ()
     variant: StandingRow | None = None
     is_part: bool = False

@@ -15,6 +15,12 @@ SCHEMA_VERSION = 2
 CHUNK = 500  # attempts parsed at once
 # Keys that mean a student in one assignment of the course's system and in no other.
 OF_ONE_LAB = ("identifier",)
+# What could not be taken, of every delivery; lab empty: of whichever lab it was. Made where it is
+# lacking, as in gradebooks of earlier versions of the kit.
+NOT_TAKEN = (
+    "CREATE TABLE IF NOT EXISTS not_taken (student TEXT NOT NULL, lab TEXT NOT NULL, "
+    "why TEXT NOT NULL, PRIMARY KEY (student, lab)) WITHOUT ROWID"
+)
 _TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
 
 SCHEMA = """
@@ -137,6 +143,7 @@ def insert_delivery(
                 compact(dict(submission.student.external)), compact(submission.notes),
             ),
         )  # fmt: skip
+    _keep_not_taken(database, intake)
     database.execute("DELETE FROM problems")
     for problem in intake.problems:
         if problem.student is not None:
@@ -145,6 +152,32 @@ def insert_delivery(
             "INSERT INTO problems VALUES (?, ?, ?)",
             (problem.source, problem.why, problem.student.id if problem.student else None),
         )
+
+
+def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
+    """Of a student's files that are of no lab that shows, for each lab of the delivery."""
+    labs = {submission.lab for submission in intake.submissions}
+    labs |= {problem.lab for problem in intake.problems if problem.lab}
+    found: dict[tuple[str, str], list[str]] = {}
+    for problem in intake.problems:
+        if problem.student is not None and not problem.is_missing:
+            for lab in [problem.lab] if problem.lab else sorted(labs) or [""]:
+                found.setdefault((problem.student.id, lab), []).append(problem.why)
+    database.executemany(
+        "INSERT OR REPLACE INTO not_taken VALUES (?, ?, ?)",
+        ((student, lab, " ".join(why)) for (student, lab), why in found.items()),
+    )
+
+
+def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Why, by student and lab."""
+    known = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'not_taken'").fetchone()
+    if known is None:
+        return {}
+    return {
+        (student, lab): why
+        for student, lab, why in database.execute("SELECT student, lab, why FROM not_taken")
+    }
 
 
 def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:

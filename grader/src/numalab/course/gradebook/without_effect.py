@@ -48,7 +48,9 @@ def _without_effect(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Probl
     for row in rows:
         if row.points is not None:
             asked[row.lab].update(part.name for part in row.parts)
-            graded[row.lab].update(p.name for p in row.parts if p.state not in ("missing", "open"))
+            graded[row.lab].update(
+                p.name for p in row.parts if p.state not in ("missing", "not taken", "open")
+            )
     for lab, names in asked.items():
         left = [part for part in rules.parts if part in names - graded[lab] and part != "viva"]
         if left:

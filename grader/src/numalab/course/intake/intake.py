@@ -172,7 +172,9 @@ def _take_in(
             sentences = (*sentences, *not_hers)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
-            problems += [Problem(shown(one.source), text, student) for text in sentences]
+            problems += [
+                Problem(shown(one.source), text, student, one.is_missing) for text in sentences
+            ]
             for of in chosen:
                 at = zones.moment(one.handed_in_at, student, of.lab) or committed_at
                 handed.append(HandIn(student, one.source, of, one.notes, at))

@@ -42,7 +42,7 @@ from numalab.course.intake.delivered import (
 )
 from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import Entry
-from numalab.course.records import Problem
+from numalab.course.records import LATE_BY_CANVAS, Problem
 from numalab.errors import UserError
 from numalab.strangers.visible import shown
 
@@ -147,7 +147,7 @@ def _canvas(entries: Sequence[Entry], about: About) -> Layout | None:
         of_student = found.setdefault(key, {})
         said = notes.setdefault(key, {})
         if match["late"]:
-            said["Canvas marks it as late."] = None
+            said[LATE_BY_CANVAS] = None
         if match["entered"]:
             said["What was entered in Canvas is not graded; only files are."] = None
             continue

@@ -58,12 +58,13 @@ class _Cell:
 
 def _cell(row: StandingRow | None) -> _Cell:
     if row is None or (not row.is_handed_in and row.points is None):
-        return _Cell("none", "-", "")
+        return _Cell("error", "#", "") if row and row.is_not_taken else _Cell("none", "-", "")
     marks = "".join(
         letter
         for letter, holds in (
             ("p", row.is_provisional),
             ("l", row.late_s > 0),
+            ("c", row.is_late_unknown),
             ("s", row.override_reason),
         )
         if holds
@@ -139,11 +140,13 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
         ("Students", f"{len({row.student.id for row in rows}):,}"),
         ("Labs", f"{len({row.lab for row in rows}):,}"),
         ("Handed in", f"{sum(row.is_handed_in for row in rows):,} of {len(rows):,}"),
+        ("Handed in, and can't be taken", f"{sum(row.is_not_taken for row in rows):,}"),
         ("Graded", f"{sum(row.points is not None for row in rows):,}"),
         ("Without a grade", f"{len(facts.waiting):,}"),
         ("Provisional grades", f"{sum(row.is_provisional for row in rows):,}"),
         ("Grades with open points", f"{len(facts.left_open):,}"),
         ("Late hand-ins", f"{sum(row.late_s > 0 for row in facts.rows):,}"),
+        ("Late by Canvas, hours unknown", f"{sum(row.is_late_unknown for row in facts.rows):,}"),
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
         ("Gradings, with repeated ones", f"{facts.ended['graded']:,}"),
     ]

@@ -10,7 +10,7 @@ from numalab.course.gradebook.parts import Part, PartName, PartState
 from numalab.course.gradebook.standing import StandingRow
 
 # Of several parts of one name the state that says most of what they gave.
-_FIRST: tuple[PartState, ...] = ("waiting", "open", "graded", "missing", "left out")
+_FIRST: tuple[PartState, ...] = ("waiting", "open", "graded", "not taken", "missing", "left out")
 _UNDECIDED: tuple[PartState, ...] = ("waiting", "open")
 
 

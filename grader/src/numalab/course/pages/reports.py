@@ -102,7 +102,8 @@ def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
             row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
-            row.language, row.is_handed_in, _attempt_key(row.attempt),
+            row.language, row.is_handed_in, row.is_not_taken, row.is_late_unknown,
+            _attempt_key(row.attempt),
             [_attempt_key(other) for other in row.others], row.parts, row.is_part,
         )
         for row in rows

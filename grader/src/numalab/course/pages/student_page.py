@@ -21,7 +21,7 @@ from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.open_points import earnable_points
-from numalab.course.gradebook.parts import PART_NAMES
+from numalab.course.gradebook.parts import NOTHING_OF_IT, PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
 from numalab.course.pages.seen import Picture
@@ -216,6 +216,8 @@ def _marks(row: StandingRow) -> Iterator[str]:
     """What holds of a grade, in words; the notices have the sentences."""
     if row.late_s > 0:
         yield "late"
+    if row.is_late_unknown:
+        yield "late by Canvas"
     if row.override_reason:
         yield "set by hand"
 
@@ -229,7 +231,7 @@ def _bar(row: StandingRow) -> tuple[float, float] | None:
 def _has_kernel(row: StandingRow) -> bool:
     """Handed in; a lab with parts may have others alone."""
     kernel = row.part("kernel")
-    return row.is_handed_in and (kernel is None or kernel.state != "missing")
+    return row.is_handed_in and (kernel is None or kernel.state not in NOTHING_OF_IT)
 
 
 def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
@@ -255,6 +257,8 @@ def _lab_part(
         words = STATUS_WORDS[status]
     else:
         words = "not graded yet" if _has_kernel(row) else "not handed in"
+        if row.is_not_taken:
+            words = "handed in, and can't be taken"
     if row.parts and row.is_handed_in:
         words = f"kernel: {words}"
     return _LabPart(
@@ -307,8 +311,10 @@ def _next_step(
     for row, part in zip(rows, parts, strict=True):
         if not row.is_handed_in and not row.is_part:
             text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
+            if row.is_not_taken:
+                return _NextStep(part.title, part.anchor, [*row.notes, "Hand it in once more."])
             return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
-        left = [one for one in row.parts if one.state == "missing" and one.most]
+        left = [one for one in row.parts if one.state in NOTHING_OF_IT and one.most]
         if left and not row.override_reason:
             worth = round(sum(one.most for one in left), 2)
             named = words.listed([one.name for one in left])

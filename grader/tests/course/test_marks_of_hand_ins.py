@@ -1,0 +1,173 @@
+"""Hand-ins that can't be taken and hand-ins that are late by Canvas alone have marks of their
+own, wherever grades are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sqlite3
+from pathlib import Path
+
+import pytest
+from support.courses import (
+    ADA,
+    BOB,
+    LAB,
+    OTHER_LAB,
+    ZOE,
+    attempt,
+    intake,
+    result,
+    submission,
+)
+from support.deliveries import RAR, put
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.exports import exports, junit, moodle
+from numalab.course.exports.gradescope import results
+from numalab.course.gradebook.explanation import explanation
+from numalab.course.gradebook.gradebook import open_gradebook, rebuild
+from numalab.course.gradebook.overview import table_lines
+from numalab.course.gradebook.rules import parse_rules
+from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.intake.intake import take_in
+from numalab.course.records import LATE_BY_CANVAS, Intake, Problem
+from numalab.labs.declaration import Lab
+
+BROKEN = Problem("zoe.rar", "zoe.rar is a RAR archive, which is not read here.", ZOE)
+NOTHING = Problem("list.csv", "Nothing was handed in.", BOB, is_missing=True)
+
+
+def fill(folder: Path, *intakes: Intake) -> CourseFolder:
+    course = CourseFolder(folder)
+    with open_gradebook(course) as book:
+        for one in intakes:
+            book.add_submissions(one)
+        book.add_attempts([attempt(ADA, result(10))])
+    return course
+
+
+def standing(course: CourseFolder, text: str = "") -> Standing:
+    with open_gradebook(course, read_only=True) as book:
+        return book.standing(parse_rules(text, "course.toml"))
+
+
+def row_of(made: Standing, student: str, lab: str = LAB) -> StandingRow:
+    return next(row for row in made.rows if (row.student.id, row.lab) == (student, lab))
+
+
+def shown(made: Standing) -> str:
+    return "\n".join(table_lines(made))
+
+
+def test_what_can_not_be_taken_is_not_what_was_not_handed_in(tmp_path: Path) -> None:
+    course = fill(tmp_path, intake(submission(ADA), problems=[BROKEN, NOTHING]))
+    made = standing(course)
+    zoe, bob = row_of(made, "zoe"), row_of(made, "bob")
+    assert (zoe.is_not_taken, zoe.is_handed_in, zoe.points) == (True, False, None)
+    assert (bob.is_not_taken, bob.notes) == (False, ("Nothing was handed in.",))
+    table = shown(made)
+    assert "# handed in, can't be taken; . not handed in" in table
+    assert "1 hand-in that can't be taken" in table
+    assert "  Zoë Ångström (zoe) 01" in table
+    lines = {
+        row["student"]: row for row in csv.DictReader(io.StringIO(exports.plain(made).text[1:]))
+    }
+    assert lines["zoe"]["state"] == "handed in, can't be taken"
+    assert lines["bob"]["state"] == "not handed in"
+    assert "Handed in, and can't be taken: Zoë Ångström (zoe)" in exports.plain(made).told[-1]
+    assert "Handed in, and can't be taken: Zoë" in " ".join(moodle.worksheet(made.rows).told)
+    assert results([zoe])["extra_data"][LAB]["not_taken"] is True
+    assert "RAR archive" in junit.report([zoe], [])
+
+
+def test_the_mark_stays_until_something_is_handed_in(tmp_path: Path) -> None:
+    """Another lab's delivery changes nothing, a rebuild neither, and a hand-in of the lab does."""
+    other = intake(submission(ADA, "e1", lab=OTHER_LAB), submission(ZOE, "e2", lab=OTHER_LAB))
+    course = fill(tmp_path, intake(submission(ADA), problems=[BROKEN]), other)
+    assert row_of(standing(course), "zoe").is_not_taken
+    assert not row_of(standing(course), "zoe", OTHER_LAB).is_not_taken
+    rebuild(course, lambda _: None)
+    assert row_of(standing(course), "zoe").is_not_taken
+    with open_gradebook(course) as book:
+        book.add_submissions(intake(submission(ADA), submission(ZOE, "e3")))
+    made = row_of(standing(course), "zoe")
+    assert (made.is_not_taken, made.is_handed_in) == (False, True)
+
+
+def test_parts_of_what_can_not_be_taken(tmp_path: Path) -> None:
+    course = fill(tmp_path, intake(submission(ADA), problems=[BROKEN, NOTHING]))
+    made = standing(course, "[parts]\nkernel = 1\nviva = 1\n")
+    assert row_of(made, "zoe").is_not_taken
+    assert {part.state for part in row_of(made, "zoe").parts} == {"not taken", "open"}
+    assert {part.state for part in row_of(made, "bob").parts} == {"missing", "open"}
+
+
+def test_a_gradebook_of_before_is_read_and_goes_on(tmp_path: Path) -> None:
+    course = fill(tmp_path, intake(submission(ADA)))
+    with sqlite3.connect(course.gradebook) as database:
+        database.execute("DROP TABLE not_taken")
+    assert len(standing(course).rows) == 1
+    with open_gradebook(course) as book:
+        book.add_submissions(intake(submission(ADA), problems=[BROKEN]))
+    assert row_of(standing(course), "zoe").is_not_taken
+
+
+def test_late_by_canvas_is_shown_and_named(tmp_path: Path) -> None:
+    deadline = f"[late]\nper_day = 0.1\n[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
+    course = fill(tmp_path, intake(submission(ADA, notes=LATE_BY_CANVAS), submission(BOB)))
+    made = standing(course, deadline)
+    ada = row_of(made, "ada")
+    assert (ada.is_late_unknown, ada.points, ada.late_s) == (True, 10, 0)
+    assert not row_of(made, "bob").is_late_unknown
+    said = " ".join(ada.notes)
+    assert "Canvas marks it as late; by how much is not known, so nothing is taken off" in said
+    assert "10~" in shown(made)
+    assert "~ late by Canvas, hours unknown, nothing taken off" in shown(made)
+    assert "handed_in_at" in shown(made)
+    assert "Late by Canvas, hours unknown" in exports.plain(made).told[0]
+    with open_gradebook(course, read_only=True) as book:
+        (account,) = book.accounts(parse_rules(deadline, "x"), "ada")
+    told = "\n".join(explanation(account, parse_rules(deadline, "x")))
+    assert "Late by Canvas, hours unknown, nothing taken off. A column handed_in_at" in told
+
+
+def test_with_a_time_canvas_is_not_asked(tmp_path: Path) -> None:
+    deadline = f"[late]\nper_day = 0.1\n[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
+    late = submission(ADA, at="2027-05-04T10:00:00+02:00", notes=LATE_BY_CANVAS)
+    ada = row_of(standing(fill(tmp_path, intake(late)), deadline), "ada")
+    assert (ada.is_late_unknown, ada.points) == (False, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("ada.rar", RAR), ("ada/kernel.cpp", b"int a;\n"), ("ada/abgabe.ipynb", b"{}"),
+     ("ada/kernel.c", b"%PDF-1.7\n"), ("ada.zip", b"no archive")],
+)  # fmt: skip
+def test_intake_marks_them(tmp_path: Path, first_touch: Lab, name: str, content: bytes) -> None:
+    delivery = put(tmp_path / "delivery", {name: content, "bob/kernel.c": b"int a;\n"})
+    course = CourseFolder(tmp_path / "course")
+    taken = take_in(delivery, course, {first_touch.name: first_touch}, lambda _: None)
+    with open_gradebook(course) as book:
+        book.add_submissions(taken)
+    assert row_of(standing(course), "ada").is_not_taken
+
+
+def test_names_that_differ_in_case_or_blanks(tmp_path: Path, first_touch: Lab) -> None:
+    """Two people, and the id is first theirs whose name it is."""
+    names = ["..ada", "ADA", "ada", "ada ", "Zoe"]
+    files = {f"{name}/kernel.c": f"int a{n};\n".encode() for n, name in enumerate(names)}
+    delivery = put(tmp_path / "delivery", files)
+    labs = {first_touch.name: first_touch}
+    course = CourseFolder(tmp_path / "course")
+    first = take_in(delivery, course, labs, lambda _: None)
+    assert not first.problems
+    ids = {one.source: one.student.id for one in first.submissions}
+    assert len(set(ids.values())) == 5
+    assert (ids["ada"], ids["ADA"], ids["Zoe"]) == ("ada", "ada-2", "zoe")
+    again = take_in(delivery, course, labs, lambda _: None)
+    assert {one.source: one.student.id for one in again.submissions} == ids
+    # Alone in a delivery, each is still who it was; and who writes it otherwise is the same again.
+    alone = put(tmp_path / "alone", {"ADA/kernel.c": b"int b;\n", "zoe/kernel.c": b"int b;\n"})
+    later = take_in(alone, course, labs, lambda _: None)
+    assert sorted(one.student.id for one in later.submissions) == ["ada-2", "zoe"]
