@@ -128,9 +128,9 @@ has_sanitizer() {
 # Prints how Python $1 can make a virtual environment: venv, virtualenv, or pip, which can be
 # had into one that has been made without it. Fails where it can't, or is older than 3.11.
 ways_of_python() {
-    "$1" -P -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || return 1
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || return 1
     for modules in 'venv, ensurepip' virtualenv 'venv, pip'; do
-        if "$1" -P -c "import $modules" >/dev/null 2>&1; then
+        if "$1" -c "import $modules" >/dev/null 2>&1; then
             printf '%s' "${modules#venv, }"
             return 0
         fi

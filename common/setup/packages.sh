@@ -35,7 +35,7 @@ amiss() {
             version=$(PKG_CONFIG_PATH=$pkg_config_path pkg-config --modversion hwloc) &&
                 printf ' (found %s)' "$version" ;;
         python)
-            version=$(python3 -I -c 'import platform; print(platform.python_version())') &&
+            version=$(python3 -c 'import platform; print(platform.python_version())') &&
                 printf ' (found %s)' "$version" ;;
         mpich)
             for file in /usr/lib64/mpich/bin/mpicc /usr/lib64/mpi/gcc/mpich/bin/mpicc; do

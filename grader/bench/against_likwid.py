@@ -26,12 +26,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from progress import Progress
 from series import Appender, lines_of
 
+from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import parse_record, run_program
 from numalab.explore.intervals import Interval, median_interval
 from numalab.harness.build import build_explorations
-from numalab.harness.monitor import clean_environment, describe_node
+from numalab.harness.monitor import describe_node
 from numalab.kit import Kit, find_kit
 
 MIB = 2**20
@@ -161,7 +162,9 @@ def run_likwid(loop: Loop, size: Size) -> Told:
     """Raises KitError, and Interrupted."""
     command = likwid_command(loop, size)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=clean_environment())
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=shell_variables.for_observers()
+        )
     except KeyboardInterrupt as error:
         raise Interrupted from error
     if done.returncode != 0:
@@ -178,7 +181,7 @@ def run_probe(kit: Kit, name: str, size: Size, told: Told) -> float:
     arguments = (name, "pages=small", f"bytes={array_bytes}", f"repetitions={size.passes}",
                  "first_touch=one", f"pus={','.join(map(str, told.pus))}")  # fmt: skip
     key: dict[str, int | str] = {"threads": size.threads, "bytes": array_bytes}
-    record = parse_record(run_program(kit.probe, arguments, clean_environment()), key)
+    record = parse_record(run_program(kit.probe, arguments, shell_variables.for_observers()), key)
     if record["thread_pus"] != list(told.pus):
         raise KitError(f"the probe's threads sat on {record['thread_pus']}, not {told.pus}")
     return probe_rate_gb_s(record)

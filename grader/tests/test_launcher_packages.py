@@ -256,7 +256,7 @@ def test_what_a_site_has_elsewhere_is_found(node: Node, site: str) -> None:
     named = {name: f"{before}{prefix}{end}" for name, end in SITES[site].items()}
     done = node.run("doctor", **named)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "python -I -X utf8 -m numalab doctor"
+    assert done.stdout.splitlines()[-1] == "python -m numalab doctor"
     assert "missing" not in done.stderr
 
 
@@ -267,7 +267,7 @@ def test_without_what_is_optional_commands_run_and_set_up_tells(node: Node) -> N
     assert done.returncode == 0 and done.stderr == ""
     done = node.run("setup", CONDA_PREFIX=str(prefix))
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "python -I -X utf8 -m numalab setup"
+    assert done.stdout.splitlines()[-1] == "python -m numalab setup"
     assert "nothing works without" not in done.stderr
     assert "the rest works without:" in done.stderr and "bubblewrap" in done.stderr
 
@@ -325,10 +325,10 @@ def test_another_mpi_is_not_taken_for_mpich(node: Node) -> None:
 
 def python_with(*modules: str) -> str:
     """A stand-in that imports only these, and writes down what it is asked to make."""
-    cases = "".join(f'    "-P -c import {name}") exit 0 ;;\n' for name in modules)
+    cases = "".join(f'    "-c import {name}") exit 0 ;;\n' for name in modules)
     return (
-        'case "$*" in\n    "-P -c import sys;"*) exit 0 ;;\n'
-        f'{cases}    "-P -c "*) exit 1 ;;\nesac\n'
+        'case "$*" in\n    "-c import sys;"*) exit 0 ;;\n'
+        f'{cases}    "-c "*) exit 1 ;;\nesac\n'
         'echo "$0 $*" >>"$LOG"\nexit 1\n'
     )
 
@@ -336,9 +336,9 @@ def python_with(*modules: str) -> str:
 @pytest.mark.parametrize(
     ("modules", "made"),
     [
-        (("venv, ensurepip", "virtualenv", "venv, pip"), "-P -m venv --clear"),
-        (("virtualenv", "venv, pip"), "-P -m virtualenv --quiet --clear"),
-        (("venv, pip",), "-P -m venv --clear --without-pip"),
+        (("venv, ensurepip", "virtualenv", "venv, pip"), "-m venv --clear"),
+        (("virtualenv", "venv, pip"), "-m virtualenv --quiet --clear"),
+        (("venv, pip",), "-m venv --clear --without-pip"),
     ],
 )
 def test_a_virtual_environment_is_made_in_the_way_that_there_is(
@@ -359,7 +359,7 @@ def test_where_pip_itself_can_not_be_had_the_folder_of_wheels_is_told(node: Node
     prefix = node.home / "site"
     with_everything(node, prefix)
     shutil.rmtree(node.root / ".venv")
-    made = 'case "$*" in "-P -m venv "*) exit 0 ;; esac\n'
+    made = 'case "$*" in "-m venv "*) exit 0 ;; esac\n'
     node.program("python3", made + python_with("venv, pip"))
     done = node.run("doctor", CONDA_PREFIX=str(prefix), LOG=str(node.home / "log"))
     assert done.returncode == 3

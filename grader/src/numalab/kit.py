@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import __version__
+from numalab import __version__, shell_variables
 from numalab.errors import BusyError, KitError, UserError, reason_of
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
@@ -311,7 +311,7 @@ def find_kit(preset: str) -> Kit:
     if not (root / "labs").is_dir():
         raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
     builds = os.environ.get("NUMALAB_BUILD")
-    own = own_places(root, __version__, os.environ) if is_shared(root) else None
+    own = own_places(root, __version__, shell_variables.for_numalab()) if is_shared(root) else None
     if builds:
         return Kit(root, preset, Path(builds).absolute(), own.work if own else None)
     return Kit(root, preset, own.builds, own.work, own.state) if own else Kit(root, preset)

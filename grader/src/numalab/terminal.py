@@ -21,7 +21,7 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w)
 
 def show_what_the_terminal_can() -> None:
     """Writes to the terminal in its locale's encoding, with "?" for a character that this can't
-    hold. Files are in UTF-8 everywhere (the launcher's -X utf8). The locale C names no encoding."""
+    hold. Files are in UTF-8 everywhere (PYTHONUTF8, by ./numalab). C names none."""
     encoding = locale.getencoding()
     if encoding == "ANSI_X3.4-1968":
         encoding = "utf-8"

@@ -29,6 +29,7 @@ from support.commands import (
     without_times,
     worker_processes,
 )  # fmt: skip
+from support.steering import STEERING
 
 from numalab.errors import Interrupted
 from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT, TRACE
@@ -56,11 +57,11 @@ def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, 
 
 @pytest.fixture(scope="module")
 def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
-    """The solutions. Times are compared in the same way in both languages, so C's are enough."""
+    """The solutions. Times are compared in the same way in both languages, so C's are enough. The
+    shell has all set that would steer what is seen: the results are the same, or tests fail."""
     folder = tmp_path_factory.mktemp("out")
-    done, data = grade_json(
-        kit, folder, "--solutions", "--quick", "--lang", "fortran", **without_times(folder)
-    )
+    env = STEERING | without_times(folder)
+    done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "fortran", **env)
     return done.code, data
 
 

@@ -181,8 +181,8 @@ def test_a_lab_of_messages(run: Any) -> None:
         assert asked.of("--part") == ["placement"]
         assert asked.of("--worker")[0].endswith("-solution")
         assert asked.environment["OMP_NUM_THREADS"] == "1"
-        assert asked.environment["SLURM_JOB_ID"] == "7"
-        assert not {"UCX_TLS", "PMI_RANK", "MPIR_CVAR_ENABLE_GPU"} & asked.environment.keys()
+        given = {"SLURM_JOB_ID", "UCX_TLS", "PMI_RANK", "MPIR_CVAR_ENABLE_GPU"}
+        assert not given & asked.environment.keys()
     assert near.of_role("--launch", "submission") == BY_CORE
     assert far.of_role("--launch", "submission") == BY_PACKAGE
     assert [asked.of_role("--launch", "submission") for asked in place.of("latency")] == [

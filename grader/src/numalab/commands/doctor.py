@@ -14,7 +14,14 @@ from numalab.commands.shared import (
     progress_line,
 )
 from numalab.doctor import doctor_report
-from numalab.doctor.doctor import data_races, examine, mpi, sandbox_finding, virtual_nodes
+from numalab.doctor.doctor import (
+    data_races,
+    examine,
+    mpi,
+    sandbox_finding,
+    shell_variables,
+    virtual_nodes,
+)
 from numalab.doctor.load_sample import sample_load
 from numalab.doctor.node_facts import read_facts
 from numalab.doctor.noise_report import noise_json, show_noise
@@ -32,6 +39,7 @@ from numalab.harness.build import build_facts, build_kit, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
+from numalab.shell_variables import not_passed_on
 from numalab.terminal import make_console, stripped
 from numalab.virtual import host
 
@@ -97,6 +105,7 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
                     noise = measure_noise(kit, timed, node, progress)
     findings = [
         *examine(node, facts, sample, labs),
+        shell_variables(not_passed_on()),
         mpi(mpi_of(kit), labs),
         data_races(build_facts(kit).get("race_compiler") or "", labs),
         sandbox_finding(find_sandbox(kit)),

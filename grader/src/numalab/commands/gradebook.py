@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from numalab import words
+from numalab import shell_variables, words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import (
     check_json_target,
@@ -284,9 +283,8 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     if options.format_ == "gradescope":
         data = results(rows, problems)
     else:
-        data = classroom50.result(
-            rows, problems, classroom50.run_of(os.environ), datetime.now().astimezone()
-        )
+        run = classroom50.run_of(shell_variables.for_numalab())
+        data = classroom50.result(rows, problems, run, datetime.now().astimezone())
     write_json(options.out, data)
 
 

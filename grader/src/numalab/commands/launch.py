@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from numalab import processes, shell_variables
 from numalab.commands.completing import complete_machine
 from numalab.errors import KitError, UserError
 from numalab.files import NotPlain, read_plain_text
@@ -21,7 +22,7 @@ from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 from numalab.labs import launch as policies
 from numalab.labs.declaration import FILE_BYTES
-from numalab.labs.launch_commands import LAUNCHERS, STEERING, Launcher
+from numalab.labs.launch_commands import LAUNCHERS, Launcher
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine, topology_of_node
 
@@ -90,7 +91,8 @@ def launch(
     topology = _topology(kit, machine_name)
     plan = policies.plan(policy, topology)
     command = LAUNCHERS[launcher].render(plan, program)
-    unset = [name for name in STEERING if name in os.environ]
+    left_out = shell_variables.left_out_of_launchers()
+    unset = [name for name in left_out if name not in command.environment]
     is_run = not only_print and machine_name is None
     if is_run:
         _check_programs(LAUNCHERS[launcher], program[0])
@@ -100,7 +102,7 @@ def launch(
         click.echo("srun takes masks only in a job that has the whole node: --exclusive", err=True)
     click.echo(command.shell_line(unset), err=is_run)
     if is_run:
-        _become(command, unset)
+        _become(command)
 
 
 def _read(file: Path) -> str:
@@ -130,10 +132,9 @@ def _topology(kit: Kit, machine_name: str | None) -> Topology:
 def _version(program: str) -> str:
     """What a launcher says of itself; nothing where it says nothing in time."""
     try:
-        done = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, errors="replace",
-            timeout=VERSION_LIMIT_S, check=False,
-        )  # fmt: skip
+        done = processes.run(
+            [program, "--version"], shell_variables.for_launchers(), limit_s=VERSION_LIMIT_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
@@ -165,13 +166,13 @@ def _check_programs(launcher: Launcher, program: str) -> None:
     raise UserError(f"there is no program {program}; build it first, or correct its name")
 
 
-def _become(command: Command, unset: Sequence[str]) -> NoReturn:
+def _become(command: Command) -> NoReturn:
     """Turns this process into the launcher: signals reach it, and its exit code is ours."""
-    environment = {key: value for key, value in os.environ.items() if key not in unset}
     sys.stdout.flush()
     sys.stderr.flush()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
     try:
-        os.execvpe(command.arguments[0], command.arguments, environment | dict(command.environment))
+        environment = shell_variables.for_launchers() | dict(command.environment)
+        processes.become(command.arguments, environment)
     except OSError as error:
         raise KitError(f"can't run {command.arguments[0]}: {error.strerror}") from error

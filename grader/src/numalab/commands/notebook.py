@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from numalab import processes, shell_variables
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import note
 from numalab.commands.which_lab import named_lab, variant_option
@@ -38,6 +39,10 @@ PORTS_TRIED = 50
 END_LIMIT_S = 30.0  # on a busy node; kernels get five seconds of it by themselves
 
 
+# PYTHONSAFEPATH: what cells start finds modules beside it, as anywhere.
+_NOT_JUPYTERS = ("JUPYTER", "IPYTHON", "PYTHONSAFEPATH")
+
+
 def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, str]:
     """Everything of Jupyter's, IPython's and matplotlib's goes into the build folder, and the
     kernel is the one beside this Python: nothing of the user's home is read or written."""
@@ -51,7 +56,7 @@ def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, s
         "IPYTHONDIR": folder / "ipython",
         "MPLCONFIGDIR": kit.build / "matplotlib",
     }
-    kept = {k: v for k, v in environment.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+    kept = {k: v for k, v in environment.items() if not k.startswith(_NOT_JUPYTERS)}
     return kept | {key: str(path) for key, path in own.items()} | {
         "JUPYTER_PREFER_ENV_PATH": "1",
         "JUPYTER_PLATFORM_DIRS": "1",
@@ -145,7 +150,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
     own = kit.work_root
     root = own if kit.notebooks.is_relative_to(own) else kit.notebooks
     command = jupyter_command(root, port, token)
-    environment = jupyter_environment(kit, os.environ)
+    environment = jupyter_environment(kit, shell_variables.for_numalab())
     try:
         _prepare(environment)
     except OSError as error:
@@ -155,7 +160,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
     url = f"http://127.0.0.1:{port}/lab{place}?token={token}"
     click.echo("Starting JupyterLab ...", err=True)
     # A group of its own: Ctrl-C reaches this process, which then ends the server.
-    process = subprocess.Popen(command, env=environment, cwd=kit.notebooks, process_group=0)
+    process = processes.start(command, environment, cwd=kit.notebooks, process_group=0)
     try:
         _wait_until_there(process, port)
         click.echo(f"JupyterLab is at\n\n  {url}\n\nCtrl-C here ends it.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from xml.etree import ElementTree
 
 import click
 
+from numalab import processes, shell_variables
 from numalab.commands.shared import prepare_virtual_nodes, progress_line
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
@@ -102,12 +102,13 @@ def test(
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
         if is_first and not pytest_arguments:
-            codes.append(_call(units_command(kit, extent, reports[0]), kit.root, os.environ))
+            units = units_command(kit, extent, reports[0])
+            codes.append(_call(units, kit.root, shell_variables.for_builders()))
         codes.append(
             _call(
                 pytest_command(extent, reports[1], pytest_arguments, part),
                 kit.root / "grader",
-                os.environ | {"NUMALAB_PRESET": kit.preset},
+                shell_variables.for_numalab() | {"NUMALAB_PRESET": kit.preset},
             )
         )
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())
@@ -148,7 +149,7 @@ def pytest_command(
 def _call(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
     """Its exit code. At Ctrl-C, which reaches it too, it has the time to end what it has started;
     where only this process was asked to end, it is asked in its turn."""
-    with subprocess.Popen(command, cwd=folder, env=environment) as process:
+    with processes.start(command, environment, cwd=folder) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab import processes
 from numalab.errors import KitError, UserError
 from numalab.words import StepReport
 
@@ -140,9 +141,9 @@ def run(command: Sequence[str], environment: Mapping[str, str], progress: StepRe
     """Runs mmdebstrap and tells how far it is. Ctrl-C ends it in its own way: it unmounts and
     removes what it has made. Raises KitError with its last words."""
     last: deque[str] = deque(maxlen=LAST_LINES)
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", process_group=0,
+    process = processes.start_with_text(
+        command, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, process_group=0,
     )  # fmt: skip
     assert process.stdout is not None
     try:

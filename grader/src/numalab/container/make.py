@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import numalab
+from numalab import processes, shell_variables
 from numalab.container import debian, layers
 from numalab.container.debian import Distribution
 from numalab.container.oci import Image, Layer, Settings, rfc3339, write_archive
@@ -96,10 +96,7 @@ def public_address(remote: str) -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words], capture_output=True, text=True, errors="replace",
-        check=False,
-    )  # fmt: skip
+    done = processes.run(["git", "-C", str(root), *words], shell_variables.for_builders())
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UserError(
@@ -219,9 +216,9 @@ def make(checkout: Checkout, wanted: Wanted, progress: StepReport) -> Made:
         folder.chmod(0o755)  # within a user namespace this is somebody else's
         _check_room(folder)
         tar = _export(checkout, folder)
-        certificates = debian.certificates_of(os.environ)
+        certificates = debian.certificates_of(shell_variables.for_numalab())
         environment = debian.environment_of(
-            os.environ, folder, checkout.time_s, certificates is not None
+            shell_variables.for_numalab(), folder, checkout.time_s, certificates is not None
         )
         file = wanted.cache / (
             f"system-{system_key(scripts_in(tar), wanted.distribution, architecture)}.tar.gz"

@@ -53,6 +53,24 @@ def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
     ]
 
 
+MOST_NAMED = 8
+
+
+def shell_variables(names: Sequence[str]) -> Finding:
+    """names: of the user's variables that no measurement gets (shell_variables.py)."""
+    topic = "variables"
+    if not names:
+        return Finding(topic, "good", "none", "nothing in your shell would steer what is measured")
+    more = len(names) - MOST_NAMED
+    found = ", ".join([*names[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    return Finding(
+        topic, "note", found,
+        "set in your shell, and not passed on to what is measured: numalab itself says there how "
+        "many threads run and where, and what machine this is",
+        "nothing is to be done for numalab; programs that you start yourself get them",
+    )  # fmt: skip
+
+
 def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     """version: of the MPI library that the kit was built with, or nothing."""
     concerns = concerned(labs, lambda lab, c: lab.calls_mpi)

@@ -7,12 +7,12 @@ level. What debuggers read, which has paths, lines and names, is taken out of th
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
 from numalab.harness.build import build_facts, build_kit, configure
 from numalab.kit import Kit
@@ -97,7 +97,7 @@ def _stripped(source: Path, target: Path) -> None:
         str(source), str(target),
     ]  # fmt: skip
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = processes.run(command, shell_variables.for_observers())
     except OSError as error:
         raise KitError("objcopy is missing; run ./numalab setup") from error
     if done.returncode != 0:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import (
@@ -37,7 +38,7 @@ from numalab.explore.samples import (
     stream_configurations,
     thread_counts,
 )
-from numalab.harness.monitor import HERE, Place, clean_environment
+from numalab.harness.monitor import HERE, Place
 from numalab.kit import Kit
 from numalab.words import CountedStep
 
@@ -149,7 +150,7 @@ def rounds_of_samples(
 ) -> Iterator[Sample]:
     """Measures, sample by sample. done: of the rounds, how many were measured before."""
     step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
-    surroundings = clean_environment()
+    surroundings = shell_variables.for_observers()
     started = time.monotonic()
     for number, this_round in enumerate(order):
         if number < done:
@@ -187,7 +188,7 @@ def explore(
     interrupted = False
     try:
         if isinstance(what, TableSizes):
-            about = json.loads(run_program(program, ["describe"], clean_environment()))
+            about = json.loads(run_program(program, ["describe"], shell_variables.for_observers()))
         order = orders(len(chosen), what.rounds, seed)
         for sample in rounds_of_samples(program, chosen, order, progress):
             samples.append(sample)

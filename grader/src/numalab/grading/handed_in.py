@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
@@ -234,7 +235,7 @@ def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
         *monitor.common_options(None, threads, "quick", limit_s),
         *(word for group, key, value in written for word in ("--group", f"{group}:{key}={value}")),
     ]
-    environment = monitor.clean_environment()
+    environment = shell_variables.for_observers()
     # Not of a kernel, whose part the monitor would name.
     part = session.lab.part_of(file)
     session.run(CPUSETS, options, environment, file=file.name, role=role, part=part)

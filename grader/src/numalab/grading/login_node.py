@@ -7,6 +7,8 @@ import shutil
 import socket
 import subprocess
 
+from numalab import processes, shell_variables
+
 # Of sinfo: a controller that does not answer is asked for longer than anybody waits.
 ANSWER_LIMIT_S = 5
 # One line for each partition of each node: host name, node name, state.
@@ -24,10 +26,9 @@ def on_login_node() -> bool:
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:
-        done = subprocess.run(
-            [sinfo, *_LISTING], capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=ANSWER_LIMIT_S, check=False,
-        )  # fmt: skip
+        done = processes.run(
+            [sinfo, *_LISTING], shell_variables.for_slurm(), limit_s=ANSWER_LIMIT_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return True
     return not is_idle_node(done.stdout, socket.gethostname())

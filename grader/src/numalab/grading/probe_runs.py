@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol
 
+from numalab import shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import Mix, thread_rates
@@ -22,7 +23,7 @@ from numalab.evidence.record import SUBMISSION, Json, Kind
 from numalab.files import MIB
 from numalab.grading.session import Session
 from numalab.harness.build import build_kit
-from numalab.harness.monitor import HERE, clean_environment
+from numalab.harness.monitor import HERE
 from numalab.judging import needs
 from numalab.labs import loop_times, saturation
 from numalab.words import CountedStep
@@ -136,7 +137,7 @@ def _take_generations(session: Session, part: str | None, rates: _Rates, run: Js
 
 def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, threads: int) -> Json:
     """One process. places: as OMP_PLACES has them. Raises Interrupted and _Failed."""
-    environment = clean_environment() | {
+    environment = shell_variables.for_observers() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
     }  # fmt: skip

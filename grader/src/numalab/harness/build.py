@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
@@ -47,10 +48,8 @@ KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def _plain_environment() -> dict[str, str]:
-    """For messages that can be searched: not translated, and not coloured, which notebooks'
-    kernels ask all programs for."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
-    return kept | {"LC_ALL": "C"}
+    """For messages that can be searched: not translated."""
+    return shell_variables.for_builders() | {"LC_ALL": "C"}
 
 
 def _run(
@@ -74,7 +73,7 @@ def configure(kit: Kit, *definitions: str) -> None:
     cache. Raises KitError."""
     if (kit.build / "build.ninja").is_file():
         return
-    compilers = chosen_compilers(kit.preset, os.environ)
+    compilers = chosen_compilers(kit.preset, shell_variables.for_builders())
     more = [f"-D{definition}" for definition in definitions]
     done = _run(
         ["cmake", "--preset", kit.preset, "-B", str(kit.build), *compilers, *more], kit.root

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 
+from numalab import processes, shell_variables
+
 _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
 _ASKED_LIMIT_S = 20
@@ -17,10 +19,9 @@ Says = Callable[[str], str]
 
 def says_version(compiler: str) -> str:
     try:
-        done = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=_ASKED_LIMIT_S, check=False,
-        )  # fmt: skip
+        done = processes.run(
+            [compiler, "--version"], shell_variables.for_builders(), limit_s=_ASKED_LIMIT_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout

@@ -6,7 +6,6 @@ C prototypes of what it compiled.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.harness.sandbox import Sandbox
 from numalab.labs.declaration import Lab
 from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
@@ -105,7 +105,8 @@ def _gfortran(
                     source,
                 ],
                 _LIMITS,
-                os.environ | (sandbox.compiler_environment() if sandbox else {}),
+                shell_variables.for_builders()
+                | (sandbox.compiler_environment() if sandbox else {}),
                 with_errors=False,
             )
     except (OSError, TookTooLong):

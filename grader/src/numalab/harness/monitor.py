@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -16,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+from numalab import processes, shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
@@ -26,13 +26,6 @@ from numalab.labs.launch import RankPlan
 from numalab.labs.launch_commands import binding_words
 from numalab.strangers.tools import told_by
 from numalab.strangers.visible import may_hide, visible_json
-
-# What would let the caller's surroundings into a measurement. Slurm's variables stay: MPICH's
-# launcher needs some of them in a job, and is told itself where ranks go.
-_STRIPPED = re.compile(
-    r"^(OMP_|KMP_|GOMP_|LD_PRELOAD$|LD_AUDIT$|MALLOC_|GFORTRAN_|OMPI_|GLIBC_"
-    r"|PMI_|PMIX_|HYDRA_|MPIEXEC_|MPICH_|MPIR_|UCX_|TSAN_|ARCHER_)"
-)
 
 _LINE = re.compile(r"\d{1,7}", re.ASCII)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
@@ -78,9 +71,9 @@ class Here:
         process = None
         try:
             with _signals_held():
-                process = subprocess.Popen(
-                    command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, text=True, errors="replace",
+                process = processes.start_with_text(
+                    command, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
                 )  # fmt: skip
             output, complaint = process.communicate()
         except KeyboardInterrupt as error:
@@ -95,16 +88,11 @@ HERE = Here()
 
 def describe_node(kit: Kit, place: Place = HERE) -> Json:
     """What a node is and which evidence it allows. Raises KitError."""
-    done = place.execute([str(kit.describe_node)], os.environ)
+    done = place.execute([str(kit.describe_node)], shell_variables.for_observers())
     if done.code != 0:
         raise KitError(f"this node can't be described: {done.complaint.strip()}")
     data: Json = json.loads(done.output)
     return data
-
-
-def clean_environment() -> dict[str, str]:
-    """The caller's environment, less what would steer a measurement."""
-    return {key: value for key, value in os.environ.items() if not _STRIPPED.match(key)}
 
 
 def worker_environment(
@@ -118,7 +106,7 @@ def worker_environment(
     and a thread at a barrier can be told; but not where placement or launch files are timed
     (is_of_file), with the kit's program: they are to cost what they cost a user. placement:
     variables of a placement file, in the place of the lab's."""
-    environment = clean_environment()
+    environment = shell_variables.for_observers()
     environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"

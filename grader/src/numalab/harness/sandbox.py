@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from numalab import processes, shell_variables
 from numalab.files import read_text
 from numalab.harness.user_namespaces import remedy_where_refused
 from numalab.kit import Kit
@@ -180,7 +181,7 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
     if missing is not None:
         return NoSandbox(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
-    roots = other_roots(programs, dict(os.environ), kit.root.resolve())
+    roots = other_roots(programs, shell_variables.for_builders(), kit.root.resolve())
     found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))
     command = [
         *found._words_to_run(SHARED_BYTES),
@@ -192,10 +193,7 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
         ":",
     ]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PROBE_LIMIT_S, check=False,
-        )  # fmt: skip
+        done = processes.run(command, shell_variables.for_observers(), limit_s=_PROBE_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _refused(f"bubblewrap can't be run here ({error})")
     if done.returncode != 0:

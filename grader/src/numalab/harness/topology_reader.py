@@ -10,7 +10,6 @@ may take, and none of hwloc's variables.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
+from numalab import shell_variables
 from numalab.errors import KitError, UserError
 from numalab.files import NotPlain, read_plain
 from numalab.harness.build import build_kit, configure
@@ -163,11 +163,12 @@ def _written(element: ElementTree.Element) -> Iterator[str]:
 
 def _run(kit: Kit, kind: str, source: str) -> tuple[int, str]:
     """Its exit code, and what it says: the JSON in the last line, or complaints."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HWLOC_", "LD_PRELOAD"))}
     told = {"HWLOC_XML_VERBOSE": "1", "HWLOC_SYNTHETIC_VERBOSE": "1", "HWLOC_HIDE_ERRORS": "2"}
     try:
         return tools.run_limited(
-            [str(kit.describe_topology), kind, source], LIMITS, kept | told | {"LC_ALL": "C"}
+            [str(kit.describe_topology), kind, source],
+            LIMITS,
+            shell_variables.for_observers() | told | {"LC_ALL": "C"},
         )
     except OSError as error:
         raise KitError(f"{kit.describe_topology} can't be run: {error}") from error

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from numalab import __version__
+from numalab import __version__, processes, shell_variables
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.installing.copying import copy_kit, open_to_readers
@@ -100,15 +100,15 @@ def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
     """Python packages, and a build that is thrown away. Raises KitError with the last words of what
     failed, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
-        environment = environment_for(os.environ) | {"NUMALAB_BUILD": folder}
+        environment = environment_for(shell_variables.for_numalab()) | {"NUMALAB_BUILD": folder}
         more = ["--notebooks"] if wish.with_notebooks else []
         command = [
             str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
         ]  # fmt: skip
         said: list[str] = []
-        with subprocess.Popen(
-            command, cwd=wish.prefix.root, env=environment, stdin=subprocess.DEVNULL, text=True,
-            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        with processes.start_with_text(
+            command, environment, cwd=wish.prefix.root, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process:  # fmt: skip
             assert process.stdout is not None
             try:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from numalab.labs.launch import BadPolicy, RankPlan
 
-# What would place threads against the plan, whatever OMP_PLACES says.
-STEERING = ("KMP_AFFINITY", "KMP_HW_SUBSET", "KMP_ALL_THREADS", "GOMP_CPU_AFFINITY")
 LINE_COLUMNS = 80
 
 

@@ -3,15 +3,14 @@ on two virtual nodes; what it printed and a figure as values."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from numalab import processes, shell_variables
 from numalab.errors import KitError, NothingToDraw, UserError
 from numalab.harness.build import MPI_REMEDY
 from numalab.kit import Kit
@@ -102,7 +101,7 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
     ):
         if shutil.which(command[0]) is None:
             raise _NoCurve(f"there is no {command[0]} here; {MPI_REMEDY}")
-        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+        done = processes.run(command, shell_variables.for_builders(), cwd=scratch)
         if done.returncode != 0:
             said = done.stderr.rstrip()
             raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{said}")
@@ -115,7 +114,7 @@ def _run(
     out, err = bytearray(), bytearray()
     command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
     machine, shares = find_machine(kit, MACHINE), session.shares_for(scratch, None, ())
-    environment = session.guest_environment(os.environ, MACHINE, None)
+    environment = session.guest_environment(shell_variables.for_observers(), MACHINE, None)
     with boot_cluster(kit, machine, shares, options, plan.GuestOptions(), progress) as booted:
         progress(f"messages cross a link of {options.rate_mbit_s:g} Mbit/s")
         ended = booted.run(

@@ -6,17 +6,17 @@ what one core keeps), and pages elsewhere (each process tells, and is refused th
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
+from numalab import shell_variables
 from numalab.errors import Interrupted
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
-from numalab.harness.monitor import HERE, Place, clean_environment
+from numalab.harness.monitor import HERE, Place
 from numalab.machines.topology import topology_of_node
 from numalab.portrait.plan import core_pus, memory_nodes, thread_nodes
 
@@ -67,7 +67,7 @@ def copy_memory(
                 f"pu={pu}", f"source={source}", f"destination={destination}",
                 f"bytes={BYTES if is_here else VIRTUAL_BYTES}", f"repetitions={REPETITIONS}",
             ]  # fmt: skip
-            environment = clean_environment() if is_here else dict(os.environ)
+            environment = shell_variables.for_observers()
             try:
                 said = run_program(program, arguments, environment, place)
             except KeyboardInterrupt as error:

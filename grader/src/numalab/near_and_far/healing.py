@@ -7,11 +7,11 @@ node), somebody else who moves them (the same run without balancing stays as it 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
 from numalab.virtual.place import VirtualPlace
@@ -86,5 +86,7 @@ def heal(
         progress(f"{seconds:g} s with balancing {word}")
         periods = [f"{name}={value}" for name, value in SCAN_MS.items()]
         arguments = [word, f"seconds={seconds:g}", f"bytes={BYTES}", *periods]
-        runs[word] = read_run(json.loads(run_program(program, arguments, os.environ, place)))
+        runs[word] = read_run(
+            json.loads(run_program(program, arguments, shell_variables.for_observers(), place))
+        )
     return Healing(place.name, runs["on"], runs["off"])

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
+from numalab import processes, shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
-from numalab.harness.monitor import clean_environment
 from numalab.machines.topology import topology_of_node
 from numalab.portrait.plan import core_pus, thread_nodes
 
@@ -78,10 +78,10 @@ def _arguments(kind: Kind, pus: Sequence[int], number: int, array_bytes: int) ->
 
 def _one_round(probe: Path, kind: Kind, pus: Sequence[int], array_bytes: int) -> tuple[float, bool]:
     """GB/s of a job, and whether memory was where it was to be. Raises KitError."""
-    environment = clean_environment() | {"OMP_NUM_THREADS": str(kind.threads)}
+    environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
     running = [
-        subprocess.Popen(
-            [probe, *_arguments(kind, pus, number, array_bytes)], env=environment, text=True,
+        processes.start_with_text(
+            [probe, *_arguments(kind, pus, number, array_bytes)], environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for number in range(kind.processes)

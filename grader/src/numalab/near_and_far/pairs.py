@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
-from numalab.harness.monitor import clean_environment
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_node
@@ -74,7 +74,7 @@ def look_at_pairs(
                 "load", "pages=small", f"bytes={ARRAY_BYTES}", "first_touch=all", f"pus={pus}",
                 f"memory_node={memory_on}", "repetitions=1",
             )  # fmt: skip
-            said = run_program(kit.probe, arguments, clean_environment(), place)
+            said = run_program(kit.probe, arguments, shell_variables.for_observers(), place)
             share = _record(said)["memory_node_share"]
             rate = modelled_gb_s(machine, threads_on, memory_on)
             gb_s, is_at_most = rate if rate is not None else (None, False)

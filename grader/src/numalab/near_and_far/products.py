@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
 from numalab.explore.intervals import Interval, median_interval
-from numalab.harness.monitor import HERE, clean_environment
+from numalab.harness.monitor import HERE
 
 DEFAULT, INTERLEAVE = "default", "interleave"
 POLICIES = (DEFAULT, INTERLEAVE)
@@ -54,7 +55,7 @@ def multiply(program: Path, n: int, rounds: int, progress: Callable[[str], None]
         progress(f"matrix product, round {number + 1} of {rounds}")
         for policy in random.sample(POLICIES, len(POLICIES)):
             arguments = [f"policy={policy}", f"n={n}", "repetitions=3"]
-            done = HERE.execute([str(program), *arguments], clean_environment())
+            done = HERE.execute([str(program), *arguments], shell_variables.for_observers())
             if done.code in (EXIT_NO_BLAS, EXIT_REFUSED):
                 return NO_BLAS if done.code == EXIT_NO_BLAS else REFUSED
             if done.code < 0:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from numalab import __version__
+from numalab import __version__, shell_variables
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import (
@@ -24,7 +24,7 @@ from numalab.explore.explore import (
 from numalab.explore.samples import Sample
 from numalab.files import read_text
 from numalab.harness.build import build_explorations
-from numalab.harness.monitor import clean_environment, describe_node
+from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 from numalab.portrait.plan import Part, Plan, portrait_plan
 from numalab.portrait.record import Portrait
@@ -106,7 +106,7 @@ def measure(
 
 def _about(kit: Kit) -> Json:
     """What the probe says of pages and TLBs."""
-    said = run_program(kit.probe, ["describe"], clean_environment())
+    said = run_program(kit.probe, ["describe"], shell_variables.for_observers())
     try:
         about: Json = json.loads(said)
     except json.JSONDecodeError as error:

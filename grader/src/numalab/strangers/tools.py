@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from numalab import processes, shell_variables
+
 # By a shell, since limits that Python sets between fork and exec may meet a lock of another thread.
 # Where the system's own limits are lower, those hold. The unit of -f is 512 bytes, of -v KiB.
 _LIMITED = (
@@ -66,13 +68,16 @@ def run_limited(
     cwd: str | None = None, *, with_errors: bool = True,
 ) -> tuple[int, str]:  # fmt: skip
     """The exit code, negative for a signal, and what it said, with_errors on both streams. What it
-    has started ends with it. environment: None: this process's. Raises OSError where there is no
+    has started ends with it. environment: None: that of
+    observers. Raises OSError where there is no
     shell, and TookTooLong."""
     sizes = (limits.cpu_s, limits.memory_bytes >> 10, limits.file_bytes >> 9)
     full = ["/bin/sh", "-c", _LIMITED, "sh", *map(str, sizes), *command]
+    if environment is None:
+        environment = shell_variables.for_observers()
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            full, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=said,
+        process = processes.start(
+            full, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=said,
             stderr=subprocess.STDOUT if with_errors else subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:

@@ -10,11 +10,11 @@ nodes, with its launcher, since a rank may ask that for more processes.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab import processes, shell_variables
 from numalab.harness.sandbox import (
     SHARED_BYTES,
     SHARED_BYTES_A_CORE,
@@ -49,7 +49,7 @@ _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/ns
 
 def library_folders(program: Path) -> set[Path]:
     """Folders of the libraries that a program is linked to."""
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    done = processes.run(["ldd", program], shell_variables.for_observers())
     folders = set()
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")

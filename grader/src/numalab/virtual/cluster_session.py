@@ -3,13 +3,13 @@ sent over the link."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Json
 from numalab.virtual import session
@@ -64,7 +64,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
     def run(number: int) -> None:
         guest = cluster.guests[number - 1]
         machine = guest.plan.machine.name
-        environment = session.guest_environment(os.environ, machine, results)
+        environment = session.guest_environment(shell_variables.for_guests(), machine, results)
         lines = [Lines(f"{guest.name}: ", write) for write in (out, err)]
         try:
             ended[number] = cluster.run(

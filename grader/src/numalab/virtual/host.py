@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
 
 PROBE_LIMIT_S = 30
@@ -66,9 +67,7 @@ def examine(probe: Path, cache: Path) -> Host:
     except (OSError, json.JSONDecodeError, KeyError, TypeError):
         pass
     try:
-        done = subprocess.run(
-            [probe], capture_output=True, text=True, check=False, timeout=PROBE_LIMIT_S
-        )
+        done = processes.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
         probed = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")

@@ -28,6 +28,7 @@ from pathlib import Path, PurePosixPath
 
 import zstandard
 
+from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
 from numalab.words import StepReport
 
@@ -307,10 +308,9 @@ def _installed(store: Path) -> GuestKernel | None:
 
 def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
-            stdin=subprocess.DEVNULL, timeout=FETCH_LIMIT_S,
-        )  # fmt: skip
+        return processes.run(
+            command, shell_variables.for_builders(), cwd=cwd, limit_s=FETCH_LIMIT_S
+        )
     except subprocess.TimeoutExpired as error:
         raise KitError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
 
@@ -338,8 +338,10 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
         r"\.ko(\.\w+)?|/(virtio_net|net_failover|failover|e1000|af_packet)\.ko(\.\w+)?)$"
     )
     for package in packages:
-        with subprocess.Popen(
-            ["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE
+        with processes.start(
+            ["dpkg-deb", "--fsys-tarfile", str(package)],
+            shell_variables.for_observers(),
+            stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None
             try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.virtual.network import Node
@@ -137,8 +138,9 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                         command += ["--capture", str(file.fileno())]
                         inherited.append(file.fileno())
                 # In a session of its own, so that the terminal's Ctrl-C passes it by.
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+                self._process = processes.start(
+                    command, shell_variables.for_observers(), stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=self._errors,
                     pass_fds=inherited, start_new_session=True, cwd="/",
                 )  # fmt: skip
         except OSError as error:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
@@ -89,7 +90,7 @@ class VirtualPlace:
     @property
     def environment(self) -> dict[str, str]:
         """Of this process's what programs get there."""
-        return apart.environment_for(os.environ, self._visible)
+        return apart.environment_for(shell_variables.for_observers(), self._visible)
 
     def job_words(self, results: str) -> list[str]:
         """Behind which an MPI job is run on nodes of boot_cluster()."""

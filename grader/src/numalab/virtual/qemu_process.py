@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from numalab import processes, shell_variables
 from numalab.errors import UserError
 from numalab.evidence.record import Json
 from numalab.virtual import qemu
@@ -59,9 +60,9 @@ def start_qemu(
     """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
     to die with this process; the shell looks whether that is too late already."""
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
-    return subprocess.Popen(
+    return processes.start(
         ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
-        stdin=subprocess.DEVNULL, stdout=console, stderr=console,
+        shell_variables.for_observers(), stdin=subprocess.DEVNULL, stdout=console, stderr=console,
         pass_fds=pass_fds, start_new_session=True, cwd="/",
     )  # fmt: skip
 

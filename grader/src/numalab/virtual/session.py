@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from numalab import shell_variables
 from numalab.errors import KitError, UserError
 from numalab.virtual.guest import Ended, Guest
 from numalab.virtual.guest_plan import Share
@@ -126,7 +127,7 @@ def run_command(
     its exit code, 128 and the signal's number where one ended it."""
     interactive = is_interactive()
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    environment = guest_environment(os.environ, guest.plan.machine.name, results)
+    environment = guest_environment(shell_variables.for_guests(), guest.plan.machine.name, results)
     try:
         with HostInput(interactive).attached() as source:
             ended = (run or guest.run)(

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from numalab import processes, shell_variables
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
@@ -25,7 +26,9 @@ LEAVE_S = 60  # for what a killed command has left to end
 
 
 def worker_environment(kit: Kit) -> dict[str, str]:
-    return os.environ | {"NUMALAB_ROOT": str(kit.root), "PYTHONDONTWRITEBYTECODE": ""}
+    return shell_variables.for_numalab() | {
+        "NUMALAB_ROOT": str(kit.root), "PYTHONDONTWRITEBYTECODE": "",
+    }  # fmt: skip
 
 
 class Local:
@@ -100,11 +103,11 @@ class Local:
         log = self.course.run(run.id) / "logs" / f"{number}.txt"
         turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
         with log.open("ab") as output:
-            return subprocess.Popen(
+            return processes.start(
                 [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
+                worker_environment(self.kit) | turns,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env=worker_environment(self.kit) | turns,
                 start_new_session=True,  # Ctrl-C is for the command, which ends them
             )  # fmt: skip
 

@@ -6,7 +6,6 @@ never what a result follows from: whether an attempt is over, its folder tells.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from numalab import processes, shell_variables
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
@@ -107,9 +107,11 @@ def render_script(run: Run, place: SlurmNodePlace) -> str:
         "#!/bin/sh",
         *(f"#SBATCH {option}" for option in options),
         f"NUMALAB_ROOT={shlex.quote(place.kit_root)}",
+        # As ./numalab has it.
+        "PYTHONSAFEPATH=1 PYTHONUTF8=1",
         # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
         "PYTHONDONTWRITEBYTECODE=",
-        "export NUMALAB_ROOT PYTHONDONTWRITEBYTECODE",
+        "export NUMALAB_ROOT PYTHONSAFEPATH PYTHONUTF8 PYTHONDONTWRITEBYTECODE",
         f'exec {command} "$SLURM_ARRAY_TASK_ID"',
     ]
     return "\n".join(lines) + "\n"
@@ -198,12 +200,10 @@ def is_here() -> bool:
 
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
     """Raises KitError where there is no such command."""
-    # What the caller's own job was given is not meant for the jobs that are submitted here.
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_JOB", "SLURM_ARRAY"))}
     try:
-        return subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
-            stdin=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S, env=env | {"LC_ALL": "C.UTF-8"},
+        return processes.run(
+            command, shell_variables.for_slurm() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
+            limit_s=COMMAND_LIMIT_S,
         )  # fmt: skip
     except FileNotFoundError as error:
         raise KitError(

@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from numalab import processes
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.open_points import is_open
@@ -178,8 +179,8 @@ def run_grading(
     """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
     output = into / "output.txt"
     kept = output.open("wb")
-    process = subprocess.Popen(
-        [*WITH_PARENT, *command], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+    process = processes.start(
+        [*WITH_PARENT, *command], env, cwd=cwd, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None

@@ -1,0 +1,42 @@
+"""Starts processes. Nothing else in numalab does, so that each gets an environment on purpose:
+one of shell_variables.py, with what is added to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+Command = Sequence[str | Path]
+Environment = Mapping[str, str]
+
+
+def run(
+    command: Command, environment: Environment, *,
+    cwd: str | Path | None = None, limit_s: float | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Runs a program to its end, without input, and keeps what it says. Raises OSError where it
+    can't be started, and subprocess.TimeoutExpired."""
+    return subprocess.run(
+        command, env=dict(environment), cwd=cwd, timeout=limit_s, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+    )  # fmt: skip
+
+
+def start(command: Command, environment: Environment, **more: Any) -> subprocess.Popen[bytes]:
+    """Starts a program whose streams are bytes. more: as for Popen. Raises OSError."""
+    return subprocess.Popen(command, env=dict(environment), **more)
+
+
+def start_with_text(
+    command: Command, environment: Environment, **more: Any
+) -> subprocess.Popen[str]:
+    """Starts a program whose streams are text. more: as for Popen. Raises OSError."""
+    return subprocess.Popen(command, env=dict(environment), text=True, errors="replace", **more)
+
+
+def become(command: Sequence[str], environment: Environment) -> NoReturn:
+    """Turns this process into another program. Raises OSError."""
+    os.execvpe(command[0], list(command), dict(environment))

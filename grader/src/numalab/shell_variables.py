@@ -1,0 +1,223 @@
+"""The shell's variables: which of them reach the processes that numalab starts.
+
+WANTED is all that observers get: what describes a machine, watches, times or runs a kernel
+(describe_node, monitors with their workers and launchers, probes, QEMU, binutils). What numalab
+itself tells them is added later. CMake, compilers, launchers of the user's own programs, Slurm's
+commands and numalab's own jobs get the user's environment less rows of LEFT_OUT: there Cray's,
+Intel's and NVIDIA's compilers (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT, NVHPC*), modules (LMOD_*,
+MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH, COMPILER_PATH, GCC_EXEC_PREFIX,
+PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences (LM_LICENSE_FILE), proxies and CCACHE_DIR
+are needed, and nobody can list them all.
+
+A name ends in * where it stands for all that begin so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Literal
+
+Steers = Literal["topology", "placement", "threads", "messages", "job", "code", "build"]
+
+WANTED: Mapping[str, str] = {
+    "PATH": "finds taskset, mpiexec and binutils",
+    "LD_LIBRARY_PATH": "finds what modules, conda and Spack have of OpenMP, hwloc and MPI",
+    "HOME": "MPI libraries and QEMU look for it",
+    "USER": "names shared memory in MPI libraries where a container knows no user",
+    "LOGNAME": "as USER",
+    "TMPDIR": "has room where /tmp has none",
+    "I_MPI_ROOT": "finds Intel MPI's own files",
+    "FI_PROVIDER_PATH": "finds the libraries of Intel MPI's libfabric",
+    "PYTEST_PROCESS": "by which the suite finds and ends what a failed test has left",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """names: with blanks between them; why: they are left out, as an end of "since"."""
+
+    steers: Steers
+    names: str
+    why: str
+
+
+# Begin like names of LEFT_OUT.
+KEPT: Mapping[str, str] = {
+    "LD_LIBRARY_PATH LD_RUN_PATH": "modules say by them where libraries are",
+    "CMAKE_PREFIX_PATH CMAKE_INCLUDE_PATH CMAKE_LIBRARY_PATH CMAKE_PROGRAM_PATH": "as above",
+    "I_MPI_ROOT FI_PROVIDER_PATH": "they say where Intel MPI is",
+    "SLURM_CONF SLURM_CLUSTERS": "they say which Slurm is asked",
+}
+
+LEFT_OUT: tuple[Row, ...] = (
+    Row("topology", "HWLOC_*", "hwloc describes another machine by them, or parts of this one"),
+    Row("topology", "KMP_CPUINFO_FILE KMP_TOPOLOGY_METHOD", "libomp sees other cores by them"),
+    Row(
+        "placement",
+        "OMP_NUM_THREADS OMP_THREAD_LIMIT OMP_DYNAMIC OMP_PLACES OMP_PROC_BIND OMP_NUM_TEAMS "
+        "OMP_TEAMS_THREAD_LIMIT",
+        "policies and labs say how many threads there are, and where",
+    ),
+    Row(
+        "placement",
+        "KMP_AFFINITY KMP_HW_SUBSET KMP_PLACE_THREADS KMP_ALL_THREADS KMP_DEVICE_THREAD_LIMIT "
+        "GOMP_CPU_AFFINITY MP_BIND MP_BLIST NCPUS",
+        "runtimes place threads by them, whatever OMP_PLACES says",
+    ),
+    Row(
+        "placement",
+        "HYDRA_BINDING HYDRA_MAPPING HYDRA_MEMBIND HYDRA_TOPOLIB HYDRA_HOST_FILE I_MPI_PIN* "
+        "I_MPI_HYDRA_HOST_FILE I_MPI_HYDRA_TOPOLIB I_MPI_PERHOST MV2_CPU_* MV2_ENABLE_AFFINITY "
+        "MV2_HYBRID_* MPICH_RANK_REORDER_* OMPI_MCA_hwloc_* OMPI_MCA_rmaps_* "
+        "OMPI_MCA_orte_default_hostfile OMPI_MCA_mpi_paffinity_alone PRTE_MCA_hwloc_* "
+        "PRTE_MCA_rmaps_* PRTE_MCA_prte_default_hostfile",
+        "launchers place ranks by them, against the policy",
+    ),
+    Row(
+        "placement",
+        "SLURM_CPU_BIND* SLURM_MEM_BIND* SLURM_HINT SLURM_DISTRIBUTION SLURM_DIST_*",
+        "srun takes those of the step that numalab runs in for its own options",
+    ),
+    Row(
+        "placement",
+        "PMI_RANK PMI_SIZE PMI_FD PMI_ID PMI_PORT PMI_SPAWNED PMIX_RANK PMIX_NAMESPACE "
+        "PMIX_SERVER_* OMPI_COMM_WORLD_* MPI_LOCALRANKID MPI_LOCALNRANKS",
+        "they say which rank of another job this process is",
+    ),
+    Row("code", "LD_*", "the loader brings other code into a program by them, or works otherwise"),
+    Row("code", "OMP_TOOL OMP_TOOL_*", "runtimes load a tool by them"),
+    Row("code", "BASH_ENV ENV BASH_FUNC_*", "shells run them in the place of, or before, a script"),
+    Row("code", "GCONV_PATH LOCPATH NLSPATH", "the C library takes code and messages from there"),
+    Row("code", "PYTHON* PERL5OPT PERL5LIB", "they bring other code into programs of the system"),
+    Row("code", "QEMU_*", "they bring other code into QEMU, or have it write logs"),
+    Row("code", "CCACHE_PREFIX*", "a cache of compilers calls what they name"),
+    Row(
+        "threads",
+        "OMP_* KMP_* GOMP_* LIBOMP* LIBOMPTARGET_* MP_SPIN MP_WARN NVCOMPILER_*",
+        "runtimes of OpenMP wait, schedule and report by them",
+    ),
+    Row("threads", "GFORTRAN_*", "Fortran's input and output depend on them"),
+    Row("threads", "MKL_* OPENBLAS_* GOTO_* BLIS_*", "libraries choose their threads by them"),
+    Row(
+        "threads", "MALLOC_* GLIBC_TUNABLES TCMALLOC_*",
+        "allocators use memory, and its pages, otherwise",
+    ),
+    Row("threads", "*SAN_OPTIONS ARCHER_*", "the search for races has options of its own"),
+    # Launchers at a site need them: its fabric, its process manager.
+    Row(
+        "messages",
+        "MPICH_* MPIR_* MPIEXEC_* HYDRA_* I_MPI_* OMPI_* PRTE_* PMI_* PMIX_* MV2_* UCX_* FI_* "
+        "PSM2_* PSM3_* HFI_*",
+        "messages go another way, or are counted, by them",
+    ),
+    # Hydra would ask srun to start a grading's ranks, in a job that may have been given less.
+    Row("job", "SLURM_*", "launchers ask Slurm for the ranks of a grading by them"),
+    Row("build", "CFLAGS CXXFLAGS FFLAGS", "code of kernels and of what they are compared with"),
+    Row(
+        "build", "MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKELEVEL NINJA_STATUS CMAKE_* CTEST_* DESTDIR "
+        "VERBOSE",
+        "builds are made and told otherwise",
+    ),
+    Row(
+        "build", "CLICOLOR* FORCE_COLOR GCC_COLORS DEPENDENCIES_OUTPUT SUNPRO_DEPENDENCIES "
+        "GCC_COMPARE_DEBUG",
+        "compilers' messages and files have another form",
+    ),
+    Row("build", "GCOV_PREFIX* GMON_OUT_PREFIX", "programs write profiles there"),
+    Row("build", "DEBUGINFOD_*", "binutils ask a server on the network for each program"),
+)  # fmt: skip
+
+_ALL = frozenset(row.steers for row in LEFT_OUT)
+# Nobody who asks about the machine wants to know; and numalab in a job is as it should be.
+_NOT_TOLD = frozenset[Steers]({"build", "job"})
+# The launcher has renamed what steers Python, and set two of its variables (./numalab).
+_GIVEN = "NUMALAB_GIVEN_"
+_LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
+
+
+def _is_named(name: str, names: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in names.split())
+
+
+@cache
+def row_of(name: str) -> Row | None:
+    """The row of LEFT_OUT that a variable falls under."""
+    if any(_is_named(name, names) for names in KEPT):
+        return None
+    return next((row for row in LEFT_OUT if _is_named(name, row.names)), None)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """As LEFT_OUT has them: first what has another machine seen."""
+    patterns = " ".join(row.names for row in LEFT_OUT).split()
+
+    def place(name: str) -> tuple[int, str]:
+        return next(i for i, one in enumerate(patterns) if fnmatchcase(name, one)), name
+
+    return sorted(names, key=place)
+
+
+def _users() -> dict[str, str]:
+    """As the shell had them."""
+    own = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
+    return {name.removeprefix(_GIVEN): value for name, value in own.items()}
+
+
+def _less(steers: frozenset[Steers], given: Mapping[str, str]) -> dict[str, str]:
+    rows = {name: row_of(name) for name in given}
+    return {n: given[n] for n, row in rows.items() if row is None or row.steers not in steers}
+
+
+# ---- whom what reaches ---------------------------------------------------------------------
+
+
+def for_observers() -> dict[str, str]:
+    """For what describes, watches, times or runs kernels."""
+    return {name: os.environ[name] for name in WANTED if name in os.environ}
+
+
+def for_builders() -> dict[str, str]:
+    """For CMake, compilers and what else makes programs or fetches packages. MPI's variables stay:
+    they choose compilers, too (MPICH_CC)."""
+    return _less(_ALL - {"messages", "job"}, os.environ)
+
+
+def left_out_of_launchers() -> list[str]:
+    """Names of the user's variables that for_launchers has not, in the table's order."""
+    return _in_order(_users().keys() - for_launchers().keys())
+
+
+def for_launchers() -> dict[str, str]:
+    """For mpiexec, mpirun and srun with the user's own program (./numalab launch), which keeps all
+    that is the program's: tools, allocators, OMP_SCHEDULE, its Python. In a job srun needs SLURM_*,
+    and the user wants the job's way of starting ranks."""
+    return _less(frozenset({"topology", "placement"}), _users())
+
+
+def for_guests() -> dict[str, str]:
+    """For the user's own command in a virtual machine, which has cores and NUMA nodes of its own;
+    threads and places are the user's to choose."""
+    return _less(frozenset({"topology"}), _users())
+
+
+def for_slurm() -> dict[str, str]:
+    """For sbatch, squeue and the like. Jobs that are submitted get this, and what the caller's own
+    job was given is not meant for them; SBATCH_* and SQUEUE_* are the user's choices."""
+    return _less(_ALL - {"messages"}, os.environ)
+
+
+def for_numalab() -> dict[str, str]:
+    """For numalab's own jobs, JupyterLab and tests, which choose anew by these tables; and to be
+    read."""
+    return dict(os.environ)
+
+
+def not_passed_on() -> list[str]:
+    """Names of the user's variables that steer what is measured, and that no measurement gets."""
+    rows = {name: row_of(name) for name in _users()}
+    told = (n for n, row in rows.items() if row is not None and row.steers not in _NOT_TOLD)
+    return _in_order(told)
