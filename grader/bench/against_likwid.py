@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from progress import Progress
 from series import Appender, lines_of
 
-from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import parse_record, run_program
@@ -34,6 +33,7 @@ from numalab.explore.intervals import Interval, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
 from numalab.kit import Kit, find_kit
+from numalab.processes import shell_variables
 
 MIB = 2**20
 WITHIN = 0.05  # of 1: of the interval's halves beside its median, and of what they may leave out

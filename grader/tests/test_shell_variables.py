@@ -14,14 +14,14 @@ import pytest
 from support import steering
 from support.commands import numalab_command
 
-from numalab import processes, shell_variables
 from numalab.doctor.doctor import shell_variables as finding_of
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.processes import shell_variables, starting
 
-SOURCE = Path(shell_variables.__file__).parent
+SOURCE = Path(shell_variables.__file__).parents[1]
 NOT_OF_BUILDS = (
     steering.TOPOLOGY | steering.THREADS | steering.MEMORY | steering.LOADER
     | steering.LOADER_THAT_SPEAKS | steering.SANITIZERS | steering.BUILD
@@ -173,8 +173,8 @@ def test_processes_are_started_in_one_place() -> None:
     }
     found = {path: parts for path, parts in found.items() if parts}
     assert found == {
-        "processes.py": {"subprocess.run", "subprocess.Popen", "os.execvpe"},
-        "shell_variables.py": {"os.environ"},
+        "processes/starting.py": {"subprocess.run", "subprocess.Popen", "os.execvpe"},
+        "processes/shell_variables.py": {"os.environ"},
         ALONE: {"subprocess.Popen"},
     }
 
@@ -209,9 +209,9 @@ def test_the_whole_environment_is_for_numalab_itself() -> None:
 
 def test_a_process_gets_what_it_is_given(everything: dict[str, str]) -> None:
     program = [sys.executable, "-I", "-c", "import os; print(sorted(os.environ))"]
-    seen = set(ast.literal_eval(processes.run(program, {"A": "1"}).stdout))
+    seen = set(ast.literal_eval(starting.run(program, {"A": "1"}).stdout))
     assert "A" in seen and not everything.keys() & seen
-    with processes.start(program, {"A": "1"}, stdout=subprocess.PIPE) as started:
+    with starting.start(program, {"A": "1"}, stdout=subprocess.PIPE) as started:
         assert not everything.keys() & set(ast.literal_eval(started.communicate()[0].decode()))
 
 

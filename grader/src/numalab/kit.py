@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import __version__, shell_variables
+from numalab import __version__
 from numalab.errors import BusyError, KitError, UserError, reason_of
+from numalab.processes import shell_variables
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
 EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions

@@ -144,5 +144,5 @@ NEEDED = {
     "FI_PROVIDER_PATH": "/opt/intel/prov",
 }
 
-# With all of them at once a grading is what it is without.
+# With all of them at once every result of a grading is as without.
 STEERING = TOPOLOGY | THREADS | MEMORY | LOADER | SANITIZERS | MESSAGES | SLURM | BUILD | PYTHON

@@ -39,7 +39,7 @@ from numalab.harness.build import build_facts, build_kit, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
-from numalab.shell_variables import not_passed_on
+from numalab.processes.shell_variables import not_passed_on
 from numalab.terminal import make_console, stripped
 from numalab.virtual import host
 

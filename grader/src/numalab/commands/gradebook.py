@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from numalab import shell_variables, words
+from numalab import words
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import (
     check_json_target,
@@ -37,6 +37,7 @@ from numalab.files import write_json, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import lab_of_variant, labs_and_variants
+from numalab.processes import shell_variables
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them

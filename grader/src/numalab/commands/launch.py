@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from numalab import processes, shell_variables
 from numalab.commands.completing import complete_machine
 from numalab.errors import KitError, UserError
 from numalab.files import NotPlain, read_plain_text
@@ -25,6 +24,7 @@ from numalab.labs.declaration import FILE_BYTES
 from numalab.labs.launch_commands import LAUNCHERS, Launcher
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine, topology_of_node
+from numalab.processes import shell_variables, starting
 
 if TYPE_CHECKING:
     from numalab.labs.launch_commands import Command
@@ -132,7 +132,7 @@ def _topology(kit: Kit, machine_name: str | None) -> Topology:
 def _version(program: str) -> str:
     """What a launcher says of itself; nothing where it says nothing in time."""
     try:
-        done = processes.run(
+        done = starting.run(
             [program, "--version"], shell_variables.for_launchers(), limit_s=VERSION_LIMIT_S
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -173,6 +173,6 @@ def _become(command: Command) -> NoReturn:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
     try:
         environment = shell_variables.for_launchers() | dict(command.environment)
-        processes.become(command.arguments, environment)
+        starting.become(command.arguments, environment)
     except OSError as error:
         raise KitError(f"can't run {command.arguments[0]}: {error.strerror}") from error

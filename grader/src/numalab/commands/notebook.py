@@ -14,7 +14,6 @@ from pathlib import Path
 
 import click
 
-from numalab import processes, shell_variables
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import note
 from numalab.commands.which_lab import named_lab, variant_option
@@ -33,6 +32,7 @@ from numalab.learning.notebook_files import (
     working_copy,
 )
 from numalab.learning.variant_notebook import variant_copy
+from numalab.processes import shell_variables, starting
 
 PORT = 8888
 PORTS_TRIED = 50
@@ -160,7 +160,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
     url = f"http://127.0.0.1:{port}/lab{place}?token={token}"
     click.echo("Starting JupyterLab ...", err=True)
     # A group of its own: Ctrl-C reaches this process, which then ends the server.
-    process = processes.start(command, environment, cwd=kit.notebooks, process_group=0)
+    process = starting.start(command, environment, cwd=kit.notebooks, process_group=0)
     try:
         _wait_until_there(process, port)
         click.echo(f"JupyterLab is at\n\n  {url}\n\nCtrl-C here ends it.")

@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 
 import click
 
-from numalab import processes, shell_variables
 from numalab.commands.shared import prepare_virtual_nodes, progress_line
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
+from numalab.processes import shell_variables, starting
 
 # Of pytest's processes: to end by themselves after Ctrl-C, and once they are asked to.
 LEAVE_S, END_LIMIT_S = 15.0, 60.0
@@ -149,7 +149,7 @@ def pytest_command(
 def _call(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
     """Its exit code. At Ctrl-C, which reaches it too, it has the time to end what it has started;
     where only this process was asked to end, it is asked in its turn."""
-    with processes.start(command, environment, cwd=folder) as process:
+    with starting.start(command, environment, cwd=folder) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:

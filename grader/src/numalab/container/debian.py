@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import processes
 from numalab.errors import KitError, UserError
+from numalab.processes import starting
 from numalab.words import StepReport
 
 HOME_IS_IN = "home"
@@ -141,7 +141,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], progress: StepRe
     """Runs mmdebstrap and tells how far it is. Ctrl-C ends it in its own way: it unmounts and
     removes what it has made. Raises KitError with its last words."""
     last: deque[str] = deque(maxlen=LAST_LINES)
-    process = processes.start_with_text(
+    process = starting.start_with_text(
         command, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, process_group=0,
     )  # fmt: skip

@@ -18,12 +18,12 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import numalab
-from numalab import processes, shell_variables
 from numalab.container import debian, layers
 from numalab.container.debian import Distribution
 from numalab.container.oci import Image, Layer, Settings, rfc3339, write_archive
 from numalab.errors import UserError
 from numalab.files import partial_path, read_json, write_json
+from numalab.processes import shell_variables, starting
 from numalab.words import StepReport, amount
 
 NAME = "numalab"
@@ -96,7 +96,7 @@ def public_address(remote: str) -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
-    done = processes.run(["git", "-C", str(root), *words], shell_variables.for_builders())
+    done = starting.run(["git", "-C", str(root), *words], shell_variables.for_builders())
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UserError(

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
 from numalab.harness.build import build_facts, build_kit, configure
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
 LEVELS = ("x86-64", "x86-64-v3")
@@ -97,7 +97,7 @@ def _stripped(source: Path, target: Path) -> None:
         str(source), str(target),
     ]  # fmt: skip
     try:
-        done = processes.run(command, shell_variables.for_observers())
+        done = starting.run(command, shell_variables.for_observers())
     except OSError as error:
         raise KitError("objcopy is missing; run ./numalab setup") from error
     if done.returncode != 0:

@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import (
@@ -40,6 +39,7 @@ from numalab.explore.samples import (
 )
 from numalab.harness.monitor import HERE, Place
 from numalab.kit import Kit
+from numalab.processes import shell_variables
 from numalab.words import CountedStep
 
 MIB = 2**20

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
@@ -30,6 +29,7 @@ from numalab.labs.numactl_words import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.labs.solution_files import kits_text
 from numalab.machines.topology import topology_of_node
+from numalab.processes import shell_variables
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
 

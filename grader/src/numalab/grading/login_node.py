@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 
-from numalab import processes, shell_variables
+from numalab.processes import shell_variables, starting
 
 # Of sinfo: a controller that does not answer is asked for longer than anybody waits.
 ANSWER_LIMIT_S = 5
@@ -26,9 +26,7 @@ def on_login_node() -> bool:
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:
-        done = processes.run(
-            [sinfo, *_LISTING], shell_variables.for_slurm(), limit_s=ANSWER_LIMIT_S
-        )
+        done = starting.run([sinfo, *_LISTING], shell_variables.for_slurm(), limit_s=ANSWER_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired):
         return True
     return not is_idle_node(done.stdout, socket.gethostname())

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol
 
-from numalab import shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import Mix, thread_rates
@@ -26,6 +25,7 @@ from numalab.harness.build import build_kit
 from numalab.harness.monitor import HERE
 from numalab.judging import needs
 from numalab.labs import loop_times, saturation
+from numalab.processes import shell_variables
 from numalab.words import CountedStep
 
 # Of each process, after one that warms up: many short ones, of which the best counts.

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
@@ -21,6 +20,7 @@ from numalab.harness.sandbox import Sandbox, level_of
 from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.processes import shell_variables
 from numalab.strangers import tools
 from numalab.strangers.tools import ToolLimits, told_by
 from numalab.strangers.visible import shortened, shown, visible_lines

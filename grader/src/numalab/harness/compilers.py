@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 
-from numalab import processes, shell_variables
+from numalab.processes import shell_variables, starting
 
 _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
@@ -19,7 +19,7 @@ Says = Callable[[str], str]
 
 def says_version(compiler: str) -> str:
     try:
-        done = processes.run(
+        done = starting.run(
             [compiler, "--version"], shell_variables.for_builders(), limit_s=_ASKED_LIMIT_S
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.harness.sandbox import Sandbox
 from numalab.labs.declaration import Lab
+from numalab.processes import shell_variables
 from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
 
 _LIMITS = ToolLimits(

@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from numalab import processes, shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
@@ -24,6 +23,7 @@ from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan
 from numalab.labs.launch_commands import binding_words
+from numalab.processes import shell_variables, starting
 from numalab.strangers.tools import told_by
 from numalab.strangers.visible import may_hide, visible_json
 
@@ -71,7 +71,7 @@ class Here:
         process = None
         try:
             with _signals_held():
-                process = processes.start_with_text(
+                process = starting.start_with_text(
                     command, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                 )  # fmt: skip

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from numalab import processes, shell_variables
 from numalab.files import read_text
 from numalab.harness.user_namespaces import remedy_where_refused
 from numalab.kit import Kit
+from numalab.processes import shell_variables, starting
 
 Level = Literal["bubblewrap", "none"]
 
@@ -193,7 +193,7 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
         ":",
     ]
     try:
-        done = processes.run(command, shell_variables.for_observers(), limit_s=_PROBE_LIMIT_S)
+        done = starting.run(command, shell_variables.for_observers(), limit_s=_PROBE_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _refused(f"bubblewrap can't be run here ({error})")
     if done.returncode != 0:

@@ -17,13 +17,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
-from numalab import shell_variables
 from numalab.errors import KitError, UserError
 from numalab.files import NotPlain, read_plain
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 from numalab.machines.hwloc_export import Export, read_export
 from numalab.machines.imported import ANEW
+from numalab.processes import shell_variables
 from numalab.strangers import tools, xml
 from numalab.strangers.server import Unreadable
 from numalab.strangers.tools import ToolLimits

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from numalab import __version__, processes, shell_variables
+from numalab import __version__
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.installing.copying import copy_kit, open_to_readers
 from numalab.installing.modulefiles import modulefile
 from numalab.installing.prefix import Prefix, is_open_to_all
 from numalab.kit import Kit
+from numalab.processes import shell_variables, starting
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
 from numalab.words import StepReport
@@ -106,7 +107,7 @@ def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
             str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
         ]  # fmt: skip
         said: list[str] = []
-        with processes.start_with_text(
+        with starting.start_with_text(
             command, environment, cwd=wish.prefix.root, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process:  # fmt: skip

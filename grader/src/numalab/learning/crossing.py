@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalab import processes, shell_variables
 from numalab.errors import KitError, NothingToDraw, UserError
 from numalab.harness.build import MPI_REMEDY
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.machines.gallery import find_machine
+from numalab.processes import shell_variables, starting
 from numalab.virtual import cluster_session, plan, session
 from numalab.virtual.cluster import ClusterOptions, boot_cluster, check_options
 from numalab.virtual.link import Counts
@@ -101,7 +101,7 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
     ):
         if shutil.which(command[0]) is None:
             raise _NoCurve(f"there is no {command[0]} here; {MPI_REMEDY}")
-        done = processes.run(command, shell_variables.for_builders(), cwd=scratch)
+        done = starting.run(command, shell_variables.for_builders(), cwd=scratch)
         if done.returncode != 0:
             said = done.stderr.rstrip()
             raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{said}")

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from numalab import shell_variables
 from numalab.errors import Interrupted
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
 from numalab.harness.monitor import HERE, Place
 from numalab.machines.topology import topology_of_node
 from numalab.portrait.plan import core_pus, memory_nodes, thread_nodes
+from numalab.processes import shell_variables
 
 BYTES, VIRTUAL_BYTES = 40_000_000, 2 << 20  # ten million integers; there each page takes its time
 REPETITIONS = 5

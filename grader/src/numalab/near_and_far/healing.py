@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
+from numalab.processes import shell_variables
 from numalab.virtual.place import VirtualPlace
 
 BYTES = 48 * 2**20

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from numalab import processes, shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
 from numalab.machines.topology import topology_of_node
 from numalab.portrait.plan import core_pus, thread_nodes
+from numalab.processes import shell_variables, starting
 
 REPETITIONS, LEFT_OUT = 12, 3  # at each end
 LEAST_PLACED = 0.95
@@ -80,7 +80,7 @@ def _one_round(probe: Path, kind: Kind, pus: Sequence[int], array_bytes: int) ->
     """GB/s of a job, and whether memory was where it was to be. Raises KitError."""
     environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
     running = [
-        processes.start_with_text(
+        starting.start_with_text(
             [probe, *_arguments(kind, pus, number, array_bytes)], environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Json
 from numalab.explore.explore import run_program
@@ -17,6 +16,7 @@ from numalab.machines.topology import topology_of_node
 from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import summed
 from numalab.portrait.plan import core_pus, thread_nodes
+from numalab.processes import shell_variables
 from numalab.virtual.place import VirtualPlace
 
 ARRAY_BYTES = 2 * 2**20  # on a virtual node, where each page takes its time

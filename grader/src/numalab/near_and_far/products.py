@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import Json
 from numalab.explore.intervals import Interval, median_interval
 from numalab.harness.monitor import HERE
+from numalab.processes import shell_variables
 
 DEFAULT, INTERLEAVE = "default", "interleave"
 POLICIES = (DEFAULT, INTERLEAVE)

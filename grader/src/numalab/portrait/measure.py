@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from numalab import __version__, shell_variables
+from numalab import __version__
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import (
@@ -29,6 +29,7 @@ from numalab.kit import Kit
 from numalab.portrait.plan import Part, Plan, portrait_plan
 from numalab.portrait.record import Portrait
 from numalab.portrait.values import Occasion, portrait_of
+from numalab.processes import shell_variables
 
 WANTED_S = 60.0
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15  # 6 allow a 95 % interval of a median

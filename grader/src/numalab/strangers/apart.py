@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from numalab import processes, shell_variables
+from numalab.processes import shell_variables, starting
 from numalab.strangers import server
 from numalab.strangers.server import FRAME, PART, REFUSED, REQUEST, STARTED, Unreadable
 from numalab.strangers.visible import visible
@@ -121,7 +121,7 @@ class Readers:
     def _start(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = processes.start(
+            self._process = starting.start(
                 [sys.executable, "-I", "-S", str(_SERVER), str(theirs.fileno()), self._module],
                 shell_variables.for_observers(),
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from numalab import processes, shell_variables
+from numalab.processes import shell_variables, starting
 
 # By a shell, since limits that Python sets between fork and exec may meet a lock of another thread.
 # Where the system's own limits are lower, those hold. The unit of -f is 512 bytes, of -v KiB.
@@ -76,7 +76,7 @@ def run_limited(
     if environment is None:
         environment = shell_variables.for_observers()
     with tempfile.TemporaryFile() as said:
-        process = processes.start(
+        process = starting.start(
             full, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=said,
             stderr=subprocess.STDOUT if with_errors else subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip

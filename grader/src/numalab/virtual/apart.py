@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import processes, shell_variables
 from numalab.harness.sandbox import (
     SHARED_BYTES,
     SHARED_BYTES_A_CORE,
     TMP_BYTES,
     other_roots,
 )
+from numalab.processes import shell_variables, starting
 from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE
 from numalab.virtual.plan import is_under
 
@@ -49,7 +49,7 @@ _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/ns
 
 def library_folders(program: Path) -> set[Path]:
     """Folders of the libraries that a program is linked to."""
-    done = processes.run(["ldd", program], shell_variables.for_observers())
+    done = starting.run(["ldd", program], shell_variables.for_observers())
     folders = set()
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")

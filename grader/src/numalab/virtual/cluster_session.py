@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import KitError
 from numalab.evidence.record import Json
+from numalab.processes import shell_variables
 from numalab.virtual import session
 from numalab.virtual.cluster import Cluster, ClusterOptions
 from numalab.virtual.guest import Ended

@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
+from numalab.processes import shell_variables, starting
 
 PROBE_LIMIT_S = 30
 
@@ -67,7 +67,7 @@ def examine(probe: Path, cache: Path) -> Host:
     except (OSError, json.JSONDecodeError, KeyError, TypeError):
         pass
     try:
-        done = processes.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
+        done = starting.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
         probed = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")

@@ -28,8 +28,8 @@ from pathlib import Path, PurePosixPath
 
 import zstandard
 
-from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError
+from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
 # In the kernel's file names; what they need in turn is found from the modules.
@@ -308,9 +308,7 @@ def _installed(store: Path) -> GuestKernel | None:
 
 def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     try:
-        return processes.run(
-            command, shell_variables.for_builders(), cwd=cwd, limit_s=FETCH_LIMIT_S
-        )
+        return starting.run(command, shell_variables.for_builders(), cwd=cwd, limit_s=FETCH_LIMIT_S)
     except subprocess.TimeoutExpired as error:
         raise KitError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
 
@@ -338,7 +336,7 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
         r"\.ko(\.\w+)?|/(virtio_net|net_failover|failover|e1000|af_packet)\.ko(\.\w+)?)$"
     )
     for package in packages:
-        with processes.start(
+        with starting.start(
             ["dpkg-deb", "--fsys-tarfile", str(package)],
             shell_variables.for_observers(),
             stdout=subprocess.PIPE,

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab import processes, shell_variables
 from numalab.errors import KitError, UserError, reason_of
 from numalab.evidence.record import Json
+from numalab.processes import shell_variables, starting
 from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestFailed, memory_file
 
@@ -138,7 +138,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                         command += ["--capture", str(file.fileno())]
                         inherited.append(file.fileno())
                 # In a session of its own, so that the terminal's Ctrl-C passes it by.
-                self._process = processes.start(
+                self._process = starting.start(
                     command, shell_variables.for_observers(), stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=self._errors,
                     pass_fds=inherited, start_new_session=True, cwd="/",

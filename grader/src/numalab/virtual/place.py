@@ -8,13 +8,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
 from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
+from numalab.processes import shell_variables
 from numalab.virtual import apart
 from numalab.virtual.booting import boot
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster

@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from numalab import processes, shell_variables
 from numalab.errors import UserError
 from numalab.evidence.record import Json
+from numalab.processes import shell_variables, starting
 from numalab.virtual import qemu
 
 STEP_LIMIT_S = 60.0
@@ -60,7 +60,7 @@ def start_qemu(
     """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
     to die with this process; the shell looks whether that is too late already."""
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
-    return processes.start(
+    return starting.start(
         ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
         shell_variables.for_observers(), stdin=subprocess.DEVNULL, stdout=console, stderr=console,
         pass_fds=pass_fds, start_new_session=True, cwd="/",

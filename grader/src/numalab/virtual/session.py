@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from numalab import shell_variables
 from numalab.errors import KitError, UserError
+from numalab.processes import shell_variables
 from numalab.virtual.guest import Ended, Guest
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.plan import is_home_or_above, is_under

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from numalab import processes, shell_variables
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
@@ -19,6 +18,7 @@ from numalab.course.jobs.runs import Run
 from numalab.errors import UserError
 from numalab.grading.turns import VARIABLE as turns_variable
 from numalab.kit import Kit
+from numalab.processes import shell_variables, starting
 
 # So that a command that was killed leaves nothing behind that grades on.
 WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
@@ -103,7 +103,7 @@ class Local:
         log = self.course.run(run.id) / "logs" / f"{number}.txt"
         turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
         with log.open("ab") as output:
-            return processes.start(
+            return starting.start(
                 [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
                 worker_environment(self.kit) | turns,

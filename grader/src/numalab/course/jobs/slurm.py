@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab import processes, shell_variables
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.runs import Run
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
+from numalab.processes import shell_variables, starting
 
 COMMAND_LIMIT_S = 60
 SUBMIT_TRIES = 20  # at sbatch while the controller does not answer
@@ -201,7 +201,7 @@ def is_here() -> bool:
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
     """Raises KitError where there is no such command."""
     try:
-        return processes.run(
+        return starting.run(
             command, shell_variables.for_slurm() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
             limit_s=COMMAND_LIMIT_S,
         )  # fmt: skip

@@ -19,7 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from numalab import processes
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.open_points import is_open
@@ -34,6 +33,7 @@ from numalab.grading.kit_digests import judged_by
 from numalab.grading.turns import NODE_LIMIT_S
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES
+from numalab.processes import starting
 from numalab.strangers.tools import code_of
 from numalab.strangers.visible import shortened, visible
 
@@ -179,7 +179,7 @@ def run_grading(
     """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
     output = into / "output.txt"
     kept = output.open("wb")
-    process = processes.start(
+    process = starting.start(
         [*WITH_PARENT, *command], env, cwd=cwd, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
