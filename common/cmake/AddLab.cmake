@@ -52,10 +52,17 @@ set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
 if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
   message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
 endif()
+# Reads what watched kernels were compiled to.
+set(NUMALAB_FOLLOWS_ACCESSES FALSE)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_OBJDUMP)
+  set(NUMALAB_FOLLOWS_ACCESSES TRUE)
+endif()
 
 # What watched kernels are compiled with, and beside.
 set(NUMALAB_COMPILE_WATCHED ${PROJECT_SOURCE_DIR}/common/cmake/compile_watched)
 set(NUMALAB_PLAIN_MEMORY ${PROJECT_SOURCE_DIR}/common/cmake/plain_memory.h)
+set(NUMALAB_NOTE_ACCESSES ${PROJECT_SOURCE_DIR}/common/cmake/note_accesses)
+set(NUMALAB_NOTED_ACCESSES ${PROJECT_SOURCE_DIR}/grader/src/numalab/harness/noted_accesses.py)
 
 function(add_lab name)
   cmake_parse_arguments(PARSE_ARGV 1 lab "MPI;BOTH_RUNTIMES;RACE_CHECK;STORES;PROBE"
@@ -311,12 +318,13 @@ function(numalab_add_race_worker lab language variant kernel)
   if(language STREQUAL "c")
     set(compiler C)
     set(text ${file}-kernel.i)
-    set(beside numalab_race_options numalab_meeting)
+    set(beside numalab_race_options numalab_meeting numalab_noted numalab_race_noted)
     set(libraries "")
   else()
     set(compiler Fortran)
     set(text ${file}-kernel-pp.f90)
-    set(beside numalab_race_options numalab_race_fortran numalab_meeting)
+    set(beside numalab_race_options numalab_race_fortran numalab_meeting numalab_noted
+      numalab_race_noted)
     list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
     list(APPEND libraries -lgfortran)
   endif()
@@ -353,11 +361,23 @@ function(numalab_add_race_worker lab language variant kernel)
     set(make_kernel COMMAND ${CMAKE_COMMAND} -E copy ${object} ${file}-kernel.o)
     set(kernel ${object})
   else()
+    set(compile_watched ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
+    if(NUMALAB_FOLLOWS_ACCESSES)
+      set(make_whole
+        COMMAND ${compile_watched} ${CMAKE_OBJDUMP} -o ${text} -o ${file}-kernel.s
+          -o ${file}-kernel.dump ${CMAKE_${compiler}_COMPILER} ${flags}
+        COMMAND /bin/sh ${NUMALAB_NOTE_ACCESSES} ${file}-kernel.s ${file}-kernel.dump
+          ${file}-kernel-noted.s ${file}-unfollowed
+        COMMAND ${apart} ${CMAKE_${compiler}_COMPILER} -c ${file}-kernel-noted.s
+          -o ${file}-kernel-whole.o)
+    else()
+      set(make_whole COMMAND ${compile_watched} ${NUMALAB_PLAIN_MEMORY} -o ${text}
+        -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags})
+    endif()
     set(make_kernel
       COMMAND ${CMAKE_COMMAND} -E make_directory ${file}-modules
-      COMMAND ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
-        ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT} ${NUMALAB_PLAIN_MEMORY}
-        -o ${text} -o ${file}-kernel-whole.o ${CMAKE_${compiler}_COMPILER} ${flags}
+      ${make_whole}
       COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
         ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched})
   endif()
@@ -371,7 +391,8 @@ function(numalab_add_race_worker lab language variant kernel)
       $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
     DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
       ${PROJECT_SOURCE_DIR}/common/worker/race.c ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c
-      ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED}
+      ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED} ${NUMALAB_NOTE_ACCESSES}
+      ${NUMALAB_NOTED_ACCESSES}
       ${NUMALAB_ISOLATE} ${beside} ${objects_beside}
       $<TARGET_OBJECTS:numalab_worker>
     COMMAND_EXPAND_LISTS VERBATIM
@@ -382,8 +403,10 @@ function(numalab_add_race_worker lab language variant kernel)
     add_custom_command(OUTPUT ${stores}
       COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder}
         ${file}-kernel.o ${file}-memory.o $<TARGET_OBJECTS:${lab}-phases>
-        $<TARGET_OBJECTS:numalab_stores> $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${stores}
+        $<TARGET_OBJECTS:numalab_stores> $<TARGET_OBJECTS:numalab_noted>
+        $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${stores}
       DEPENDS ${file} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
+        numalab_noted $<TARGET_OBJECTS:numalab_noted>
         $<TARGET_OBJECTS:numalab_worker>
       COMMAND_EXPAND_LISTS VERBATIM
       COMMENT "Building ${lab}-${language}-${variant}-stores")

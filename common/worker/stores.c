@@ -7,6 +7,8 @@
  * how a busy machine runs them. Built without ThreadSanitizer. */
 #include "stores.h"
 
+#include "noted.h"
+
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -105,6 +107,17 @@ void numalab_race(void)
 void numalab_set_team(size_t count)
 {
     omp_set_num_threads((int)count);
+}
+
+/* What compilers tell nobody of. */
+void numalab_noted(void *address, unsigned long code, void *pc, size_t count)
+{
+    const size_t bytes = numalab_noted_bytes(code, count);
+    (void)pc;
+    if (code & NUMALAB_NOTED_WRITE)
+        note(address, bytes);
+    else
+        note_load(address, bytes);
 }
 
 /* ---- what compilers put in (LLVM's tsan_interface.h) -------------------------------- */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalab.harness.watched import accesses_complaint, text_complaint
+from numalab.harness.watched import accesses_complaint, text_complaint, unfollowed_complaint
 
 BEFORE = '# 1 "/x/kernel.c"\n'
 
@@ -92,16 +92,23 @@ def test_other_ways_into_the_assemblers_text_are_told() -> None:
 
 
 def test_what_stays_a_call_is_told() -> None:
-    seen = '__builtin_puts (&"__builtin_ia32_maskstorepd256"[0]); _1 = __tsan_read8 (x);'
+    seen = '__builtin_puts (&"__builtin_aarch64_st1v2df"[0]); _1 = __tsan_read8 (x);'
     assert accesses_complaint(seen, "kernel.c") is None
     assert accesses_complaint("", "kernel.c") is None
-    for name in (
-        "__builtin_ia32_addcarryx_u64",
-        "__builtin_ia32_maskstorepd256",
-        "__builtin_ia32_gathersiv4df",
-        ".MASK_STORE",
-    ):
+    for name in ("__builtin_aarch64_ld1v2df", "__builtin_aarch64_st1v2df", ".MASK_STORE"):
         said = accesses_complaint(f"{seen} {name} (p, m, v);", "kernel.c")
         assert said is not None and name in said
-    for name in ("__builtin_ia32_pause", "__builtin_ia32_sqrtpd256", "__builtin_ia32_blendvpd"):
+    # What becomes of them is looked at.
+    for name in ("__builtin_ia32_storelps", "__builtin_ia32_maskstorepd256"):
         assert accesses_complaint(f"{name} ();", "kernel.c") is None
+
+
+def test_what_cannot_be_followed_is_told_with_its_place() -> None:
+    assert unfollowed_complaint("", "kernel.c") is None
+    said = unfollowed_complaint(
+        "kernel.c:12\tupdate._omp_fn.0\tvmaskmovpd\n\t\tvgatherdpd", "kernel.c"
+    )
+    assert said is not None
+    assert said.startswith("kernel.c:12, in update, touches memory by vmaskmovpd, which")
+    said = unfollowed_complaint("\t\tnumalab_note_access", "kernel.f90")
+    assert said is not None and said.startswith("kernel.f90 touches memory by numalab_note_access")

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     """Raises KitError, of which TookTooLong may be the student's fault. Whatever the command has
     started ends with it."""
-    more = {} if sandbox is None else sandbox.compiler_environment()
+    more = {"NUMALAB_PYTHON": sys.executable}
+    more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
         raise KitError(f"{command[0]} is missing; run ./numalab setup")
     environment = _plain_environment() | more

@@ -126,6 +126,7 @@ _INSTRUMENTED = re.compile(
     r"|(?:unaligned_|volatile_|unaligned_volatile_)?(?:read|write|read_write)(?:1|2|4|8|16)(?:_pc)?"
     r"|(?:read|write)_range(?:_pc)?"
     r"|atomic(?:8|16|32|64|128)_\w+|atomic_(?:thread|signal)_fence)"
+    r"|numalab_note_access"  # for what they put in nothing for (noted_accesses.py)
 )
 
 

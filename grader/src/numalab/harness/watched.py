@@ -32,7 +32,12 @@ def search_complaint(program: Path, language: str) -> str | None:
         if preprocessed.is_file() and preprocessed.stat().st_size > _MOST_BYTES:
             return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
         complaint = text_complaint(read_text(preprocessed) or "", is_all=accesses is None)
-    return complaint or accesses_complaint(accesses or "", file)
+    followed = read_text(beside(f"{program.name}-unfollowed"))
+    return (
+        complaint
+        or accesses_complaint(accesses or "", file)
+        or unfollowed_complaint(followed or "", file)
+    )
 
 
 # ---- the source, preprocessed ------------------------------------------------------------
@@ -186,12 +191,9 @@ def _touches_nothing(words: str) -> bool:
 
 _ASSEMBLER = re.compile(r'__asm__(?: __\w+__| goto)*\s*\("((?:[^"\\]|\\.)*)"')
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+# On x86-64 what was compiled is looked at (noted_accesses.py).
 _UNSEEN = re.compile(
-    r"\b__builtin_ia32_\w*(?:mask(?:load|store|mov)|(?:load|store)(?:u|a|dq|s)|movnt|gather"
-    r"|addcarry|subborrow|sbb|rdrand|rdseed|rdtscp|scatter|lddqu|compress|expand"
-    r"|xsave|xrstor|fxsave|fxrstor|movdir|enqcmd)\w*"
-    r"|\b__builtin_aarch64_(?:ld|st)\w+"
-    r"|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
+    r"\b__builtin_aarch64_(?:ld|st)\w+|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
 )
 
 
@@ -201,9 +203,21 @@ def accesses_complaint(dump: str, file: str) -> str | None:
         if not _touches_nothing(assembler[1]):
             return f"{file} {_HAS_ASSEMBLER}"
     unseen = _UNSEEN.search(_LITERAL.sub('""', dump))
-    if unseen is None:
-        return None
-    return (
-        f"{file} touches memory by {unseen[0]}, which the search for data races can't see. Write a "
-        "plain loop: compilers turn it into vector instructions themselves."
-    )
+    return None if unseen is None else f"{file} touches memory by {unseen[0]}, {_WRITE_A_LOOP}"
+
+
+_WRITE_A_LOOP = (
+    "which the search for data races can't see. Write a plain loop: compilers turn it into vector "
+    "instructions themselves."
+)
+
+
+def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
+    """unfollowed: what can't be followed of a kernel, as noted_accesses.py leaves it."""
+    for line in unfollowed.splitlines():
+        where, function, instruction = (*line.split("\t"), "", "")[:3]
+        place = where or file
+        if function:
+            place += f", in {function.split('.')[0]},"
+        return f"{place} touches memory by {instruction}, {_WRITE_A_LOOP}"
+    return None

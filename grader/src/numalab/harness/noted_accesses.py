@@ -1,0 +1,445 @@
+"""Has a kernel tell of the accesses to memory that its compiler tells nobody of: the assembler text
+that was made of it gets a call before each of them. common/cmake/note_accesses calls this program.
+
+ThreadSanitizer's pass works on what a compiler has before it writes out copies, intrinsics and
+array assignments as moves; so what it tells of is a part of what is done. The text has all of it,
+whatever the compiler and the language. What each instruction touches is read from the
+disassembler, which knows all of them; whether it was told of, from the text: a call with the same
+address in the same block. Left out is what is addressed from the frame pointer by a constant,
+spilled registers and locals, of which the compiler tells where others may reach them.
+
+Only Python's own library is used: it starts for each kernel. x86-64 only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+LABEL = "numalab_at_"  # and the line's number, before it (common/cmake/compile_watched)
+NOTED = "numalab_note_access"  # of common/worker/noted.c, as is what a code says
+WRITES, ATOMIC, COUNTED = 1 << 8, 1 << 9, 1 << 10  # COUNTED: as often as rcx says
+
+_MOST_FRAME_BYTES = 4096  # what is further from a frame may be another thread's
+
+# ---- what an instruction touches, as the disassembler has it -----------------------------
+
+_BYTES = {
+    "BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "FWORD": 6, "TBYTE": 10, "OWORD": 16,
+    "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64,
+}  # fmt: skip
+_SIZE = re.compile(r"\b([A-Z]+) (?:PTR|BCST)\b")
+_PREFIXES = frozenset(
+    {"rep", "repz", "repnz", "lock", "bnd", "notrack", "data16", "addr32", "cs", "ds", "es", "ss"}
+)
+# They read what they name first.
+_READS_FIRST = re.compile(
+    r"cmp|test|bt|push|call|jmp|mul|imul|div|idiv|v?ldmxcsr|ver[rw]"
+    r"|f(?:i?(?:add|sub|subr|mul|div|divr|com|comp)|i?ld|bld|ldcw|ldenv|rstor)"
+)
+_TOUCHES_NOTHING = re.compile(r"lea|nop\w*|prefetch\w*|clflush\w*|clwb|cldemote")
+_STRINGS = re.compile(r"movs|stos|lods")
+# Which elements is known at run time only, or the memory has no name.
+_CANNOT_BE_FOLLOWED = re.compile(
+    r"v?p?maskmov\w*|v?p?(?:gather|scatter)\w*|v?p?(?:compress|expand)\w*|f?xsave\w*|f?xrstor\w*"
+    r"|fnsave|fsave|movdir64b|enqcmds?|clzero|monitor\w*|xlat\w*|scas|cmps|ins|outs|syscall"
+    r"|sysenter|int\w*|tile\w*|wr[fg]sbase|aes\w*kl|aes\w*kl"
+)
+
+
+class Touch(NamedTuple):
+    """bytes 0: no memory, or the stack by push and pop, which is a thread's own."""
+
+    bytes: int
+    is_write: bool = False
+    is_atomic: bool = False
+    is_counted: bool = False
+    reads_from_rsi: bool = False  # beside what it writes
+
+
+class CannotFollow(Exception):
+    """Its text: the instruction's name."""
+
+
+def read_touch(intel: str) -> Touch:
+    """intel: an instruction as objdump -M intel prints it."""
+    words = intel.split("#")[0].split("<")[0].split()
+    prefixes = set()
+    while words and words[0] in _PREFIXES:
+        prefixes.add(words.pop(0))
+    if not words:
+        return Touch(0)
+    name, operands = words[0], " ".join(words[1:])
+    if _CANNOT_BE_FOLLOWED.fullmatch(name) and not (name == "int3"):
+        raise CannotFollow(name)
+    has_memory = "[" in operands or "PTR" in operands or "BCST" in operands
+    if not has_memory or _TOUCHES_NOTHING.fullmatch(name):
+        return Touch(0)
+    size = _SIZE.search(operands)
+    bytes_ = _BYTES.get(size[1], 0) if size else 0
+    if bytes_ == 0 or "gs:" in operands or re.search(r"\{[^}]*k\d\}", operands):
+        raise CannotFollow(name)
+    is_first = re.match(r"[A-Z]+ (?:PTR|BCST)", operands) is not None
+    if _STRINGS.fullmatch(name):
+        is_movs, is_lods = name == "movs", name == "lods"
+        return Touch(bytes_, not is_lods, False, bool(prefixes & {"rep", "repz"}), is_movs)
+    is_atomic = "lock" in prefixes or name == "xchg"
+    is_write = is_atomic or (is_first and not _READS_FIRST.fullmatch(name))
+    return Touch(bytes_, is_write, is_atomic)
+
+
+_SYMBOL = re.compile(r"([0-9a-f]+) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?" + LABEL + r"(\d+)")
+_SECTION = re.compile(r"Disassembly of section (.+):")
+_INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
+
+
+def read_dump(dump: str) -> dict[int, list[str]]:
+    """Of each line of the text that has a label, the instructions there; dump: by objdump -t -d,
+    of the text with labels."""
+    places = {}
+    for match in _SYMBOL.finditer(dump):
+        places[match[2], int(match[1], 16)] = int(match[3])
+    found: dict[int, list[str]] = {}
+    section, line = "", -1
+    for text in dump.splitlines():
+        if named := _SECTION.match(text):
+            section, line = named[1], -1
+        elif instruction := _INSTRUCTION.match(text):
+            line = places.get((section, int(instruction[1], 16)), line)
+            found.setdefault(line, []).append(instruction[2])
+    return found
+
+
+# ---- the text -----------------------------------------------------------------------------
+
+_CODE = re.compile(r"\s+([a-z]\w*)(?:\s+(.*))?$")
+_LABEL_LINE = re.compile(r"([\w.$]+):")
+_LOCAL_LABEL = re.compile(r"\.L\w+")
+_OPERANDS = re.compile(r"(?:[^,()]|\([^)]*\))+")
+_SECTIONS = (".section", ".text", ".data", ".bss", ".previous", ".popsection", ".pushsection")
+_WHERE = re.compile(r"\s+\.loc\s+(\d+)\s+(\d+)")
+_FILE = re.compile(r'\s+\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
+_TOLD = re.compile(
+    r"\*?__tsan_(?:unaligned_)?(?:volatile_)?(read_write|read|write)(1|2|4|8|16|_range)\b"
+)
+_WORDS = {
+    word: name
+    for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")
+    for word in (f"r{name}", f"e{name}", name, f"{name[0]}l", f"{name[0]}h", f"{name}l")
+} | {f"r{n}{part}": f"r{n}" for n in range(8, 16) for part in ("", "d", "w", "b")}
+_REGISTER = re.compile(r"%(\w+)")
+_KEPT = frozenset({"bx", "bp", "sp", "r12", "r13", "r14", "r15"})  # by what is called
+
+
+def is_code(line: str) -> bool:
+    return _CODE.match(line) is not None
+
+
+@dataclass(frozen=True)
+class Address:
+    """What is known of a value: terms times a factor each, and a constant."""
+
+    terms: tuple[tuple[object, int], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Address, times: int = 1) -> Address:
+        terms = dict(self.terms)
+        for term, factor in other.terms:
+            terms[term] = terms.get(term, 0) + times * factor
+        kept = sorted(((t, f) for t, f in terms.items() if f), key=repr)
+        return Address(tuple(kept), self.constant + times * other.constant)
+
+
+@dataclass
+class Told:
+    """What the compiler tells of before it is done; constant: its first byte."""
+
+    terms: tuple[tuple[object, int], ...]
+    first: int
+    end: int
+    is_write: bool
+
+
+_MEMORY = re.compile(r"(?:%([fg]s):)?([^()%]*)(?:\((%\w+)?(?:,\s*(%\w+))?(?:,\s*(\d))?\))?$")
+_DISPLACEMENT = re.compile(r"([+-]?)\s*(?:(\d+|0x[0-9a-f]+)|([A-Za-z_.$][\w.$@]*))")
+# They change what they name last, and nothing that they do not name.
+_PLAIN = re.compile(
+    r"v?mov\w*|lea\w|cmov\w+|set\w+|(?:add|sub|and|or|xor|adc|sbb|cmp|test|inc|dec|neg|not|sal|sar"
+    r"|shl|shr|rol|ror|rcl|rcr|bt\w?|bs[fr]|push|nop)[bwlq]?|j\w+|lzcnt\w?|tzcnt\w?|popcnt\w?"
+    r"|andn\w?|bextr\w?|bls\w+|s[ah][lr]x\w?|rorx\w?|pdep\w?|pext\w?|prefetch\w*|bswap\w?|endbr64"
+    r"|v?(?:p|add|sub|mul|div|sqrt|min|max|and|or|xor|cvt|ucomi|comi|unpck|shuf|round|h?add|cmp"
+    r"|blend|perm|extract|insert|broadcast|test|fm|fnm|rcp|rsqrt|zero)\w*"
+)
+
+
+class Values:
+    """What is known of the registers within a block; all that is not is a term of its own."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._known: dict[str, Address] = {}
+
+    def forget(self, kept: frozenset[str] = frozenset()) -> None:
+        self._known = {name: value for name, value in self._known.items() if name in kept}
+
+    def fresh(self) -> Address:
+        self._number += 1
+        return Address(((self._number, 1),))
+
+    def of(self, register: str) -> Address:
+        name = _WORDS.get(register, register)
+        return self._known.setdefault(name, self.fresh())
+
+    def set(self, register: str, value: Address) -> None:
+        self._known[_WORDS.get(register, register)] = value
+
+    def address(self, operand: str) -> Address | None:
+        match = _MEMORY.match(operand.strip())
+        if match is None:
+            return None
+        segment, displacement, base, index, factor = match.groups()
+        found = Address(((segment, 1),) if segment else ())
+        for sign, number, symbol in _DISPLACEMENT.findall(displacement):
+            one = Address((), int(number, 0)) if number else Address(((symbol, 1),))
+            found = found.plus(one, -1 if sign == "-" else 1)
+        if base and base != "%rip":
+            found = found.plus(self.of(base[1:]))
+        if index:
+            found = found.plus(self.of(index[1:]), int(factor or 1))
+        return found
+
+    def follow(self, name: str, operands: list[str]) -> None:
+        """Takes in what an instruction changes, but for calls."""
+        last = operands[-1] if operands else ""
+        target = _REGISTER.fullmatch(last)
+        value = None
+        if name in ("leaq", "lea") and target:
+            value = self.address(operands[0])
+        elif name in ("movq", "mov", "movabsq") and target and operands[0][0] == "%":
+            value = self.of(operands[0][1:]) if not operands[0].startswith("%xmm") else None
+        elif name in ("movq", "movl", "movabsq") and target and operands[0][0] == "$":
+            value = self.address(operands[0][1:])
+        elif name == "movq" and target and "@GOTPCREL(%rip)" in operands[0]:
+            value = self.address(operands[0].replace("@GOTPCREL", ""))
+        elif name in ("addq", "subq") and target and operands[0][0] in "$%":
+            sign = 1 if name == "addq" else -1
+            word = operands[0][1:]
+            other = self.of(word) if operands[0][0] == "%" else self.address(word)
+            value = other and self.of(last[1:]).plus(other, sign)
+        if _PLAIN.fullmatch(name):
+            if name.startswith("push"):
+                self.set("rsp", self.fresh())
+            elif target:
+                self.set(last[1:], value or self.fresh())
+        else:
+            self.forget()
+
+
+def _operands(text: str | None) -> list[str]:
+    return [part.strip() for part in _OPERANDS.findall(text or "")]
+
+
+def _memory_operand(operands: list[str]) -> str | None:
+    """The one that names memory; None: there is none, or more than one."""
+    found = [o.lstrip("*") for o in operands if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_in_frame(operand: str, has_frame: bool) -> bool:
+    match = _MEMORY.match(operand)
+    if match is None or match[1] or match[4]:
+        return False
+    is_frame = match[3] == "%rsp" or (match[3] == "%rbp" and has_frame)
+    offset = match[2].strip() or "0"
+    return is_frame and re.fullmatch(r"-?\d+", offset) is not None and (
+        abs(int(offset)) < _MOST_FRAME_BYTES
+    )  # fmt: skip
+
+
+def _call(operand: str, code: int) -> list[str]:
+    """Leaves registers and flags as they are; no red zone is below the stack."""
+    segment = operand.startswith("%fs:")
+    place = operand.removeprefix("%fs:")
+    if "%rsp" in place:
+        place = f"8+{place}" if place[0] != "(" else f"8{place}"
+    lines = ["pushq\t%rdi", f"leaq\t{place}, %rdi"]
+    if segment:
+        lines += ["pushq\t%rsi", "movq\t%fs:0, %rsi", "leaq\t(%rsi,%rdi), %rdi", "popq\t%rsi"]
+    lines += [f"pushq\t${code}", f"call\t{NOTED}", "leaq\t8(%rsp), %rsp", "popq\t%rdi"]
+    return ["\t" + line for line in lines]
+
+
+class Rewriting:
+    """Of one text. unfollowed: what can't be, by function and place."""
+
+    def __init__(self, lines: list[str], instructions: dict[int, list[str]]) -> None:
+        self._lines = lines
+        self._instructions = instructions
+        self.unfollowed: list[str] = []
+        self._function = self._where = ""
+        self._files: dict[str, str] = {}
+        self._values = Values()
+        self._told: list[Told] = []
+        self._constants: set[str] = set()
+        self._targets = self._jump_targets()
+        self._without_frame = self._functions_without_frame()
+
+    def _jump_targets(self) -> frozenset[str]:
+        """Labels by which code is reached, and not only told of to debuggers; notes those of the
+        compiler's constants."""
+        found: set[str] = set()
+        is_debug = is_constant = False
+        for line in self._lines:
+            word = line.split(None, 2)
+            label = _LABEL_LINE.match(line)
+            if is_constant and label:
+                self._constants.add(label[1])
+            if word and word[0] in _SECTIONS:
+                named = word[1] if word[0] == ".section" and len(word) > 1 else ""
+                is_debug, is_constant = ".debug" in named, named.startswith(".rodata")
+            elif not is_debug and not line.lstrip().startswith((".loc", ".cfi", "#")):
+                found.update(_LOCAL_LABEL.findall(line.split(":", 1)[-1]))
+        return frozenset(found)
+
+    def _functions_without_frame(self) -> frozenset[str]:
+        """Those in which rbp is a register as others are."""
+        found, function = set(), ""
+        for line in self._lines:
+            label, code = _LABEL_LINE.match(line), _CODE.match(line)
+            if label and not label[1].startswith(".L"):
+                function = label[1]
+            elif code and not code[1].startswith(("cmp", "test", "push", "pop")):
+                operands = _operands(code[2])
+                is_set = bool(operands) and operands[-1] in ("%rbp", "%ebp", "%bp", "%bpl")
+                if is_set and (code[1], *operands) != ("movq", "%rsp", "%rbp"):
+                    found.add(function)
+        return frozenset(found)
+
+    def _new_block(self) -> None:
+        self._values.forget()
+        self._told.clear()
+
+    def _note_place(self, line: str) -> bool:
+        """Whether it is a label or a directive."""
+        if label := _LABEL_LINE.match(line):
+            if not label[1].startswith(".L"):
+                self._function = label[1]
+                self._new_block()
+            elif label[1] in self._targets:
+                self._new_block()
+            return True
+        if place := _WHERE.match(line):
+            file_name = self._files.get(place[1], "")
+            if file_name.startswith("kernel.") and place[2] != "0":
+                self._where = f"{file_name}:{place[2]}"
+        elif file := _FILE.match(line):
+            self._files[file[1]] = file[2].rsplit("/", 1)[-1]
+        return not is_code(line)
+
+    def _refuse(self, name: str) -> None:
+        self.unfollowed.append(f"{self._where}\t{self._function}\t{name}")
+
+    def _take_call(self, text: str) -> None:
+        """What is told of; any other call may be one by which threads wait for each other."""
+        told = _TOLD.match(text)
+        address, size = self._values.of("rdi"), self._values.of("rsi")
+        self._values.forget(_KEPT)
+        if told is None:
+            if not text.startswith("__tsan_func"):
+                self._told.clear()
+            return
+        bytes_ = size.constant if told[2] == "_range" else int(told[2])
+        if told[2] == "_range" and size.terms:
+            return
+        for is_write in {"read": [False], "write": [True]}.get(told[1], [False, True]):
+            first = address.constant
+            self._told.append(Told(address.terms, first, first + bytes_, is_write))
+
+    def _was_told(self, operand: str, touch: Touch) -> bool:
+        """Each byte counts once."""
+        address = self._values.address(operand)
+        if address is None or touch.is_atomic:
+            return False
+        first, end = address.constant, address.constant + touch.bytes
+        for told in self._told:
+            if (told.terms, told.is_write) != (address.terms, touch.is_write):
+                continue
+            if told.first <= first and end <= told.end:
+                self._told.remove(told)
+                for rest in ((told.first, first), (end, told.end)):
+                    if rest[0] < rest[1]:
+                        self._told.append(Told(told.terms, *rest, told.is_write))
+                return True
+        return False
+
+    def _calls(self, number: int, operands: list[str]) -> list[str]:
+        """What goes before the instruction of a line."""
+        instructions = self._instructions.get(number, [])
+        if not instructions:
+            raise CannotFollow("code in a section of its own")
+        touch, *others = [read_touch(instruction) for instruction in instructions]
+        if any(other.bytes for other in others):  # more than padding
+            raise CannotFollow(instructions[1].split()[0])
+        if touch.bytes == 0:
+            return []
+        code = touch.bytes | WRITES * touch.is_write | ATOMIC * touch.is_atomic
+        code |= COUNTED * touch.is_counted
+        if _STRINGS.fullmatch(re.sub(r"^(?:rep\w*\s+)", "", instructions[0]).split()[0]):
+            calls = _call("(%rdi)" if touch.is_write else "(%rsi)", code)
+            return calls + (_call("(%rsi)", code & ~WRITES) if touch.reads_from_rsi else [])
+        operand = _memory_operand(operands)
+        if operand is None:
+            raise CannotFollow(instructions[0].split()[0])
+        if _is_in_frame(operand, self._function not in self._without_frame):
+            return []
+        constant = re.fullmatch(r"(\.L\w+)(?:\+\d+)?\(%rip\)", operand)
+        if constant and constant[1] in self._constants and not touch.is_write:
+            return []
+        if re.fullmatch(r"%fs:(?:0|0x28|40)", operand) or self._was_told(operand, touch):
+            return []
+        return _call(operand, code)
+
+    def lines(self) -> Iterator[str]:
+        for number, line in enumerate(self._lines):
+            if self._note_place(line):
+                yield line
+                continue
+            match = _CODE.match(line.split("#")[0].rstrip())
+            if match is None:
+                yield line
+                continue
+            name, operands = match[1], _operands(match[2])
+            try:
+                if name in _PREFIXES and operands:
+                    inner = _CODE.match(f" {match[2]}")
+                    name, operands = (inner[1], _operands(inner[2])) if inner else (name, operands)
+                elif name in _PREFIXES:
+                    raise CannotFollow(name)
+                yield from self._calls(number, operands)
+            except CannotFollow as error:
+                self._refuse(str(error))
+            if name.startswith("call"):
+                self._take_call((match[2] or "").strip())
+            else:
+                self._values.follow(name, operands)
+            yield line
+
+
+def main(arguments: list[str]) -> int:
+    """TEXT DUMP NOTED UNFOLLOWED: the last two are written."""
+    source, dump, target, unfollowed = map(Path, arguments)
+    lines = source.read_text("latin-1").split("\n")
+    rewriting = Rewriting(lines, read_dump(dump.read_text("latin-1")))
+    target.write_text("\n".join(rewriting.lines()), "latin-1")
+    if any(NOTED in line for line in lines):
+        rewriting.unfollowed.append(f"\t\t{NOTED}")
+    unfollowed.write_text("".join(f"{line}\n" for line in rewriting.unfollowed), "latin-1")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
