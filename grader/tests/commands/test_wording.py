@@ -265,6 +265,10 @@ def test_a_kernel_of_another_name_beside_the_handout_is_named(first_touch: Lab) 
         "kernel has to be called kernel.c. Read labs/01_first_touch/README.md,"
     )
     assert "nobody reads" not in next_words(first_touch, record, unchanged=True)
+    other = next_words(first_touch, record, unchanged=True, not_read=["kernel.F90", "kernel.cpp"])
+    assert (
+        "the kernel has to be called kernel.c or kernel.f90. kernel.cpp is C++, which is" in other
+    )
 
 
 def test_one_that_fails_is_not_counted(first_touch: Lab) -> None:

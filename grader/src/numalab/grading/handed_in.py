@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from numalab import words
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
@@ -21,6 +22,7 @@ from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
 from numalab.labs.governor_answers import BadRecordAnswers, read_record_answers
 from numalab.labs.group_words import BadGroups, read_groups, settings
+from numalab.labs.kernel_names import near_names
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.link_answers import BadRates, read_rates
 from numalab.labs.model import BadModel, read_model
@@ -32,6 +34,7 @@ from numalab.machines.topology import topology_of_node
 from numalab.processes import shell_variables
 from numalab.strangers import toml
 from numalab.strangers.visible import shortened, visible
+from numalab.strangers.visible import shown as shown_name
 
 _MOST_SAID = 600  # characters of a complaint
 _BAD = (
@@ -96,6 +99,16 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"is not in UTF-8, as line {line} shows first: save it in UTF-8."
 
 
+def _near(path: Path) -> str:
+    """A sentence on files beside it that may have been meant."""
+    try:
+        near = near_names([one.name for one in path.parent.iterdir()], path.name)
+    except OSError:
+        return ""
+    named = words.some([shown_name(name) for name in near]) if near else ""
+    return f" The folder has {named}: rename it to {path.name}." if named else ""
+
+
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
     if session.variant == SUBMISSION:
@@ -116,7 +129,7 @@ def read_files(session: Session) -> None:
             text = "" if isinstance(error, _TooMuch) else text
         except FileNotFoundError:
             shown = session.kit.shown(path)
-            complaint = f"{file.name} was not handed in: there is no {shown}."
+            complaint = f"{file.name} was not handed in: there is no {shown}.{_near(path)}"
         except NotPlain as error:
             complaint = f"{file.name} {error}; hand in a text file."
         except UnicodeDecodeError as error:

@@ -224,6 +224,13 @@ def grade_kernel(
     return Sessions(session, sessions, verdict, False)
 
 
+def _not_read(session: Session) -> list[str]:
+    """Files beside a kernel that look like one, in whichever language of the lab."""
+    lab = session.lab
+    found = [kernels_beside(session.folder, one, lab.programs) for one in lab.languages]
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
 def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
     """What there is to show of them."""
     session, lab = sessions.here, sessions.here.lab
@@ -240,7 +247,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
         here_only=session.data["elsewhere"] is None,
-        not_read=kernels_beside(session.folder, session.language, lab.programs),
+        not_read=_not_read(session),
         explanation=session.explanation,
         modelled=modelled_beside(kit, lab, sessions.verdict, seen),
     )

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import KitError
@@ -21,8 +22,10 @@ from numalab.harness.sandbox import Sandbox, level_of
 from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
 from numalab.processes import shell_variables
 from numalab.strangers import tools
+from numalab.strangers.text_kinds import kind_of_text
 from numalab.strangers.tools import ToolLimits, told_by
 from numalab.strangers.visible import shortened, shown, visible_lines
 
@@ -228,30 +231,13 @@ def _inside(folder: Path) -> list[Path]:
         return []
 
 
-# In which people write a language's sources, in whatever case.
-_SUFFIXES = {
-    "c": (".c",),
-    "fortran": (".f90", ".f", ".for", ".ftn", ".f95", ".f03", ".f08"),
-}
-
-
-def _looks_like_kernel(name: str, language: str, programs: Sequence[str]) -> bool:
-    """Whether somebody may have meant it to be the kernel: a source by its name, whatever comes
-    behind that (kernel.f90.txt), or one without a language's suffix."""
-    if name in (*KERNEL_FILES.values(), *KIT_SOURCES, *programs):
-        return False
-    suffixes = [suffix.lower() for suffix in Path(name.rstrip("~")).suffixes]
-    is_named_so = name.split(".")[0].lower() == "kernel" and suffixes in ([], [".txt"])
-    return is_named_so or any(suffix in _SUFFIXES[language] for suffix in suffixes)
-
-
 def kernels_beside(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
     """Files of a folder that look like a kernel in a language and are not called so, which nobody
     reads. programs: of the lab's own."""
     return sorted(
         shown(path.name)
         for path in _inside(folder)
-        if _looks_like_kernel(path.name, language, programs) and path.is_file()
+        if looks_like_kernel(path.name, language, (*KIT_SOURCES, *programs)) and path.is_file()
     )
 
 
@@ -259,7 +245,10 @@ def _missing(kit: Kit, lab: Lab, folder: Path, language: str) -> Build:
     file = KERNEL_FILES[language]
     message = f"{file} was not handed in: there is no {kit.shown(folder / file)}."
     near = kernels_beside(folder, language, lab.programs)
-    if near:
+    others = [sentence for name in near if (sentence := not_graded_words(name))]
+    if others:
+        message += f" {'. '.join(others[:_MOST_NAMED])}."
+    elif near:
         named = ", ".join(near[:_MOST_NAMED])
         message += f" The folder has {named}: rename the kernel to {file}."
     elif not folder.is_dir():
@@ -328,6 +317,17 @@ def _forget_other_level(staged: Path, sandbox: Sandbox | None) -> None:
         mark.write_text(level, encoding="utf-8")
 
 
+def _with_oddity(failed: Build, staged: Path) -> Build:
+    """A failure with what the file is, where it is no program's text or has in it what no program
+    has: of a document the compiler's words say nothing."""
+    kind = kind_of_text(staged.read_bytes())
+    if kind is None:
+        return failed
+    if kind.is_text:
+        return replace(failed, message=f"{failed.message} It {kind.why}.")
+    return replace(failed, message=f"{staged.name} {kind.why}.", output="")
+
+
 def build_kernel(
     kit: Kit, lab: Lab, language: str, folder: Path, sandbox: Sandbox | None = None
 ) -> Build:
@@ -381,7 +381,8 @@ def build_kernel(
         warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
     if object_file is not None and is_not_linked:
-        return _link_failure(done.stdout, text, lab, language, object_file, sandbox)
+        failed = _link_failure(done.stdout, text, lab, language, object_file, sandbox)
+        return _with_oddity(failed, staged)
     if "conflicting types for" in done.stdout:
         names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]
         if names:
@@ -399,7 +400,7 @@ def build_kernel(
             " It asks for a larger file than a compiler may write here: leave large arrays without "
             "values of their own."
         )
-    return Build("does_not_compile", message, "\n".join([*notes, text]))
+    return _with_oddity(Build("does_not_compile", message, "\n".join([*notes, text])), staged)
 
 
 MPI_REMEDY = (

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from numalab.labs.declaration import KERNEL_FILES
+from numalab.strangers.visible import shown
 
 # The word by which a file manager marks a copy, without accents: of Windows, macOS, GNOME, KDE and
 # Google Drive in several languages (kernel - Kopie.c, Copy of kernel.c, kernel copie 2.c).
@@ -65,14 +66,18 @@ def language_words(name: str) -> str:
     return _OTHERS.get(_suffix(name), "")
 
 
-def not_graded_words(name: str, shown_name: str) -> str:
+def not_graded_words(name: str) -> str:
     """A sentence without a full stop on a source in another language; empty: it is in none."""
     what = language_words(name)
-    return (
-        f"{shown_name} is {what}, which is not graded; kernels are C or Fortran in free form"
-        if what
-        else ""
-    )
+    if not what:
+        return ""
+    return f"{shown(name)} is {what}, which is not graded; kernels are C or Fortran in free form"
+
+
+def near_names(names: Iterable[str], wanted: str) -> list[str]:
+    """Names that may have been meant to be the wanted one: copies' names, and with .txt behind."""
+    with_txt = f"{wanted}.txt".casefold()
+    return sorted(n for n in names if is_copy_name(n, wanted) or n.casefold() == with_txt)
 
 
 def looks_like_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:

@@ -15,6 +15,7 @@ from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
 from numalab.labs.variants import is_variant_name
 
 STATUS_STYLE = {
@@ -196,9 +197,13 @@ def next_step(kernel: GradedKernel) -> str | None:
         beside = ""
         if kernel.not_read:
             named = words.some(kernel.not_read)
+            are_its = all(looks_like_kernel(n, verdict.language) for n in kernel.not_read)
+            called = file if are_its else " or ".join(KERNEL_FILES[o] for o in kernel.lab.languages)
             beside = (
-                f" Beside it is what nobody reads, {named}: the kernel has to be called {file}."
+                f" Beside it is what nobody reads, {named}: the kernel has to be called {called}."
             )
+            others = filter(None, map(not_graded_words, kernel.not_read))
+            beside += "".join(f" {sentence}." for sentence in others)
         return (
             f"This is still the handout.{beside} Read {text}, edit {file}{more}, then grade again."
         )

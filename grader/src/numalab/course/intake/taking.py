@@ -172,7 +172,7 @@ def near_words(
     near = [name for name in _near(wanted, files) if name not in but]
     if not near:
         return "", []
-    others = [text for name in near if (text := not_graded_words(name, shown(name)))]
+    others = [text for name in near if (text := not_graded_words(name))]
     if others:
         return f"{some(others)}.", near
     return f"{some([*map(shown, near)])} was found; did you mean {wanted}?", near

@@ -1,0 +1,111 @@
+"""Kernels that are no program's text, or have in them what no program has: told in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.deliveries import put
+
+from numalab.evidence.record import Build
+from numalab.harness.build import _missing, _with_oddity
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
+from numalab.strangers.text_kinds import kind_of_text
+
+CODE = '#include "first_touch.h"\nvoid initialize(void) {}\n'
+DOCUMENTS = {
+    "a PDF document": b"%PDF-1.7\n%\xe2\xe3\n",
+    "a PostScript document": b"%!PS-Adobe-3.0\n",
+    "a rich text document (RTF)": b"{\\rtf1\\ansi ",
+    "a web page (HTML)": b"\n<!DOCTYPE html><html><body><pre>",
+    "an XML document": b'<?xml version="1.0"?>',
+    "a Jupyter notebook": b'{"cells": [], "nbformat": 4}',
+    "a diff, which says what to change,": b"--- a/kernel.c\n+++ b/kernel.c\n@@ -1 +1 @@\n",
+    "a compiled program or object file": b"\x7fELF\x02\x01",
+    "a ZIP archive": b"PK\x03\x04",
+}
+MARKED = {
+    "has the marks of a merge that was not ended, first in line 1": (
+        f"<<<<<<< HEAD\n{CODE}=======\n{CODE}>>>>>>> theirs\n"
+    ),
+    "has a code fence of Markdown in line 2": f"Here it is:\n```c\n{CODE}```\n",
+    "has typographic quotes in line 1": CODE.replace('"', "\u201d"),
+    "has blanks of a word processor in line 2": CODE.replace("void ", "void\u00a0"),
+    "has the line ends of old Macs": CODE.replace("\n", "\r"),
+}
+
+
+@pytest.mark.parametrize("what", DOCUMENTS)
+def test_documents(what: str) -> None:
+    kind = kind_of_text(DOCUMENTS[what] + CODE.encode())
+    assert kind is not None
+    assert not kind.is_text
+    assert f"is {what}" in kind.why
+
+
+@pytest.mark.parametrize("what", MARKED)
+def test_what_no_program_has(what: str) -> None:
+    kind = kind_of_text(MARKED[what].encode())
+    assert kind is not None
+    assert kind.is_text
+    assert what in kind.why
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_wide_texts(encoding: str) -> None:
+    kind = kind_of_text(CODE.encode(encoding))
+    assert kind is not None
+    assert kind.why.startswith(f"is text in {encoding[:6].upper()}")
+
+
+def test_programs_are_programs(kit: Kit) -> None:
+    """All kernels of the kit, right ones and wrong ones; and what a comment or a text may have."""
+    kernels = [
+        path
+        for suffix in ("c", "f90")
+        for folder in ("labs", "solutions")
+        for path in (kit.root / folder).rglob(f"*.{suffix}")
+    ]
+    assert len(kernels) > 100
+    for path in kernels:
+        assert kind_of_text(path.read_bytes()) is None, path
+    for text in (
+        "/* \u201cquotes\u201d and a\u00a0blank */\n" + CODE,
+        "// --- a\n// +++ b\n" + CODE,
+        "/*\n=======\n*/\n" + CODE,
+        CODE.replace("\n", "\r\n"),
+        "",
+    ):
+        assert kind_of_text(text.encode()) is None, text
+
+
+def test_what_a_failed_build_says(tmp_path: Path) -> None:
+    failed = Build("does_not_compile", "kernel.c does not compile.", "kernel.c:1: error: stray")
+    file = tmp_path / "kernel.c"
+    file.write_bytes(b"%PDF-1.7\n")
+    told = _with_oddity(failed, file)
+    assert told.message.startswith("kernel.c is a PDF document and no program text; hand in")
+    assert (told.status, told.output) == ("does_not_compile", "")
+    file.write_text(MARKED["has typographic quotes in line 1"], encoding="utf-8")
+    told = _with_oddity(failed, file)
+    assert told.message.startswith("kernel.c does not compile. It has typographic quotes in line 1")
+    assert told.output == failed.output
+    file.write_text("int x\n", encoding="utf-8")
+    assert _with_oddity(failed, file) == failed
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kernel.cpp", "kernel.cpp is C++, which is not graded; kernels are C or Fortran"),
+        ("kernel (1).c", "The folder has kernel (1).c: rename the kernel to kernel.c."),
+        ("KERNEL.C", "The folder has KERNEL.C: rename the kernel to kernel.c."),
+        ("kernel.ipynb", "kernel.ipynb is a notebook, which is not graded"),
+    ],
+)
+def test_a_kernel_that_is_missing(
+    kit: Kit, first_touch: Lab, tmp_path: Path, name: str, said: str
+) -> None:
+    put(tmp_path, {name: CODE.encode()})
+    assert said in _missing(kit, first_touch, tmp_path, "c").message
