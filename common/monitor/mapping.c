@@ -8,6 +8,7 @@
 
 #include "proc.h"
 #include "processes/inside.h"
+#include "processes/requests.h"
 
 /* Bytes of a file that a part of an array is. */
 struct piece {
@@ -109,4 +110,104 @@ int numalab_mapping_check(struct numalab_worker *worker, struct numalab_results 
     return error == 0 || error == -ESRCH || error == -ENOENT
                ? 0
                : numalab_worker_kit_error(worker, "read the worker's mappings", error);
+}
+
+/* ---- memory at two addresses ------------------------------------------------------------ */
+
+/* What is mapped of a file. */
+struct view {
+    struct piece piece;
+    bool is_shared; /* and may be written: what others see */
+};
+
+struct views {
+    size_t count, room;
+    struct view *list;
+};
+
+static int read_views(struct numalab_worker *worker, struct views *views)
+{
+    char line[512], access[5];
+    int error = 0;
+    FILE *maps = numalab_proc_open(worker->pid, "maps");
+    if (!maps) return -errno;
+    while (!error && fgets(line, sizeof line, maps)) {
+        uint64_t first, end, offset;
+        struct view view = {.piece = {.inode = 0}};
+        struct piece *piece = &view.piece;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %15s %" SCNu64, &first, &end,
+                   access, &offset, piece->device, &piece->inode) != 6 ||
+            piece->inode == 0)
+            continue;
+        piece->first = offset;
+        piece->end = offset + (end - first);
+        view.is_shared = access[1] == 'w' && access[3] == 's';
+        if (views->count == views->room) {
+            const size_t room = views->room ? 2 * views->room : 64;
+            struct view *list = realloc(views->list, room * sizeof *list);
+            error = list ? 0 : -ENOMEM;
+            if (!list) break;
+            views->list = list;
+            views->room = room;
+        }
+        views->list[views->count++] = view;
+    }
+    fclose(maps);
+    return error;
+}
+
+/* The list is in the order of files and their bytes. */
+static bool has_alias(const struct views *views)
+{
+    for (size_t i = 0; i < views->count; i++) {
+        const struct view *one = &views->list[i];
+        for (size_t k = i + 1; k < views->count; k++) {
+            const struct view *other = &views->list[k];
+            if (other->piece.inode != one->piece.inode || other->piece.first >= one->piece.end ||
+                strcmp(other->piece.device, one->piece.device) != 0)
+                break;
+            if (one->is_shared || other->is_shared) return true;
+        }
+    }
+    return false;
+}
+
+int numalab_mapping_check_aliases(struct numalab_worker *worker)
+{
+    struct views views = {0};
+    int error = read_views(worker, &views);
+    bool is_found = false;
+    if (!error && views.count) {
+        /* A piece is what a view begins with. */
+        qsort(views.list, views.count, sizeof *views.list, by_place);
+        is_found = has_alias(&views);
+    }
+    free(views.list);
+    if (is_found) worker->outcome.disturbance = NUMALAB_MAPPED_TWICE;
+    if (is_found || error == -EACCES || error == -EPERM)
+        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return error == 0 || error == -ESRCH || error == -ENOENT
+               ? 0
+               : numalab_worker_kit_error(worker, "read the worker's mappings", error);
+}
+
+static int look_on(void *context)
+{
+    numalab_mapping_check_aliases(context);
+    return 0; /* the outcome says the rest */
+}
+
+static int look_soon_ms(void *context)
+{
+    enum { LOOK_ON_MS = 5 };
+    (void)context;
+    return LOOK_ON_MS;
+}
+
+int numalab_mapping_run(struct numalab_worker *worker, const char *phase)
+{
+    const struct numalab_watch watch = {
+        .fd = -1, .serve = look_on, .timeout_ms = look_soon_ms, .context = worker};
+    if (numalab_worker_run(worker, phase, &watch) < 0) return -1;
+    return numalab_mapping_check_aliases(worker);
 }

@@ -11,4 +11,12 @@
  * Returns 0, or -1 with worker->outcome set. */
 int numalab_mapping_check(struct numalab_worker *worker, struct numalab_results *results);
 
+/* Fails the worker where it has a file's bytes, or memory that it shares, at two addresses, by one
+ * of which it may write them: what is told of by address misses that two threads touch the same.
+ * Returns 0, or -1 with worker->outcome set. */
+int numalab_mapping_check_aliases(struct numalab_worker *worker);
+
+/* Runs a phase and looks so while it runs, every few milliseconds, and when it is over. */
+int numalab_mapping_run(struct numalab_worker *worker, const char *phase);
+
 #endif

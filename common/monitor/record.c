@@ -30,6 +30,7 @@ static const char *const outcome_names[] = {
 static const char *const disturbance_names[] = {
     [NUMALAB_RAN_WHILE_STOPPED] = "ran_while_stopped",
     [NUMALAB_STARTED_PROCESS] = "started_process",
+    [NUMALAB_MAPPED_TWICE] = "mapped_twice",
 };
 
 json_t *numalab_record_number(double value)

@@ -5,7 +5,7 @@
 
 static int failures;
 
-enum { N = 100000 };
+enum { N = 100000, WHOLE_PAGES = 1 << 16 };
 
 static const struct numalab_limits limits = {.phase_s = 30.0,
                                              .memory_bytes = (uint64_t)64 << 20,
@@ -28,6 +28,19 @@ static bool is_replaced_after(const char *phase, bool makes_arrays)
     return results.is_replaced;
 }
 
+/* Whether a phase leaves shared memory at two addresses. */
+static bool is_aliased_by(const char *phase)
+{
+    struct numalab_worker worker;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
+           numalab_worker_allocate(&worker, WHOLE_PAGES, numalab_drivers[0], NUMALAB_SHARED) == 0);
+    const bool is_found = numalab_mapping_run(&worker, phase) < 0;
+    EXPECT(!is_found || (worker.outcome.kind == NUMALAB_BAD_PROTOCOL &&
+                         worker.outcome.disturbance == NUMALAB_MAPPED_TWICE));
+    numalab_worker_end(&worker);
+    return is_found;
+}
+
 int main(void)
 {
     EXPECT(!is_replaced_after("initialize", false));
@@ -41,5 +54,8 @@ int main(void)
     /* A file whose pages are all there once: the kernel's own arrays may be one. */
     EXPECT(is_replaced_after("replace_all", false));
     EXPECT(!is_replaced_after("replace_all", true));
+
+    EXPECT(!is_aliased_by("initialize"));
+    EXPECT(is_aliased_by("work_by_alias"));
     return failures > 0;
 }

@@ -35,7 +35,8 @@ enum numalab_disturbance {
     NUMALAB_DISTURBED_TALK =
         0,                     /* something else wrote on its channel, or it could not be stopped */
     NUMALAB_RAN_WHILE_STOPPED, /* it was to stand still, and somebody had woken it */
-    NUMALAB_STARTED_PROCESS    /* where that is not refused, but times are taken */
+    NUMALAB_STARTED_PROCESS,   /* where that is not refused, but times are taken */
+    NUMALAB_MAPPED_TWICE       /* it has memory at two addresses, and writes are to be seen */
 };
 
 /* Why a worker can't go on, and where it was. */

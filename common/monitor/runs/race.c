@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "monitor/mapping.h"
 #include "monitor/random.h"
 #include "monitor/record.h"
 #include "runs.h"
@@ -42,10 +43,10 @@ static int run(struct numalab_worker *worker, const struct numalab_driver *drive
                double *compute_s)
 {
     if (numalab_worker_allocate(worker, n, driver, NUMALAB_ANONYMOUS) < 0 ||
-        numalab_worker_run(worker, driver->initialize_phase, NULL) < 0)
+        numalab_mapping_run(worker, driver->initialize_phase) < 0)
         return -1;
     for (size_t i = 0; i < COMPUTES; i++) {
-        if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
+        if (numalab_mapping_run(worker, driver->compute_phase) < 0) return -1;
         if (i == 0 || worker->elapsed_s < *compute_s) *compute_s = worker->elapsed_s;
     }
     return numalab_worker_release(worker, driver);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "monitor/mapping.h"
 #include "monitor/random.h"
 #include "monitor/record.h"
 #include "monitor/results.h"
@@ -269,17 +270,17 @@ static int look(struct numalab_worker *worker, const struct numalab_run_options 
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase, 1};
     uint64_t notes_at = 0;
     if (numalab_results_prepare(worker) < 0 ||
-        numalab_worker_run(worker, driver->initialize_phase, NULL) < 0)
+        numalab_mapping_run(worker, driver->initialize_phase) < 0)
         return -1;
     driver->advance(oracle, driver->initialize_phase);
-    if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
+    if (numalab_mapping_run(worker, driver->compute_phase) < 0) return -1;
     driver->advance(oracle, driver->compute_phase);
     if (begin(worker, options->node->line_bytes, &notes_at) < 0 ||
-        numalab_worker_run(worker, driver->compute_phase, NULL) < 0)
+        numalab_mapping_run(worker, driver->compute_phase) < 0)
         return -1;
     driver->advance(oracle, driver->compute_phase);
     if (take(worker, notes_at, notes, seen) < 0 ||
-        numalab_worker_run(worker, driver->counting->slots_phase, NULL) < 0 ||
+        numalab_mapping_run(worker, driver->counting->slots_phase) < 0 ||
         numalab_worker_stop(worker) < 0 ||
         look_at_slots(worker, options, oracle, threads, notes, &seen->slots) < 0 ||
         compare(worker, &expected, &seen->results) < 0)

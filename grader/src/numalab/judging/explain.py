@@ -427,6 +427,12 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
             "working while others are timed. A kernel runs in one process: leave fork, system, "
             "popen and MPI_Comm_spawn out."
         )
+    if disturbance == "mapped_twice":
+        return (
+            f"{_who(ended)} has the same memory at two addresses ({phase}), and who writes or reads "
+            "it by the one is not seen at the other. Allocate memory with malloc or declare it: "
+            "leave shared mappings (mmap with MAP_SHARED, shm_open, memfd_create, mremap) out."
+        )
     return (
         f"Something in the kernel disturbed the monitor in {phase}: it wrote to file "
         "descriptor 3, where the monitor and its worker talk, kept the process from "
