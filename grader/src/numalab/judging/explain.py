@@ -429,8 +429,8 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
         )
     if disturbance == "mapped_twice":
         return (
-            f"{_who(ended)} has the same memory at two addresses ({phase}), and who writes or reads "
-            "it by the one is not seen at the other. Allocate memory with malloc or declare it: "
+            f"{_who(ended)} has the same memory at two addresses ({phase}), and who touches "
+            "it by the one is not seen by the other. Allocate memory with malloc or declare it: "
             "leave shared mappings (mmap with MAP_SHARED, shm_open, memfd_create, mremap) out."
         )
     return (
