@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from numalab.evidence.core_kinds import CoreKind, core_kinds, kinds_in_words
-from numalab.harness.monitor import describe_node
+from numalab.harness.monitor import HERE, describe_node
 from numalab.kit import Kit
 
 
@@ -24,7 +25,7 @@ def test_kinds_come_from_the_record() -> None:
 
 
 @pytest.mark.builds
-def test_the_monitor_tells_them(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_monitor_tells_them(kit: Kit, tmp_path: Path) -> None:
     """hwloc reads this very node from a file to which a second kind of core was added."""
     pus = sorted(os.sched_getaffinity(0))
     if len(pus) < 2:
@@ -44,11 +45,11 @@ def test_the_monitor_tells_them(kit: Kit, tmp_path: Path, monkeypatch: pytest.Mo
     file = tmp_path / "node.xml"
     head = told[: told.index("<topology")]
     file.write_text(head + ElementTree.tostring(tree, encoding="unicode"))
-    monkeypatch.setenv("HWLOC_XMLFILE", str(file))
-    found = core_kinds(describe_node(kit))
+    # Commands keep this variable from the program.
+    program = HERE.execute([str(kit.describe_node)], {"HWLOC_XMLFILE": str(file)})
+    found = core_kinds(json.loads(program.output))
     assert found == (
         CoreKind(tuple(pus[1:]), "IntelAtom"), CoreKind(tuple(pus[:1]), "IntelCore"),
     )  # fmt: skip
-    monkeypatch.delenv("HWLOC_XMLFILE")
     here = core_kinds(describe_node(kit))
     assert here is None or sorted(pu for kind in here for pu in kind.pus) == pus

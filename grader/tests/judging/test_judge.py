@@ -616,7 +616,10 @@ def test_a_crash_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
     run["outcome"] = CRASHED
     found = criterion(judged(first_touch, record), "correct")
     assert found.status == "fail"
-    assert "memory ran out" in found.why
+    assert "memory ran out" in found.why and "Limits" not in found.why
+    record["node"]["limits"] = ["memory 200 MiB (/sys/fs/cgroup/memory.max)"]
+    found = criterion(judged(first_touch, record), "correct")
+    assert found.why.endswith("memory 200 MiB (/sys/fs/cgroup/memory.max).")
 
 
 def times_of(*submission: float) -> list[dict[str, float]]:

@@ -12,6 +12,7 @@ from support import invented
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
+from numalab.grading.looks import sanitizers_own_error
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.needs import is_needed
@@ -554,6 +555,21 @@ def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
     assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
     assert found.why == "There is no clang."
+
+
+def test_a_sanitizer_that_the_machine_does_not_bear_is_nobodys_race() -> None:
+    """Its own error with the kit's own kernel tells, not that with the student's."""
+    ended = {
+        "status": "exited", "exit_code": 66, "doing": "prepare the evidence", "n": 100,
+        "printed_bytes": 60,
+        "printed": "==7==ERROR: ThreadSanitizer setrlimit() failed 22\n==7==bye\n",
+    }  # fmt: skip
+    own = race("one", role="solution", outcome=ended, searched=None)
+    theirs = race("one", outcome=ended, searched=None)
+    found = sanitizers_own_error(parse(session(*right(), theirs, own)))
+    assert found == "ThreadSanitizer setrlimit() failed 22"
+    well = race("one", role="solution", searched=True)
+    assert sanitizers_own_error(parse(session(*right(), theirs, well))) == ""
 
 
 def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab, schema: Path) -> None:

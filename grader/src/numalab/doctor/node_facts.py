@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.doctor.cgroups import Groups, read_groups
 from numalab.evidence.record import Json
 from numalab.files import read_text
+from numalab.processes.cgroups import Groups, read_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 _CPU = "sys/devices/system/cpu"

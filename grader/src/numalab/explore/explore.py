@@ -40,6 +40,7 @@ from numalab.explore.samples import (
 from numalab.harness.monitor import HERE, Place
 from numalab.kit import Kit
 from numalab.processes import shell_variables
+from numalab.processes.limits import limits_in_force, limits_sentence
 from numalab.words import CountedStep
 
 MIB = 2**20
@@ -130,7 +131,7 @@ def run_program(
     if done.code == KILLED:
         raise UserError(
             f"{program.name} was killed, most likely for lack of memory. Use --quick or a "
-            "smaller --n."
+            f"smaller --n.{limits_sentence(limits_in_force()) if place is HERE else ''}"
         )
     if done.code == EXIT_NO_MEMORY:
         raise UserError(f"too little memory: {said}. Use --quick or a smaller --n.")

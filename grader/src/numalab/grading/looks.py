@@ -22,7 +22,7 @@ from numalab.evidence.kinds import (
     WATCHED,
     WHOLE_TRACE,
 )
-from numalab.evidence.record import SOLUTION, SUBMISSION, Kind
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Kind
 from numalab.grading.link_runs import look_on_link
 from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
@@ -32,6 +32,8 @@ from numalab.harness.watched import search_complaint
 from numalab.judging import needs
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
+from numalab.processes.limits import limits_sentence
+from numalab.strangers.visible import shortened
 
 VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
 
@@ -283,6 +285,24 @@ def _look_for_races(session: Session, part: str | None) -> None:
         with contextlib.suppress(KitError):  # then it stays ours
             session.build_own_for(RACE)
             _run_race(session, SOLUTION, part)
+            own = sanitizers_own_error(session.evidence)
+            if own:
+                session.data["race_error"] = (
+                    f"Data races can't be looked for here, in the kit's own kernel neither: {own}."
+                    + limits_sentence(session.data["node"].get("limits", ()))
+                )
+
+
+def sanitizers_own_error(evidence: Evidence) -> str:
+    """ThreadSanitizer's words where it ended the kit's own kernel without a data race: what it
+    asks of a machine, such as address space, is not there. Empty: it did not."""
+    for race in evidence.of(RACE, SOLUTION):
+        printed = str(race.outcome.detail.get("printed", ""))
+        if not race.outcome.ok and not race.found:
+            said = [line for line in printed.splitlines() if "ThreadSanitizer" in line]
+            if said:
+                return shortened(re.sub(r"^=*\d*=*\w*: *", "", said[0]).rstrip("."), 160)
+    return ""
 
 
 def _run_race(session: Session, role: str, part: str | None) -> None:

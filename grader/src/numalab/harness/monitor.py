@@ -24,6 +24,7 @@ from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan
 from numalab.labs.launch_commands import binding_words
 from numalab.processes import shell_variables, starting
+from numalab.processes.limits import limits_in_force
 from numalab.strangers.tools import told_by
 from numalab.strangers.visible import may_hide, visible_json
 
@@ -92,7 +93,8 @@ def describe_node(kit: Kit, place: Place = HERE) -> Json:
     if done.code != 0:
         raise KitError(f"this node can't be described: {done.complaint.strip()}")
     data: Json = json.loads(done.output)
-    return data
+    limits = limits_in_force() if place is HERE else []
+    return data | ({"limits": limits} if limits else {})
 
 
 def worker_environment(

@@ -34,6 +34,7 @@ from numalab.judging.soundness import (
     by_value,
     ended_in,
     first_bad,
+    met_limits,
     missing_runs,
     not_looked_at,
     outcomes,
@@ -110,6 +111,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
         which = "In the search for data races, which takes ten times as long: "
         return unusable(criterion, race.outcome, evidence, which)
     why = explain.outcome(race.outcome, evidence.language) or ""
+    why += met_limits(race.outcome, evidence)
     return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
 
 

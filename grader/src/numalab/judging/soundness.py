@@ -11,6 +11,7 @@ from numalab.judging import explain, meddling
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
+from numalab.processes.limits import ENDING, limits_sentence
 
 LOOKS_OF_KERNEL = tuple(kind for kind in LOOKS if kind.in_soundness)
 
@@ -128,13 +129,21 @@ def cause_of(outcome: Outcome) -> Cause:
     return CAUSE_OF_OUTCOME[outcome.status]
 
 
+def met_limits(outcome: Outcome, evidence: Evidence) -> str:
+    """The limits of the node where a process may have met one: it says nothing of that itself."""
+    is_ended = outcome.status == "crashed" and outcome.detail["signal"] in ENDING
+    return limits_sentence(evidence.node.get("limits", ())) if is_ended else ""
+
+
 def unusable(
     criterion: Criterion, outcome: Outcome, evidence: Evidence, which: str = ""
 ) -> CriterionVerdict:
     """The verdict where a run that the criterion needs did not come to its end. On a virtual
     node, which is slow and small, a limit says nothing of a kernel that works elsewhere. which:
     run it was, as the beginning of a sentence."""
-    why = which + (explain.outcome(outcome, evidence.language) or "")
+    why = (
+        which + (explain.outcome(outcome, evidence.language) or "") + met_limits(outcome, evidence)
+    )
     if outcome.status == "cancelled":
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     ours = outcome.is_kits_fault or (

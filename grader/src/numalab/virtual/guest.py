@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numalab.processes.limits import limits_in_force, limits_sentence, signal_name
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import channel as line
 from numalab.virtual import qemu
@@ -164,14 +165,22 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return "\n".join(f"  | {text_line}" for text_line in lines[-CONSOLE_LINES:])
 
     def failure(self, what: str) -> GuestFailed:
+        code = self.process.poll()
+        if code is not None and code < 0:
+            what += f" {signal_name(code)} ended it."
+        if code:
+            what += limits_sentence(limits_in_force())
         said = self.console()
         tail = f" Its console's last lines:\n{said}" if said else " Its console is empty."
         return GuestFailed(f"{what}{tail}")
 
-    def lost(self) -> GuestFailed:
-        """What to tell once its line is closed."""
+    def _wait_for_end(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_LIMIT_S)
+
+    def lost(self) -> GuestFailed:
+        """What to tell once its line is closed."""
+        self._wait_for_end()
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
         return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
 
@@ -179,6 +188,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         try:
             ready = self.channel.wait_for(line.READY, limit_s)
         except ChannelClosed as error:
+            self._wait_for_end()
             raise self.failure(f"QEMU ended while {self.name} was booting.") from error
         if ready is not None:
             self._compare_numbering(ready.payload.decode(errors="replace"))
