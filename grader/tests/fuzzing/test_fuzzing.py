@@ -36,6 +36,7 @@ from numalab.course.gradebook.rules import TEMPLATE, parse_rules
 from numalab.course.intake.delivered import About
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.layouts import read_layout
+from numalab.course.intake.list_times import parse_time
 from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import Entry
 from numalab.errors import KitError, UserError, wrapped
@@ -56,12 +57,14 @@ from numalab.labs.governor_answers import (
 from numalab.labs.governor_tree import PUBLISHED_SEED, recording
 from numalab.labs.group_words import BadGroups, read_groups
 from numalab.labs.group_words import settings as group_settings
+from numalab.labs.kernel_names import is_copy_name
 from numalab.labs.launch_commands import LAUNCHERS
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from numalab.reports import report
 from numalab.strangers import toml
 from numalab.strangers import xml as strangers_xml
+from numalab.strangers.text_kinds import kind_of_text
 from numalab.strangers.visible import shown, visible, visible_lines
 
 NASTY = ("\x1b[2J", "\x1b]52;c;eA==\x07", "\u202e", "\u200b", "\0", "\r", "\ud800", "9" * 5_000,
@@ -390,6 +393,25 @@ def test_student_lists(tmp_path: Path) -> None:
         assert found is None or all(text == visible(text) for text in found[1])
 
     fuzz(changed(texts), check, 80)
+
+
+def test_texts_and_names_of_kernels() -> None:
+    """What is no program's text, what a copy is called, and when Moodle says that it was made."""
+    texts = [
+        "/* x */\n#include \"first_touch.h\"\n<<<<<<< a\n=======\n>>>>>>> b\n",
+        "<!-- x --><html>", '{"nbformat": 4}', "--- a\n+++ b\n", "```c\n", "kernel (1) (2).c",
+        "Copy of kernel - Kopie (2).C", "Saturday, 21 November 2026, 11:30 PM",
+    ]  # fmt: skip
+
+    def check(text: str) -> None:
+        for data in (text.encode("utf-8", "surrogatepass"), text.encode("utf-16", "replace")):
+            kind = kind_of_text(data)
+            assert kind is None or kind.why == visible(kind.why)
+        assert is_copy_name(text, "kernel.c") in (True, False)
+        found = parse_time(text, "en")
+        assert found is None or found.tzinfo is None
+
+    fuzz(changed(texts), check, 300)
 
 
 # ---- records, and what other programs say ------------------------------------------------------

@@ -11,14 +11,15 @@ from pathlib import PurePath
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.strangers.visible import shown
 
-# The word by which a file manager marks a copy, without accents: of Windows, macOS, GNOME, KDE and
+# The words by which file managers mark a copy, without accents: of Windows, macOS, GNOME, KDE and
 # Google Drive in several languages (kernel - Kopie.c, Copy of kernel.c, kernel copie 2.c).
-_COPY = (
-    "another|copy|kopie|copie|autre|copia|otra|altra|outra|kopia|kopi|kopio|kopya|kopija|masolat|"
-    "копия|копія|副本|コピー|복사본"
-)
-_JOINING = "of|von|de|di|da|van|z|af|av"
-_NUMBER = r"\d+(?:st|nd|rd|th|\.|ª|º)?"
+_COPY_WORDS = frozenset(
+    {"another", "copy", "kopie", "copie", "autre", "copia", "otra", "altra", "outra", "kopia",
+     "kopi", "kopio", "kopya", "kopija", "masolat", "копия", "копія", "副本", "コピー", "복사본"}
+)  # fmt: skip
+_JOINING = frozenset(["of", "von", "de", "di", "da", "van", "z", "af", "av"])
+_ORDINALS = frozenset(["st", "nd", "rd", "th"])
+_WORDS = re.compile(r"\d+|[^\W\d_]+")
 # All of one form; they differ in the standard, and a capital F asks for a preprocessor.
 _FREE_FORM = (".f90", ".f95", ".f03", ".f08", ".f18")
 _FIXED_FORM = (".f", ".for", ".ftn", ".f77")
@@ -40,9 +41,23 @@ def _letters(text: str) -> str:
     return "".join(char for char in apart if not unicodedata.combining(char))
 
 
-_COPY_WORDS = "|".join(_letters(word) for word in _COPY.split("|"))
-_BEFORE = rf"(?:(?:{_COPY_WORDS})(?:\W+\d+)?\W+(?:(?:{_JOINING})\W+)?)?"
-_BEHIND = rf"(?:[\W_]*(?:{_COPY_WORDS}|{_NUMBER}))*[\W_]*"
+_FOLDED_COPY_WORDS = frozenset(map(_letters, _COPY_WORDS))
+
+
+def _is_copy_of(name: str, stem: str) -> bool:
+    """Whether a name without its suffix is the stem, maybe with what marks a copy around it."""
+    words, own = _WORDS.findall(_letters(name)), _WORDS.findall(_letters(stem))
+    for start in range(len(words) - len(own) + 1):
+        if words[start : start + len(own)] != own:
+            continue
+        before, behind = words[:start], words[start + len(own) :]
+        if before and before[0] not in _FOLDED_COPY_WORDS:
+            continue
+        marks = _FOLDED_COPY_WORDS | _ORDINALS
+        return all(w in marks or w in _JOINING or w.isdigit() for w in before) and all(
+            w in marks or w.isdigit() for w in behind
+        )
+    return False
 
 
 def _suffix(name: str) -> str:
@@ -56,8 +71,7 @@ def is_copy_name(name: str, wanted: str) -> bool:
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
     if name == wanted or _suffix(name) not in alike:
         return False
-    own = _letters(PurePath(name).stem)
-    return re.fullmatch(f"{_BEFORE}{re.escape(_letters(stem))}{_BEHIND}", own) is not None
+    return _is_copy_of(PurePath(name).stem, stem)
 
 
 def language_words(name: str) -> str:
@@ -87,9 +101,9 @@ def looks_like_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool
     if name in KERNEL_FILES.values() or name in own:
         return False
     suffixes = [suffix.lower() for suffix in PurePath(name.rstrip("~")).suffixes]
-    stem = _letters(name.split(".")[0])
-    is_called_so = re.fullmatch(f"{_BEFORE}kernel{_BEHIND}", stem) is not None
-    if is_called_so and (suffixes in ([], [".txt"]) or suffixes[-1] in _OTHERS):
+    if _is_copy_of(name.split(".")[0], "kernel") and (
+        suffixes in ([], [".txt"]) or suffixes[-1] in _OTHERS
+    ):
         near = _FIXED_FORM if language == "c" else (".cpp", ".cc", ".cxx", ".c++", ".cp", ".cu")
         return not suffixes or suffixes[-1] not in near
     fitting = (*_SUFFIXES[language], *(_FIXED_FORM if language == "fortran" else ()))

@@ -30,7 +30,8 @@ _HEADS: Mapping[bytes, str] = {
 }
 _BOM = b"\xef\xbb\xbf"
 _HTML = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|meta|script|title)\b", re.I | re.S
+    rb"\s*(?:<!--.{0,4096}?-->\s*)?<(?:!doctype\s+html|html|head|body|meta|script|title)\b",
+    re.I | re.S,
 )
 _XML = re.compile(rb"\s*<(?:\?xml|svg)\b", re.I)
 _NOTEBOOK = re.compile(rb'\s*\{.*"nbformat"\s*:', re.S)
@@ -42,7 +43,8 @@ _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
 _QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb]")
 _BLANKS = re.compile("[\u00a0\u2007\u202f\u200b\ufeff]")
-_COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*|![^\n]*", re.S)
+# Of one that is not closed to the end, so that none is looked for twice.
+_COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|![^\n]*", re.S)
 _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
 
 

@@ -9,10 +9,10 @@ can tell which is meant, and the student is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from numalab.course.intake.archives import without_suffix
+from numalab.course.intake.archives import archive_suffix, without_suffix
 from numalab.course.intake.taking import (
     Chosen,
     IsStarting,
@@ -175,16 +175,26 @@ def _places(
                 by_lab.setdefault(found, []).append(_Place(path, found, 2))
     problems = []
     if unclear and not any(place.rank < 2 for found in by_lab.values() for place in found):
-        refused = [
-            f"{shown(e.name)} {e.refused}" for path in unclear for e in in_place[path] if e.refused
-        ]
+        refused = [why for path in unclear for why in _refused(in_place[path])]
         problems.append(
-            f"{some(refused)}; hand in plain files."
+            f"{some(refused)}."
             if refused
             else "It is not clear which lab the files are of: put them into a folder that is named "
             f"as the lab is, such as {next(iter(labs), 'NN_name')}/."
         )
     return by_lab, problems
+
+
+def _refused(files: Sequence[Entry]) -> Iterator[str]:
+    """Why kernels among files can't be read, or other files are none."""
+    for entry in files:
+        if entry.refused:
+            yield f"{shown(entry.name)} {entry.refused}; hand in plain files"
+        elif stands_for(entry.name, KERNEL_FILES.values()):
+            try:
+                content_of(entry)
+            except Refused as error:
+                yield str(error)
 
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
@@ -285,6 +295,9 @@ def _nothing(files: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
         said, _ = near_words(kernel, files)
         if said:
             return f"{said} {expected}."
+    inside = [shown(entry.path) for entry in files if archive_suffix(entry.name)]
+    if inside:
+        return f"An archive inside was not opened: {some(inside)}. Unpack it. {expected}."
     return (
         f"None of the files that are graded was found. {expected}; "
         f"found: {some([with_reason(entry) for entry in files])}."

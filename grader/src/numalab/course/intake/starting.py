@@ -10,8 +10,9 @@ from numalab.course.intake.taking import IsStarting
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 
-_C = re.compile(r"/\*.*?\*/|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\")", re.S)
-_FORTRAN = re.compile(r"!(?!\$)[^\n]*|(\"[^\"\n]*\"|'[^'\n]*')")
+# What is not closed ends with the text or the line, so that no end is looked for twice.
+_C = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"?)", re.S)
+_FORTRAN = re.compile(r"!(?!\$)[^\n]*|(\"[^\"\n]*\"?|'[^'\n]*'?)")
 _LINES = re.compile(r"#[^\n]*")
 _LANGUAGE = {file: language for language, file in KERNEL_FILES.items()}
 
