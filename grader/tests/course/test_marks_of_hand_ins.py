@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import io
 import sqlite3
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,7 @@ def test_a_gradebook_of_before_is_read_and_goes_on(tmp_path: Path) -> None:
     course = fill(tmp_path, intake(submission(ADA)))
     with sqlite3.connect(course.gradebook) as database:
         database.execute("DROP TABLE not_taken")
+        database.execute("DROP TABLE taken_times")
     assert len(standing(course).rows) == 1
     with open_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), problems=[BROKEN]))
@@ -171,3 +174,22 @@ def test_names_that_differ_in_case_or_blanks(tmp_path: Path, first_touch: Lab) -
     alone = put(tmp_path / "alone", {"ADA/kernel.c": b"int b;\n", "zoe/kernel.c": b"int b;\n"})
     later = take_in(alone, course, labs, lambda _: None)
     assert sorted(one.student.id for one in later.submissions) == ["ada-2", "zoe"]
+
+
+def test_a_zone_that_is_corrected(tmp_path: Path) -> None:
+    """The same time, read again in another zone, replaces what it was taken for; another time
+    of the same files does not, nor a time that had its zone."""
+    deadline = f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00-05:00\n"
+    taken = partial(replace, is_zone_taken=True)
+    utc = taken(submission(ADA, at="2027-05-04T00:30:00+00:00"))
+    right = taken(submission(ADA, at="2027-05-04T00:30:00-05:00"))
+    course = fill(tmp_path / "a", intake(utc))
+    assert row_of(standing(course, deadline), "ada").late_s == 0
+    with open_gradebook(course) as book:
+        book.add_submissions(intake(right))
+    assert row_of(standing(course, deadline), "ada").late_s == 31 * 60
+    rebuild(course, lambda _: None)
+    assert row_of(standing(course, deadline), "ada").late_s == 31 * 60
+    earlier = submission(ADA, at="2027-05-03T20:00:00-05:00")
+    kept = fill(tmp_path / "b", intake(earlier), intake(right))
+    assert row_of(standing(kept, deadline), "ada").late_s == 0

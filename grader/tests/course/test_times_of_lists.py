@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from support.commands import numalab_command
 from support.deliveries import put
 
 from numalab.course.course_folder import CourseFolder
@@ -18,6 +19,7 @@ from numalab.course.intake.moodle_words import LANGUAGES
 from numalab.course.intake.student_list import parse_named, read_student_list
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
 from numalab.errors import UserError
+from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
@@ -200,3 +202,36 @@ def test_on_time_is_on_time_on_a_node_in_utc(
         (remark,) = intake.remarks
         assert said in remark
         assert not intake.problems
+
+
+def test_a_list_of_another_language_at_the_command_line(kit: Kit, tmp_path: Path) -> None:
+    """Columns are named, the zone is told, and the hand-in is in time and what can't be taken
+    has its mark."""
+    delivery = put(
+        tmp_path / "delivery",
+        {"Ada_7_assignsubmission_file/kernel.c": KERNEL,
+         "Bob_8_assignsubmission_file/kernel.cpp": KERNEL},
+    )  # fmt: skip
+    sheet, course = tmp_path / "sheet.csv", tmp_path / "course"
+    sheet.write_text(
+        "\u00da\u010dastn\u00edk,Jm\u00e9no,Odevzd\u00e1no\nParticipant 7,Ada,2026-11-21 23:30\n",
+        encoding="utf-8",
+    )
+    course.mkdir()
+    (course / "course.toml").write_text(
+        'timezone = "Europe/Vienna"\n[labs.01_first_touch]\ndeadline = 2026-11-21T23:59:00\n'
+    )
+    named = ("identifier=\u00da\u010dastn\u00edk", "name=Jm\u00e9no", "handed_in_at=Odevzd\u00e1no")
+    done = numalab_command(
+        kit, "batch", "grade", str(delivery), "--out", str(course), "--local", "--labs", "01",
+        "--students", str(sheet), *(word for one in named for word in ("--column", one)),
+        "--grading-command", "false", "--requeues", "0", TZ="UTC",
+    )  # fmt: skip
+    said = " ".join(done.err.split())
+    assert "sheet.csv: Times without a zone are taken as Europe/Vienna's (course.toml)" in said
+    assert "kernel.cpp is C++, which is not graded" in said
+    shown = numalab_command(kit, "gradebook", "show", str(course)).out
+    assert "Ada (ada)" in shown
+    assert "# handed in, can't be taken" in shown
+    told = numalab_command(kit, "gradebook", "explain", str(course), "ada").out
+    assert "Handed in 2026-11-21 23:30 (files" in told

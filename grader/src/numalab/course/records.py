@@ -41,7 +41,8 @@ class Student:
 class Submission:
     """What a student has handed in for one lab. digest: SHA-256 of the allow-listed files' names
     and contents; handed_in_at: None where the delivery does not show it; source: of the
-    delivery, for people; notes: what was left out and why, one sentence each."""
+    delivery, for people; notes: what was left out and why, one sentence each; is_zone_taken: the
+    time had no zone, and was given one."""
 
     student: Student
     lab: str
@@ -51,6 +52,7 @@ class Submission:
     handed_in_at: str | None
     source: str
     notes: tuple[str, ...] = ()
+    is_zone_taken: bool = False
 
 
 @dataclass(frozen=True)

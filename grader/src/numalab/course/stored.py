@@ -35,6 +35,7 @@ def _submission(data: Mapping[str, Any]) -> Submission:
         handed_in_at=data["handed_in_at"],
         source=data["source"],
         notes=tuple(data["notes"]),
+        is_zone_taken=bool(data.get("is_zone_taken", False)),
     )
 
 

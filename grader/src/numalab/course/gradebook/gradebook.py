@@ -36,7 +36,7 @@ from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.gradebook.tables import (
     CHUNK,
-    NOT_TAKEN,
+    LATER_TABLES,
     OF_ONE_LAB,
     SCHEMA,
     SCHEMA_VERSION,
@@ -386,7 +386,8 @@ def _connect(path: Path) -> sqlite3.Connection:
             )
         elif version != SCHEMA_VERSION:
             raise _other_version(path)
-        database.execute(NOT_TAKEN)
+        for table in LATER_TABLES:
+            database.execute(table)
     except BaseException:
         database.close()
         raise

@@ -9,17 +9,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from numalab.course.gradebook.node_types import kept
-from numalab.course.records import Attempt, Intake, Item, Json, Student
+from numalab.course.records import Attempt, Intake, Item, Json, Student, Submission
 
 SCHEMA_VERSION = 2
 CHUNK = 500  # attempts parsed at once
 # Keys that mean a student in one assignment of the course's system and in no other.
 OF_ONE_LAB = ("identifier",)
-# What could not be taken, of every delivery; lab empty: of whichever lab it was. Made where it is
-# lacking, as in gradebooks of earlier versions of the kit.
-NOT_TAKEN = (
+# Made where they are lacking, as in gradebooks of earlier versions of the kit: what could not be
+# taken, of every delivery (lab empty: of whichever lab it was), and which moment a time without a
+# zone was taken for.
+LATER_TABLES = (
     "CREATE TABLE IF NOT EXISTS not_taken (student TEXT NOT NULL, lab TEXT NOT NULL, "
-    "why TEXT NOT NULL, PRIMARY KEY (student, lab)) WITHOUT ROWID"
+    "why TEXT NOT NULL, PRIMARY KEY (student, lab)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS taken_times (student TEXT NOT NULL, lab TEXT NOT NULL, "
+    "digest TEXT NOT NULL, local TEXT NOT NULL, at TEXT NOT NULL, "
+    "PRIMARY KEY (student, lab, digest, local)) WITHOUT ROWID",
 )
 _TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
 
@@ -130,6 +134,8 @@ def insert_delivery(
     for submission in intake.submissions:
         insert_student(database, submission.student)
         at = None if submission.handed_in_at is None else utc(submission.handed_in_at)
+        if at is not None and submission.is_zone_taken:
+            _forget_other_zone(database, submission, at)
         # min() and max() of two values are NULL where one is.
         database.execute(
             "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
@@ -152,6 +158,23 @@ def insert_delivery(
             "INSERT INTO problems VALUES (?, ?, ?)",
             (problem.source, problem.why, problem.student.id if problem.student else None),
         )
+
+
+def _forget_other_zone(database: sqlite3.Connection, submission: Submission, at: str) -> None:
+    """The same time without a zone, once taken in another one, is no other time of handing in."""
+    assert submission.handed_in_at is not None
+    local = submission.handed_in_at[: len("2026-01-31T18:00:00")]
+    key = (submission.student.id, submission.lab, submission.digest)
+    where = "student = ? AND lab = ? AND digest = ?"
+    before = database.execute(
+        f"SELECT at FROM taken_times WHERE {where} AND local = ?", (*key, local)
+    ).fetchone()
+    for column in ("first_at", "last_at") if before else ():
+        database.execute(
+            f"UPDATE submissions SET {column} = ? WHERE {where} AND {column} = ?",
+            (at, *key, before[0]),
+        )
+    database.execute("INSERT OR REPLACE INTO taken_times VALUES (?, ?, ?, ?, ?)", (*key, local, at))
 
 
 def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:

@@ -71,6 +71,7 @@ class HandIn:
     chosen: Chosen
     notes: tuple[str, ...]
     handed_in_at: str | None
+    is_zone_taken: bool = False
 
     def submission(self) -> Submission:
         return Submission(
@@ -82,6 +83,7 @@ class HandIn:
             handed_in_at=self.handed_in_at,
             source=shown(self.source),
             notes=(*self.notes, *self.chosen.notes),
+            is_zone_taken=self.is_zone_taken,
         )
 
 
@@ -177,7 +179,9 @@ def _take_in(
             ]
             for of in chosen:
                 at = zones.moment(one.handed_in_at, student, of.lab) or committed_at
-                handed.append(HandIn(student, one.source, of, one.notes, at))
+                local = one.handed_in_at
+                is_taken = local is not None and local.tzinfo is None
+                handed.append(HandIn(student, one.source, of, one.notes, at, is_taken))
     handed, clashes = _one_each(handed)
     for count, hand_in in enumerate(handed, start=1):
         progress(CountedStep("writing", f"{count} of {len(handed)}"))
