@@ -119,6 +119,23 @@ def test_one_language_changed(desk: Desk) -> None:
     assert desk.taken(files)[0] == desk.done
 
 
+def test_a_copy_of_the_whole_kit(desk: Desk) -> None:
+    """Its tests, tools and templates are nobody's work, changed as they are."""
+    files = {
+        f"numalab/labs/{FIRST}/kernel.c": desk.done,
+        f"numalab/labs/{FIRST}/variant/kernel.c": b"int @x@;\n",
+        "numalab/grader/bench/kernel.c": desk.done + b"int x;\n",
+        f"numalab/grader/tests/hostile/{FIRST}/kernel.c": b"int main;\n",
+        f"numalab/solutions/{FIRST}/kernel.c": desk.done + b"int y;\n",
+        f"numalab/solutions/{FIRST}/wrong/kernel.c": desk.done + b"int z;\n",
+    }
+    assert desk.taken(files) == (desk.done, "")
+    untouched = files | {f"numalab/labs/{FIRST}/kernel.c": desk.given}
+    assert desk.taken(untouched) == (desk.given, "")
+    in_notebooks = {f"numalab/notebooks/{FIRST}/kernel.c": desk.done}
+    assert desk.taken(untouched | in_notebooks)[0] == desk.done
+
+
 def test_what_lies_elsewhere_is_named(desk: Desk) -> None:
     files = {f"{FIRST}/kernel.c": desk.done, f"{FIRST}/tries/kernel.cpp": b"x",
              "03_other_course/kernel.c": desk.done, "notes/kernel.c": b"int main;\n"}  # fmt: skip

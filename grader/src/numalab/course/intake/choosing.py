@@ -9,7 +9,7 @@ can tell which is meant, and the student is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numalab.course.intake.archives import archive_suffix, without_suffix
@@ -35,6 +35,8 @@ from numalab.strangers.visible import shown
 SOLUTIONS = "solutions"
 # In a lab's folder of the kit, with files that are nobody's work.
 _KITS_OWN = frozenset({"variant", "wrong"})
+# Beside labs/ in a copy of the kit.
+_BESIDE_LABS = frozenset({"common", "grader", "slides"})
 _NUMBERED = re.compile(r"(\d\d)_\w+")
 # Folders whose kernels are read to find out which lab's they are.
 _MOST_LOOKED_INTO = 32
@@ -93,7 +95,7 @@ def choose_files(
             chosen.append(taken)
     if not chosen and not problems:
         problems.append(_nothing(files, labs))
-    elsewhere = _elsewhere(files, used, labs)
+    elsewhere = _elsewhere(files, {*used, *_kits_own(in_place)}, labs)
     if chosen and elsewhere:
         note = f"Left out, beside what was taken: {some(elsewhere)}."
         chosen[0] = replace(chosen[0], notes=(*chosen[0].notes, note))
@@ -150,6 +152,18 @@ def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | N
     return None
 
 
+def _kits_own(in_place: Iterable[LabPath]) -> frozenset[LabPath]:
+    """Places in a copy of the kit that are nobody's work, such as its tests."""
+    paths = list(in_place)
+    roots = {path[: path.index("labs")] for path in paths if "labs" in path}
+    return frozenset(
+        path
+        for path in paths
+        if _KITS_OWN & set(path)
+        or any(part in _BESIDE_LABS and path[:at] in roots for at, part in enumerate(path))
+    )
+
+
 def _places(
     in_place: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[dict[str, list[_Place]], list[str]]:
@@ -158,12 +172,15 @@ def _places(
     by_lab: dict[str, list[_Place]] = {}
     unclear: list[LabPath] = []
     looked_into = 0
+    kits_own = _kits_own(in_place)
     for path, inside in in_place.items():
+        if path in kits_own:
+            continue
         has_known = any(stands_for(entry.name, known) for entry in inside)
         of_name = _lab_of_place(path, labs)
         if of_name is not None:
             lab, rank = of_name
-            if not rank or (has_known and not _KITS_OWN & set(path)):
+            if not rank or has_known:
                 by_lab.setdefault(lab, []).append(_Place(path, lab, rank))
         # The folder of a lab that is not asked for just now is not a wrapping one.
         elif has_known and not any(map(_numbered, path)):
@@ -269,7 +286,7 @@ def _of_lab(
 
 
 def _elsewhere(
-    files: Sequence[Entry], used: Sequence[LabPath], labs: Mapping[str, Lab]
+    files: Sequence[Entry], used: Collection[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
     """Kernels in other places than those that something is said of, and than the folders of labs
     that are not asked for."""
@@ -280,7 +297,7 @@ def _elsewhere(
         for entry in files
         if stands_for(entry.name, kernels)
         and entry.path[:-1] not in used
-        and not {SOLUTIONS, *_KITS_OWN} & set(entry.path)
+        and SOLUTIONS not in entry.path
         and all(_numbered(part) in {"", *numbers} for part in entry.path[:-1])
     ]
 
