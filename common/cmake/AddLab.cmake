@@ -52,9 +52,10 @@ set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
 if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
   message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
 endif()
-# Reads what watched kernels were compiled to.
+# Reads what watched kernels were compiled to: that of binutils, whatever compiles.
+find_program(NUMALAB_OBJDUMP objdump)
 set(NUMALAB_FOLLOWS_ACCESSES FALSE)
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_OBJDUMP)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NUMALAB_OBJDUMP)
   set(NUMALAB_FOLLOWS_ACCESSES TRUE)
 endif()
 
@@ -365,7 +366,7 @@ function(numalab_add_race_worker lab language variant kernel)
       ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
     if(NUMALAB_FOLLOWS_ACCESSES)
       set(make_whole
-        COMMAND ${compile_watched} ${CMAKE_OBJDUMP} -o ${text} -o ${file}-kernel.s
+        COMMAND ${compile_watched} ${NUMALAB_OBJDUMP} -o ${text} -o ${file}-kernel.s
           -o ${file}-kernel.dump ${CMAKE_${compiler}_COMPILER} ${flags}
         COMMAND /bin/sh ${NUMALAB_NOTE_ACCESSES} ${file}-kernel.s ${file}-kernel.dump
           ${file}-kernel-noted.s ${file}-unfollowed

@@ -43,7 +43,8 @@ from numalab.errors import KitError, UserError, wrapped
 from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_in
 from numalab.grading.from_records import judge_again, read_grading
-from numalab.harness import build, interface
+from numalab.harness import build, interface, noted_accesses
+from numalab.harness.watched import unfollowed_complaint
 from numalab.judging import explain
 from numalab.kit import Kit
 from numalab.labs import launch, link_answers, link_questions, prediction
@@ -513,6 +514,34 @@ def test_what_compilers_and_linkers_say(first_touch: Lab) -> None:
         interface._pointers(text, "initialize")
 
     fuzz(changed(texts), check, 80)
+
+
+def test_what_compilers_make_of_kernels() -> None:
+    texts = [
+        '\t.file 1 "kernel.c"\nf:\n\t.loc 1 2 3\n\tmovq\t%rax, 8(%rbx,%rcx,4)\n.L2:\n\tjne\t.L2\n',
+        "f:\n\tleaq\tx+8(%rip), %rdi\n\tcall\t__tsan_write8@PLT\n\tmovl\t$1, %fs:x@tpoff\n",
+        "\tlock xaddl\t%eax, (%rdi)\n\trep stosq\n\taddq\t$-8, %rsp\n\tpushq\t8(%rsp) # x\n",
+    ]
+    dumps = [
+        "0000000000000004 l       .text\t0000000000000000 numalab_at_3\n",
+        "Disassembly of section .text:\n   4:\tmov    QWORD PTR [rbx+rcx*4+0x8],rax\n   8:\tnop\n",
+        "   c:\trep stos QWORD PTR es:[rdi],rax\n  10:\tvmaskmovpd YMMWORD PTR [rax],ymm0,ymm1\n",
+    ]
+
+    def check(value: tuple[str, str, str]) -> None:
+        text, dump, instruction = value
+        lines = text.split("\n")
+        noted_accesses.read_dump(dump)
+        instructions = {number: [instruction] for number in range(len(lines))}
+        rewriting = noted_accesses.Rewriting(lines, instructions)
+        left = iter(list(rewriting.lines()))
+        assert all(line in left for line in lines)  # and calls between them
+        for line in rewriting.unfollowed:
+            said = unfollowed_complaint(line, "kernel.c")
+            assert said is None or said == visible(said)
+
+    whole = st.tuples(changed(texts), changed(dumps), changed(dumps))
+    fuzz(whole, check, 80)
 
 
 def test_explanations(tmp_path: Path) -> None:

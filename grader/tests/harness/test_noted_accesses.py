@@ -135,6 +135,18 @@ def test_frames_are_a_threads_own_by_their_pointer_only() -> None:
     assert any(NOTED in line for line in found)
 
 
+def test_assembler_of_the_author_touches_no_memory() -> None:
+    for text, instruction, is_refused in (
+        ("\tpause", "pause", False), ("", "", False), ("# 3 \"kernel.c\" 1", "", False),
+        ("\tmovq\t%rax, 8(%rbx)", STORE[0], True), ("x: movq %rax, 8(%rbx)", "", True),
+        ("\t.byte\t1", "", True), (".macro movq a b", "", True), ("\tsyscall", "syscall", True),
+    ):  # fmt: skip
+        lines = f"f:\n#APP\n{text}\n#NO_APP\n\tret"
+        found, unfollowed = rewritten(lines, {2: [instruction] if instruction else [], 4: ["ret"]})
+        assert "\n".join(found) == lines
+        assert bool(unfollowed) is is_refused, text
+
+
 KERNEL = """
 #include <immintrin.h>
 #include <stddef.h>

@@ -92,7 +92,7 @@ def read_touch(intel: str) -> Touch:
     return Touch(bytes_, is_write, is_atomic)
 
 
-_SYMBOL = re.compile(r"([0-9a-f]+) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?" + LABEL + r"(\d+)")
+_SYMBOL = re.compile(r"([0-9a-f]+) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?" + LABEL + r"(\d{1,9})")
 _SECTION = re.compile(r"Disassembly of section (.+):")
 _INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
 
@@ -165,7 +165,9 @@ class Told:
 
 
 _MEMORY = re.compile(r"(?:%([fg]s):)?([^()%]*)(?:\((%\w+)?(?:,\s*(%\w+))?(?:,\s*(\d))?\))?$")
-_DISPLACEMENT = re.compile(r"([+-]?)\s*(?:(\d+|0x[0-9a-f]+)|([A-Za-z_.$][\w.$@]*))")
+_TERM = r"([+-]?)\s*(?:(0x[0-9a-f]{1,16}|0|[1-9]\d{0,18})|([A-Za-z_.$][\w.$@]*))\s*(?![\w.$@])"
+_DISPLACEMENT = re.compile(_TERM)
+_DISPLACEMENTS = re.compile(f"(?:{_TERM})*")
 # They change what they name last, and nothing that they do not name.
 _PLAIN = re.compile(
     r"v?mov\w*|lea\w|cmov\w+|set\w+|(?:add|sub|and|or|xor|adc|sbb|cmp|test|inc|dec|neg|not|sal|sar"
@@ -199,7 +201,7 @@ class Values:
 
     def address(self, operand: str) -> Address | None:
         match = _MEMORY.match(operand.strip())
-        if match is None:
+        if match is None or not _DISPLACEMENTS.fullmatch(match[2].strip()):
             return None
         segment, displacement, base, index, factor = match.groups()
         found = Address(((segment, 1),) if segment else ())
@@ -240,7 +242,7 @@ class Values:
 
 
 def _operands(text: str | None) -> list[str]:
-    return [part.strip() for part in _OPERANDS.findall(text or "")]
+    return [part.strip() for part in _OPERANDS.findall(text or "") if part.strip()]
 
 
 def _memory_operand(operands: list[str]) -> str | None:
@@ -255,7 +257,7 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
         return False
     is_frame = match[3] == "%rsp" or (match[3] == "%rbp" and has_frame)
     offset = match[2].strip() or "0"
-    return is_frame and re.fullmatch(r"-?\d+", offset) is not None and (
+    return is_frame and re.fullmatch(r"-?\d{1,9}", offset) is not None and (
         abs(int(offset)) < _MOST_FRAME_BYTES
     )  # fmt: skip
 
@@ -284,6 +286,7 @@ class Rewriting:
         self._files: dict[str, str] = {}
         self._values = Values()
         self._told: list[Told] = []
+        self._is_in_assembler = False
         self._constants: set[str] = set()
         self._targets = self._jump_targets()
         self._without_frame = self._functions_without_frame()
@@ -334,7 +337,7 @@ class Rewriting:
             return True
         if place := _WHERE.match(line):
             file_name = self._files.get(place[1], "")
-            if file_name.startswith("kernel.") and place[2] != "0":
+            if re.fullmatch(r"kernel\.\w+", file_name) and place[2] != "0":
                 self._where = f"{file_name}:{place[2]}"
         elif file := _FILE.match(line):
             self._files[file[1]] = file[2].rsplit("/", 1)[-1]
@@ -403,9 +406,28 @@ class Rewriting:
             return []
         return _call(operand, code)
 
+    def _takes_assembler(self, number: int, line: str) -> bool:
+        """Whether a line is what the kernel's author has written for the assembler. That may say
+        more to it than can be read here, so it is let through where it touches no memory."""
+        text = line.strip()
+        if text in ("#APP", "#NO_APP"):
+            self._is_in_assembler = text == "#APP"
+        if not self._is_in_assembler or not text or text.startswith("#"):
+            return self._is_in_assembler
+        try:
+            is_harmless = is_code(line) and not any(
+                read_touch(instruction).bytes for instruction in self._instructions.get(number, [])
+            )
+        except CannotFollow:
+            is_harmless = False
+        if not is_harmless:
+            self._refuse("assembler")
+        self._new_block()
+        return True
+
     def lines(self) -> Iterator[str]:
         for number, line in enumerate(self._lines):
-            if self._note_place(line):
+            if self._takes_assembler(number, line) or self._note_place(line):
                 yield line
                 continue
             match = _CODE.match(line.split("#")[0].rstrip())

@@ -12,6 +12,7 @@ from pathlib import Path
 from numalab.files import read_text
 from numalab.harness.symbols import instrumented_complaint, read_symbols
 from numalab.labs.declaration import KERNEL_FILES
+from numalab.strangers.visible import visible
 
 # Of a kernel with what it includes; with MPI's header and some others it has half a megabyte. Each
 # byte may be a token, which takes a hundred.
@@ -27,16 +28,17 @@ def search_complaint(program: Path, language: str) -> str | None:
         return f"What {file} was compiled to can't be read."
     complaint = instrumented_complaint(symbols, file)
     accesses = read_text(beside(f"{program.name}-accesses"))
+    unfollowed = read_text(beside(f"{program.name}-unfollowed"))
     if complaint is None and language == "c":
         preprocessed = beside(f"{program.name}-kernel.i")
         if preprocessed.is_file() and preprocessed.stat().st_size > _MOST_BYTES:
             return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
-        complaint = text_complaint(read_text(preprocessed) or "", is_all=accesses is None)
-    followed = read_text(beside(f"{program.name}-unfollowed"))
+        is_all = accesses is None and unfollowed is None
+        complaint = text_complaint(read_text(preprocessed) or "", is_all)
     return (
         complaint
         or accesses_complaint(accesses or "", file)
-        or unfollowed_complaint(followed or "", file)
+        or unfollowed_complaint(unfollowed or "", file)
     )
 
 
@@ -219,5 +221,5 @@ def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
         place = where or file
         if function:
             place += f", in {function.split('.')[0]},"
-        return f"{place} touches memory by {instruction}, {_WRITE_A_LOOP}"
+        return visible(f"{place} touches memory by {instruction}, {_WRITE_A_LOOP}")
     return None
