@@ -58,10 +58,14 @@ def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, 
 @pytest.fixture(scope="module")
 def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
     """The solutions. Times are compared in the same way in both languages, so C's are enough. The
-    shell has all set that would steer what is seen: the results are the same, or tests fail."""
+    shell has all set that would steer what is seen: the results are the same, or tests fail. TMPDIR
+    is longer than the name of a socket may be."""
     folder = tmp_path_factory.mktemp("out")
-    env = STEERING | without_times(folder)
+    temporary = folder / ("x" * 120)
+    temporary.mkdir()
+    env = STEERING | without_times(folder) | {"TMPDIR": str(temporary)}
     done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "fortran", **env)
+    assert not list(temporary.iterdir())
     return done.code, data
 
 
@@ -69,10 +73,11 @@ def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int,
 def handouts(
     kit: Kit, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> tuple[int, Json]:
-    """Without times, which cost most of it all: wrong submissions are timed."""
+    """Without times, which cost most of it all: wrong submissions are timed. TMPDIR is gone."""
     folder = tmp_path_factory.mktemp("out")
     asked = ("--handouts", "--quick", "--lang", request.param)
-    done, data = grade_json(kit, folder, *asked, **without_times(folder))
+    env = without_times(folder) | {"TMPDIR": "/nowhere"}
+    done, data = grade_json(kit, folder, *asked, **env)
     return done.code, data
 
 
