@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,11 +30,12 @@
 #endif
 
 #include "message.h"
+#include "numbers.h"
 #include "protocol.h"
 #include "refused_calls.h"
 #include "traced_pages.h"
 
-enum { EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
+enum { EXIT_MISUSE = 2, EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
 
 /* A worker has its channel, its output, and what libraries open; memory files are limited by
  * how many there can be and how large. A rank has sockets to its launcher and shared memory
@@ -277,16 +279,25 @@ static int complain(const char *what, int error)
     return EXIT_NOT_CONFINED;
 }
 
+static int misuse(const char *word)
+{
+    fprintf(stderr,
+            "confine: can't take %s: unknown, incomplete or out of range\n"
+            "usage: confine worker|launcher|rank PROCESSES CPU_SECONDS PROGRAM [ARGUMENT...]\n"
+            "PROCESSES, CPU_SECONDS: whole numbers from 1 to %" PRId64 "\n",
+            word, INT64_MAX);
+    return EXIT_MISUSE;
+}
+
 int main(int argc, char **argv)
 {
     unsigned role = 0;
     while (argc > 4 && role < ROLES && strcmp(argv[1], role_names[role]) != 0) role++;
-    if (argc < 5 || role == ROLES) {
-        fprintf(stderr, "usage: confine worker|launcher|rank PROCESSES CPU_SECONDS PROGRAM "
-                        "[ARGUMENT...]\n");
-        return EXIT_NOT_CONFINED;
-    }
-    int error = limit_all(role, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
+    if (argc < 5 || role == ROLES) return misuse(argc > 1 ? argv[1] : "nothing");
+    uint64_t processes, cpu_s;
+    if (numalab_read_whole(argv[2], 1, INT64_MAX, &processes) < 0) return misuse(argv[2]);
+    if (numalab_read_whole(argv[3], 1, INT64_MAX, &cpu_s) < 0) return misuse(argv[3]);
+    int error = limit_all(role, processes, cpu_s);
     if (error < 0) return complain("limit a program", error);
     if (role == WORKER && (error = say_hello(-1)) < 0) return complain("say hello", error);
     if ((error = install_filters(role)) < 0) return complain("filter system calls", error);

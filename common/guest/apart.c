@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <net/if.h>
 #include <sched.h>
@@ -26,6 +27,8 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "numbers.h"
 
 enum { EXIT_NOT_FOUND = 127, EXIT_BY_SIGNAL = 128, MAX_GROUPS = 64, MAX_FILES = 1024 };
 
@@ -52,8 +55,9 @@ static _Noreturn void give_up(const char *doing, const char *about)
 
 static _Noreturn void misuse(const char *about)
 {
-    errno = EINVAL;
-    give_up("understanding", about);
+    fprintf(stderr, "apart: can't take %s: unknown, incomplete or out of range\n", about);
+    fflush(stderr);
+    _exit(NUMALAB_APART_MISUSED);
 }
 
 /* ---- what is seen ------------------------------------------------------------------- */
@@ -142,7 +146,9 @@ static void give_memory(const char *bytes, const char *path)
     char place[PATH_MAX], options[96];
     place_of(path, place);
     make_folder(place);
-    snprintf(options, sizeof options, "size=%lu,nr_inodes=%d,mode=1777", strtoul(bytes, NULL, 10),
+    uint64_t size;
+    if (numalab_read_whole(bytes, 1, INT64_MAX, &size) < 0) misuse(bytes);
+    snprintf(options, sizeof options, "size=%" PRIu64 ",nr_inodes=%d,mode=1777", size,
              (int)MOST_FILES);
     mount_at("tmpfs", place, MS_NOSUID | MS_NODEV, options);
 }
@@ -261,19 +267,30 @@ void numalab_raise_loopback(void)
 
 /* ---- who runs in it ------------------------------------------------------------------ */
 
+/* The number in front of the next colon or of the text's end, where *text is then; neither root's
+ * nor the largest, which is nobody's. */
+static bool read_id(const char **text, uint32_t *id)
+{
+    char digits[sizeof "4294967295"] = "";
+    uint64_t number;
+    const size_t length = strcspn(*text, ":");
+    if (length >= sizeof digits) return false;
+    memcpy(digits, *text, length);
+    *text += length;
+    if (numalab_read_whole(digits, 1, UINT32_MAX - 1, &number) < 0) return false;
+    *id = (uint32_t)number;
+    return true;
+}
+
 static bool read_user(const char *text, struct user *user)
 {
-    char *end;
-    user->uid = (uid_t)strtoul(text, &end, 10);
-    if (end == text || *end != ':') return false;
-    for (user->group_count = 0; *end == ':' && user->group_count < MAX_GROUPS;) {
-        text = end + 1;
-        const gid_t group = (gid_t)strtoul(text, &end, 10);
-        if (end == text || group == 0) return false;
-        user->group[user->group_count++] = group;
+    if (!read_id(&text, &user->uid)) return false;
+    for (user->group_count = 0; *text == ':' && user->group_count < MAX_GROUPS;) {
+        text++;
+        if (!read_id(&text, &user->group[user->group_count++])) return false;
     }
     user->gid = user->group[0];
-    return *end == '\0' && user->uid != 0;
+    return *text == '\0' && user->group_count > 0;
 }
 
 static _Noreturn void become(const struct user *user, char **command)
@@ -354,8 +371,10 @@ int numalab_apart(int argc, char **argv)
     struct user user = {0};
     if (argc < 4 || strcmp(argv[1], "--user") != 0 || !read_user(argv[2], &user)) {
         fprintf(stderr,
-                "usage: init --user UID:GID[:GID...] [--share-net] WORD ... -- COMMAND ...\n");
-        return NUMALAB_APART_FAILED;
+                "usage: init --user UID:GID[:GID...] [--share-net] WORD ... -- COMMAND ...\n"
+                "UID and GID: numbers from 1 to %" PRIu32 "\n",
+                UINT32_MAX - 1);
+        return NUMALAB_APART_MISUSED;
     }
     const bool has_own_network = strcmp(argv[3], "--share-net") != 0;
     char **words = argv + (has_own_network ? 3 : 4);

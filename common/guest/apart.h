@@ -8,8 +8,8 @@
 #define NUMALAB_GUEST_GROUPS "/cgroup"
 #define NUMALAB_GUEST_GROUP NUMALAB_GUEST_GROUPS "/apart"
 
-/* Exit code where a sandbox can't be made. */
-enum { NUMALAB_APART_FAILED = 125 };
+/* Exit codes where a sandbox can't be made, and where it is not understood what is wanted. */
+enum { NUMALAB_APART_FAILED = 125, NUMALAB_APART_MISUSED = 2 };
 
 /* init --user UID:GID[:GID...] [--share-net] WORD ... -- COMMAND ...
  *
@@ -27,7 +27,7 @@ enum { NUMALAB_APART_FAILED = 125 };
  * With --share-net it has the guest's own network, and so those of a cluster's nodes.
  *
  * Returns the command's exit code, 128 and its number where a signal ended it, or
- * NUMALAB_APART_FAILED with the reason on standard error. */
+ * NUMALAB_APART_FAILED or NUMALAB_APART_MISUSED with the reason on standard error. */
 int numalab_apart(int argc, char **argv);
 
 /* Brings up the loopback device of this process's network; says on standard error where it can't.

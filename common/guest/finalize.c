@@ -7,11 +7,14 @@
  * of this file; MPI_Finalize is called by one thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "numbers.h"
 
 enum { MOST_WORKERS = 64, LOOK_MS = 1 };
 
@@ -73,7 +76,9 @@ static void answer_until_readable(int file)
 static bool is_launcher(int file)
 {
     const char *number = getenv("PMI_FD");
-    return number && atoi(number) == file;
+    uint64_t launcher;
+    return number && numalab_read_whole(number, 0, INT_MAX, &launcher) == 0 &&
+           (int)launcher == file;
 }
 
 ssize_t read(int file, void *data, size_t bytes)

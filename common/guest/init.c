@@ -311,6 +311,7 @@ static int write_file(const struct frame *frame, int flags, mode_t mode)
     size_t bytes = (size_t)(frame->payload + frame->bytes - content);
     while (bytes > 0) {
         ssize_t written = write(file, content, bytes);
+        if (written < 0 && errno == EINTR) continue;
         if (written < 0) {
             error = -errno;
             break;
@@ -318,7 +319,7 @@ static int write_file(const struct frame *frame, int flags, mode_t mode)
         content += written;
         bytes -= (size_t)written;
     }
-    close(file);
+    if (close(file) < 0 && error == 0) error = -errno;
     return error;
 }
 

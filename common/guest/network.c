@@ -39,7 +39,7 @@ static int read_ip(const char *text, struct sockaddr *address)
 static struct ifreq request_for_card(void)
 {
     struct ifreq request = {0};
-    strcpy(request.ifr_name, card);
+    memcpy(request.ifr_name, card, sizeof card);
     return request;
 }
 
@@ -64,7 +64,7 @@ static int set_own(int any, const struct numalab_node_address *own)
 static int add_neighbour(int any, const struct numalab_node_address *other)
 {
     struct arpreq request = {.arp_flags = ATF_PERM | ATF_COM};
-    strcpy(request.arp_dev, card);
+    memcpy(request.arp_dev, card, sizeof card);
     int error = read_ip(other->ip, &request.arp_pa);
     if (error == 0) error = read_ethernet(other->ethernet, &request.arp_ha);
     if (error < 0) return error;

@@ -271,10 +271,17 @@ static _Noreturn void become(char *request, size_t bytes)
 /* Starts it with its output in two pipes. Returns its process, or a negative errno. */
 static pid_t start(char *request, size_t bytes, int output[2])
 {
-    int out[2], err[2];
-    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) return -errno;
-    const pid_t child = fork();
-    if (child < 0) return -errno;
+    int out[2], err[2] = {-1, -1};
+    if (pipe2(out, O_CLOEXEC) < 0) return -errno;
+    const pid_t child = pipe2(err, O_CLOEXEC) < 0 ? -1 : fork();
+    if (child < 0) {
+        const int reason = errno;
+        for (int i = 0; i < 2; i++) {
+            close(out[i]);
+            if (err[i] >= 0) close(err[i]);
+        }
+        return -reason;
+    }
     if (child == 0) {
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         setsid();
@@ -322,7 +329,7 @@ static _Noreturn void serve(int connection)
 {
     static char request[MOST_REQUEST_BYTES + 1];
     uint32_t bytes;
-    int output[2], status = 0;
+    int output[2] = {-1, -1}, status = 0;
     if (receive_all(connection, &bytes, sizeof bytes) < 0) _exit(1);
     bytes = le32toh(bytes);
     if (bytes > MOST_REQUEST_BYTES || receive_all(connection, request, bytes) < 0) _exit(1);

@@ -61,10 +61,10 @@ static void ask_for_own(const struct part *part, char *piece, size_t bytes)
 {
     const int pu = member(part->plan->pus, part->number);
     const int numa_node = member(part->plan->numa_nodes, part->number);
-    unsigned long mask[MASK_LONGS] = {0};
     hwloc_bitmap_t one = hwloc_bitmap_alloc();
     cpu_set_t *set = CPU_ALLOC(pu + 1);
     if (one && set) {
+        unsigned long mask[MASK_LONGS] = {0};
         CPU_ZERO_S(CPU_ALLOC_SIZE(pu + 1), set);
         CPU_SET_S(pu, CPU_ALLOC_SIZE(pu + 1), set);
         sched_setaffinity(0, CPU_ALLOC_SIZE(pu + 1), set);
@@ -82,9 +82,9 @@ static void write_piece(const struct part *part, size_t half)
     const size_t bytes = part->plan->pages_of_thread * page_bytes;
     char *piece = (char *)(uintptr_t)numalab_busy_half(part->busy, half) + part->number * bytes;
     const bool is_spread = half == 0 && !part->plan->is_greedy;
-    unsigned long mask[MASK_LONGS] = {0};
     if (part->plan->is_greedy) ask_for_own(part, piece, bytes);
     if (is_spread) {
+        unsigned long mask[MASK_LONGS] = {0};
         mask_of(part->plan->numa_nodes, mask);
         syscall(SYS_set_mempolicy, POLICY_INTERLEAVE, mask, 8 * sizeof mask);
     }

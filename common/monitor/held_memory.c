@@ -145,7 +145,7 @@ static uint64_t bytes_of_children(pid_t pid, int depth)
     if (!folder) return 0;
     for (struct dirent *entry; (entry = readdir(folder));) {
         int child;
-        const pid_t thread = (pid_t)atoi(entry->d_name);
+        const pid_t thread = numalab_proc_number(entry->d_name);
         FILE *file = thread > 0 ? numalab_proc_open_thread(pid, thread, "children") : NULL;
         while (file && fscanf(file, "%d", &child) == 1)
             bytes += proportional_bytes((pid_t)child) + bytes_of_children((pid_t)child, depth + 1);

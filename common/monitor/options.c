@@ -2,10 +2,17 @@
 #include "options.h"
 
 #include <errno.h>
+#include <float.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "numbers.h"
+
+/* Seconds and counts that nobody waits for or has room for are mistakes. */
+enum { MOST_THREADS = 1 << 16, MOST_REPETITIONS = 1000 * 1000, MOST_SECONDS = 1000 * 1000 };
 
 /* ---- what each does: returns 0, or a negative errno where the value is none ---------------- */
 
@@ -43,11 +50,13 @@ static int add_variable(struct numalab_run_options *options, char *text)
 
 static int set_rank_count(struct numalab_run_options *options, char *text)
 {
-    char *count;
-    struct numalab_role *role = find_role(options, text, &count);
-    if (!role) return -EINVAL;
-    role->rank_count = strtoul(count, NULL, 10);
-    return role->rank_count >= 1 && role->rank_count <= NUMALAB_MAX_RANKS ? 0 : -EINVAL;
+    char *text_of_count;
+    uint64_t count;
+    struct numalab_role *role = find_role(options, text, &text_of_count);
+    if (!role || numalab_read_whole(text_of_count, 1, NUMALAB_MAX_RANKS, &count) < 0)
+        return -EINVAL;
+    role->rank_count = count;
+    return 0;
 }
 
 static int add_launch_word(struct numalab_run_options *options, char *text)
@@ -63,9 +72,7 @@ static int set_cut(struct numalab_run_options *options, char *text)
 {
     char *seconds;
     struct numalab_role *role = find_role(options, text, &seconds);
-    if (!role) return -EINVAL;
-    role->cut_s = strtod(seconds, NULL);
-    return role->cut_s > 0 ? 0 : -EINVAL;
+    return role ? numalab_read_decimal(seconds, DBL_MIN, MOST_SECONDS, &role->cut_s) : -EINVAL;
 }
 
 /* A role that was added before; NULL: none of that name. */
@@ -109,39 +116,9 @@ static int set_part(struct numalab_run_options *options, char *name)
     return -EINVAL;
 }
 
-static int set_threads(struct numalab_run_options *options, char *count)
-{
-    options->thread_count = strtoul(count, NULL, 10);
-    return 0;
-}
-
 static int set_size(struct numalab_run_options *options, char *name)
 {
     return numalab_size_parse(name, &options->size);
-}
-
-static int set_least_repetitions(struct numalab_run_options *options, char *count)
-{
-    options->rounds.least = strtoul(count, NULL, 10);
-    return options->rounds.least >= 1 ? 0 : -EINVAL;
-}
-
-static int set_most_repetitions(struct numalab_run_options *options, char *count)
-{
-    options->rounds.most = strtoul(count, NULL, 10);
-    return options->rounds.most >= 1 ? 0 : -EINVAL;
-}
-
-static int set_repeat_share(struct numalab_run_options *options, char *share)
-{
-    options->rounds.share = strtod(share, NULL);
-    return options->rounds.share >= 0.0 ? 0 : -EINVAL;
-}
-
-static int set_budget(struct numalab_run_options *options, char *seconds)
-{
-    options->rounds.budget_s = strtod(seconds, NULL);
-    return 0;
 }
 
 static int set_with_one_thread(struct numalab_run_options *options, char *unused)
@@ -189,25 +166,10 @@ static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
     return 0;
 }
 
-static int set_traced_pages(struct numalab_run_options *options, char *count)
-{
-    options->sampling.traced_pages = strtoul(count, NULL, 10);
-    return 0;
-}
-
-static int set_n(struct numalab_run_options *options, char *count)
-{
-    options->n = strtoul(count, NULL, 10);
-    return options->n >= 1 ? 0 : -EINVAL;
-}
-
 static int set_seed(struct numalab_run_options *options, char *digits)
 {
-    char *end;
-    errno = 0;
-    options->sampling.seed = strtoull(digits, &end, 16);
     options->has_seed = true;
-    return errno || end == digits || *end ? -EINVAL : 0;
+    return numalab_read_hex(digits, &options->sampling.seed);
 }
 
 static int set_order(struct numalab_run_options *options, char *name)
@@ -218,12 +180,6 @@ static int set_order(struct numalab_run_options *options, char *name)
 static int set_touch_map(struct numalab_run_options *options, char *name)
 {
     return numalab_touch_method_parse(name, &options->touch_method);
-}
-
-static int set_limit(struct numalab_run_options *options, char *seconds)
-{
-    options->limits.phase_s = strtod(seconds, NULL);
-    return options->limits.phase_s > 0 ? 0 : -EINVAL;
 }
 
 static int set_confine(struct numalab_run_options *options, char *program)
@@ -241,10 +197,13 @@ static int add_sandbox_word(struct numalab_run_options *options, char *word)
 
 static int set_sandbox_user(struct numalab_run_options *options, char *number)
 {
-    char *end;
-    options->sandbox.user = (uid_t)strtoul(number, &end, 10);
+    uint64_t user;
+    /* The largest is no user: setuid takes it for "as before". */
+    const int error = numalab_read_whole(number, 0, (uid_t)-2, &user);
+    if (error < 0) return error;
+    options->sandbox.user = (uid_t)user;
     options->sandbox.has_user = true;
-    return end == number || *end ? -EINVAL : 0;
+    return 0;
 }
 
 static int set_soft_ends(struct numalab_run_options *options, char *unused)
@@ -256,7 +215,36 @@ static int set_soft_ends(struct numalab_run_options *options, char *unused)
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-/* argument: what follows it, or NULL. help: another line after each newline. */
+/* Options that are a number of numalab_run_options, a size_t or a double, taken as it is. */
+static const struct number {
+    const char *option;
+    size_t offset;
+    double least, most;
+    enum { WHOLE, DECIMAL } kind;
+} numbers[] = {
+    {"threads", offsetof(struct numalab_run_options, thread_count), 1, MOST_THREADS, WHOLE},
+    {"least-repetitions", offsetof(struct numalab_run_options, rounds.least), 1, MOST_REPETITIONS,
+     WHOLE},
+    {"most-repetitions", offsetof(struct numalab_run_options, rounds.most), 1, MOST_REPETITIONS,
+     WHOLE},
+    {"repeat-share", offsetof(struct numalab_run_options, rounds.share), 0, MOST_SECONDS, DECIMAL},
+    {"budget-s", offsetof(struct numalab_run_options, rounds.budget_s), 0, MOST_SECONDS, DECIMAL},
+    {"traced-pages", offsetof(struct numalab_run_options, sampling.traced_pages), 1, 1e12, WHOLE},
+    {"n", offsetof(struct numalab_run_options, n), 1, 1e12, WHOLE},
+    {"limit-s", offsetof(struct numalab_run_options, limits.phase_s), DBL_MIN, MOST_SECONDS,
+     DECIMAL},
+};
+
+/* NULL where an option is none of them. */
+static const struct number *find_number(const char *option)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (strcmp(numbers[i].option, option) == 0) return &numbers[i];
+    return NULL;
+}
+
+/* argument: what follows it, or NULL. help: another line after each newline. apply: NULL of those
+ * of numbers. */
 static const struct option_row {
     const char *name, *argument;
     int (*apply)(struct numalab_run_options *options, char *value);
@@ -279,15 +267,14 @@ static const struct option_row {
      "generation: where that role's process fails, the others go on\n"
      "without it; its time adds no repetitions and takes none away"},
     {"part", "NAME", set_part, "which of the lab's kernels (the first)"},
-    {"threads", "N", set_threads, "size of the team that the kit asks for (one per core)"},
+    {"threads", "N", NULL, "size of the team that the kit asks for (one per core)"},
     {"size", "NAME", set_size, "quick, default or published"},
-    {"least-repetitions", "N", set_least_repetitions,
-     "generation: timed repetitions of each role (3)"},
-    {"most-repetitions", "N", set_most_repetitions,
+    {"least-repetitions", "N", NULL, "generation: timed repetitions of each role (3)"},
+    {"most-repetitions", "N", NULL,
      "generation: and more of them until they have taken as long as\n"
      "starting all roles did, up to so many (30)"},
-    {"repeat-share", "X", set_repeat_share, "generation: or X times as long as that (1)"},
-    {"budget-s", "SECONDS", set_budget,
+    {"repeat-share", "X", NULL, "generation: or X times as long as that (1)"},
+    {"budget-s", "SECONDS", NULL,
      "generation: start no further round of repetitions after this,\n"
      "but do one for each role (60)"},
     {"with-one-thread", NULL, set_with_one_thread,
@@ -302,14 +289,14 @@ static const struct option_row {
     {"one-at-a-time", NULL, set_one_at_a_time,
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},
-    {"traced-pages", "N", set_traced_pages, "trace, placement: about so many in all (by size)"},
+    {"traced-pages", "N", NULL, "trace, placement: about so many in all (by size)"},
     {"seed", "HEX", set_seed,
      "trace, placement: n and which pages follow from it (drawn);\n"
      "those that are to be put together need the same"},
-    {"n", "N", set_n, "trace, placement: the size that an earlier one of them had"},
+    {"n", "N", NULL, "trace, placement: the size that an earlier one of them had"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
-    {"limit-s", "SECONDS", set_limit,
+    {"limit-s", "SECONDS", NULL,
      "CPU time on each of the team's cores that one phase may take,\n"
      "and half of the wall time (10)"},
     {"sandbox", "CONFINE", set_confine,
@@ -351,10 +338,31 @@ static const struct numalab_run *misuse(const char *what, const char *value)
     return NULL;
 }
 
+static int read_option_number(struct numalab_run_options *options, const struct number *number,
+                              const char *text)
+{
+    void *field = (char *)options + number->offset;
+    uint64_t whole;
+    if (number->kind == DECIMAL)
+        return numalab_read_decimal(text, number->least, number->most, field);
+    const int error =
+        numalab_read_whole(text, (uint64_t)number->least, (uint64_t)number->most, &whole);
+    if (error == 0) *(size_t *)field = whole;
+    return error;
+}
+
 static const struct numalab_run *bad_value(const char *option, const char *value)
 {
-    char what[64];
-    snprintf(what, sizeof what, "bad value of --%s", option);
+    char what[128];
+    const struct number *number = find_number(option);
+    if (!number)
+        snprintf(what, sizeof what, "bad value of --%s", option);
+    else if (number->kind == WHOLE)
+        snprintf(what, sizeof what, "--%s takes a whole number from %.0f to %.0f, and not", option,
+                 number->least, number->most);
+    else
+        snprintf(what, sizeof what, "--%s takes a number %s 0 and up to %.0f, and not", option,
+                 number->least > 0 ? "above" : "from", number->most);
     return misuse(what, value);
 }
 
@@ -407,7 +415,10 @@ const struct numalab_run *numalab_options_parse(struct numalab_run_options *opti
     int row, found;
     while ((found = getopt_long(argc, argv, "", long_options, &row)) != -1) {
         if (found != 0) return misuse("unknown option", NULL);
-        if (rows[row].apply(options, optarg) < 0) return bad_value(rows[row].name, optarg);
+        const struct number *number = find_number(rows[row].name);
+        const int error =
+            number ? read_option_number(options, number, optarg) : rows[row].apply(options, optarg);
+        if (error < 0) return bad_value(rows[row].name, optarg);
     }
     const char *value = NULL, *wrong = contradiction(run, options, &value);
     if (wrong) return misuse(wrong, value);

@@ -3,11 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "numbers.h"
 
 enum { PATH_BYTES = 96 };
 
@@ -23,6 +26,12 @@ FILE *numalab_proc_open_thread(pid_t pid, pid_t thread, const char *name)
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)thread, name);
     return fopen(path, "re");
+}
+
+pid_t numalab_proc_number(const char *text)
+{
+    uint64_t number;
+    return numalab_read_whole(text, 1, INT_MAX, &number) == 0 ? (pid_t)number : 0;
 }
 
 double numalab_proc_cpu_s(pid_t pid)
@@ -60,7 +69,7 @@ pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_cou
     DIR *folder = opendir(path);
     if (!folder) return 0;
     for (struct dirent *entry; !found && (entry = readdir(folder));) {
-        const pid_t thread = (pid_t)atoi(entry->d_name);
+        const pid_t thread = numalab_proc_number(entry->d_name);
         if (thread > 0) found = unknown_child_of_thread(pid, thread, known, known_count);
     }
     closedir(folder);

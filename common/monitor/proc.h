@@ -12,6 +12,9 @@
 FILE *numalab_proc_open(pid_t pid, const char *name);
 FILE *numalab_proc_open_thread(pid_t pid, pid_t thread, const char *name);
 
+/* The number that text is, such as a folder's name in /proc; 0 where it is none. */
+pid_t numalab_proc_number(const char *text);
+
 /* CPU time of a process so far in seconds, of threads that have ended, too; 0 where it has ended.
  * What a thread takes shows once it leaves its core, or at the next tick. */
 double numalab_proc_cpu_s(pid_t pid);

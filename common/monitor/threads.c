@@ -24,7 +24,7 @@ static void read_stat(pid_t pid, struct numalab_thread *thread)
              field = strtok_r(NULL, " ", &rest)) {
             number++;
             if (number == 22) thread->start_ticks = strtoull(field, NULL, 10);
-            if (number == 39) thread->last_pu = atoi(field);
+            if (number == 39) thread->last_pu = (int)strtol(field, NULL, 10);
         }
     }
     fclose(file);
@@ -34,7 +34,7 @@ static void read_stat(pid_t pid, struct numalab_thread *thread)
 static pid_t last_number(const char *line)
 {
     const char *last = strrchr(line, '\t');
-    return last ? (pid_t)atoi(last + 1) : 0;
+    return last ? (pid_t)strtol(last + 1, NULL, 10) : 0;
 }
 
 static void read_status(pid_t pid, struct numalab_thread *thread)
@@ -119,7 +119,7 @@ bool numalab_threads_all_stopped(pid_t pid)
     DIR *folder = opendir(path);
     if (!folder) return true;
     for (struct dirent *entry; stopped && (entry = readdir(folder));) {
-        const pid_t id = (pid_t)atoi(entry->d_name);
+        const pid_t id = numalab_proc_number(entry->d_name);
         stopped = id <= 0 || numalab_threads_is_stopped(pid, id);
     }
     closedir(folder);
@@ -144,7 +144,7 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
     if (!folder) return -errno;
     size_t room = 0;
     for (struct dirent *entry; (entry = readdir(folder));) {
-        pid_t id = (pid_t)atoi(entry->d_name);
+        pid_t id = numalab_proc_number(entry->d_name);
         if (id <= 0) continue;
         if (threads->count == room) {
             room = room ? 2 * room : 64;

@@ -21,6 +21,7 @@
 
 #include "memory.h"
 #include "mixes.h"
+#include "numbers.h"
 #include "places.h"
 #include "streams.h"
 #include "tables.h"
@@ -194,18 +195,6 @@ static int describe(void)
 
 /* ---- the command line --------------------------------------------------------------- */
 
-/* A whole number from least to most. 0 or -EINVAL. */
-static int read_number(const char *text, uint64_t least, uint64_t most, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno || *end || end == text || *text == '-' || value < least || value > most)
-        return -EINVAL;
-    *number = value;
-    return 0;
-}
-
 /* One of two words; *is_second tells which. 0 or -EINVAL. */
 static int read_word(const char *text, const char *first, const char *second, bool *is_second)
 {
@@ -223,7 +212,7 @@ static int read_pus(const char *list, struct probe_task *task)
         const size_t length = strcspn(list, ",");
         if (length >= sizeof number) return -EINVAL;
         memcpy(number, list, length);
-        if (read_number(number, 0, MOST_PU, &pu)) return -EINVAL;
+        if (numalab_read_whole(number, 0, MOST_PU, &pu)) return -EINVAL;
         task->pus[task->pu_count++] = (int)pu;
         if (!list[length]) return 0;
         list += length + 1;
@@ -286,12 +275,13 @@ static int read_setting(const char *argument, struct request *request)
         if (!strcmp(settings[i].key, "first_touch"))
             return read_word(value + 1, "all", "one", &task->is_touched_by_one);
         if (!strcmp(settings[i].key, "seed"))
-            return read_number(value + 1, 0, UINT64_MAX, &task->seed);
+            return numalab_read_whole(value + 1, 0, UINT64_MAX, &task->seed);
         if (!strcmp(settings[i].key, "lines"))
             return read_word(value + 1, "one", "all", &task->has_every_line);
         if (!strcmp(settings[i].key, "pus")) return read_pus(value + 1, task);
         uint64_t number;
-        if (read_number(value + 1, settings[i].least, settings[i].most, &number)) return -EINVAL;
+        if (numalab_read_whole(value + 1, settings[i].least, settings[i].most, &number))
+            return -EINVAL;
         if (!settings[i].number)
             task->memory_node = (int)number;
         else
@@ -313,8 +303,10 @@ static bool is_size_right(const struct request *request)
            request->task.pu_count <= 1;
 }
 
-static int misuse(const char *program)
+/* word: what can't be taken of the command line, or NULL. */
+static int misuse(const char *program, const char *word)
 {
+    if (word) fprintf(stderr, "%s: can't take %s: unknown here, or out of range\n", program, word);
     fprintf(stderr,
             "usage: %s describe\n"
             "       %s update,chase bytes=BYTES [pages=small|huge] [steps=N] [seed=N]\n"
@@ -335,9 +327,9 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "mixes")) return probe_mixes(argc - 2, argv + 2);
     struct request request = {
         .task = {.steps = 4096, .repetitions = 5, .seed = 1, .memory_node = PROBE_ANY_NODE}};
-    if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0]);
+    if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0], argv[1]);
     for (int i = 2; i < argc; i++)
-        if (read_setting(argv[i], &request)) return misuse(argv[0]);
-    if (!is_size_right(&request)) return misuse(argv[0]);
+        if (read_setting(argv[i], &request)) return misuse(argv[0], argv[i]);
+    if (!is_size_right(&request)) return misuse(argv[0], "these bytes with this kernel");
     return request.is_of_table ? measure_table(&request) : measure_arrays(&request);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "numbers.h"
 
 enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
 enum { LEAST_ARRAYS = 8, MOST_ARRAYS = 1024, MOST_LOADS = 4, MOST_STORES = 2, MOST_UPDATES = 2 };
@@ -92,7 +93,7 @@ static const struct mix {
     {0, 0, 2, mix_0_0_2}, {1, 0, 1, mix_1_0_1}, {2, 0, 1, mix_2_0_1}, {3, 0, 1, mix_3_0_1},
     {1, 0, 2, mix_1_0_2}, {0, 1, 1, mix_0_1_1}, {1, 1, 1, mix_1_1_1},
 };
-enum { MIXES = sizeof mixes / sizeof *mixes };
+enum { MIXES = sizeof mixes / sizeof *mixes, NAME_LENGTH = 5 };
 
 /* ---- what is asked for -------------------------------------------------------------- */
 
@@ -109,32 +110,27 @@ static const struct mix *find(int loads, int stores, int updates)
     return NULL;
 }
 
+/* Whether a text begins as a mix is named, such as 2+1+0. */
+static bool is_named(const char *text)
+{
+    for (int i = 0; i < NAME_LENGTH; i++)
+        if (i % 2 ? text[i] != '+' : text[i] < '0' || text[i] > '9') return false;
+    return true;
+}
+
 /* Mixes with commas between them. 0 or -EINVAL. */
 static int read_loops(const char *text, struct request *request)
 {
     request->loop_count = 0;
     while (true) {
-        int loads, stores, updates, length = 0;
-        if (sscanf(text, "%1d+%1d+%1d%n", &loads, &stores, &updates, &length) != 3) return -EINVAL;
-        const struct mix *const mix = find(loads, stores, updates);
+        const struct mix *const mix =
+            is_named(text) ? find(text[0] - '0', text[2] - '0', text[4] - '0') : NULL;
         if (!mix || request->loop_count == MOST_LOOPS) return -EINVAL;
         request->loops[request->loop_count++] = mix;
-        text += length;
+        text += NAME_LENGTH;
         if (!*text) return 0;
         if (*text++ != ',') return -EINVAL;
     }
-}
-
-/* A whole number from least to most. 0 or -EINVAL. */
-static int read_number(const char *text, size_t least, size_t most, size_t *number)
-{
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno || *end || end == text || *text == '-' || value < least || value > most)
-        return -EINVAL;
-    *number = (size_t)value;
-    return 0;
 }
 
 static int read_words(int words, char **word, struct request *request)
@@ -144,11 +140,12 @@ static int read_words(int words, char **word, struct request *request)
         if (!strncmp(word[i], "loops=", 6))
             error = read_loops(word[i] + 6, request);
         else if (!strncmp(word[i], "bytes=", 6))
-            error = read_number(word[i] + 6, sizeof(double), SIZE_MAX / 64, &request->bytes);
+            error = numalab_read_whole(word[i] + 6, sizeof(double), SIZE_MAX / 64, &request->bytes);
         else if (!strncmp(word[i], "repetitions=", 12))
-            error = read_number(word[i] + 12, 1, PROBE_MOST_REPETITIONS, &request->repetitions);
+            error =
+                numalab_read_whole(word[i] + 12, 1, PROBE_MOST_REPETITIONS, &request->repetitions);
         else if (!strncmp(word[i], "arrays=", 7))
-            error = read_number(word[i] + 7, LEAST_ARRAYS, MOST_ARRAYS, &request->arrays);
+            error = numalab_read_whole(word[i] + 7, LEAST_ARRAYS, MOST_ARRAYS, &request->arrays);
         if (error) return error;
     }
     return request->loop_count && request->bytes ? 0 : -EINVAL;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "numbers.h"
 #include "relay.h"
 
 static const int64_t ns_per_s = 1000 * 1000 * 1000;
@@ -34,20 +35,10 @@ static int64_t now_ns(clockid_t clock)
     return now.tv_sec * ns_per_s + now.tv_nsec;
 }
 
-/* Returns 0, or -EINVAL for what is no number or more than most. */
-static int read_number(const char *text, uint64_t most, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    const bool is_number = end != text && *end == '\0' && *text != '-' && errno == 0;
-    return is_number && *number <= most ? 0 : -EINVAL;
-}
-
 static int read_option(const char *name, const char *value, struct options *options)
 {
     uint64_t number;
-    int error = read_number(value, INT32_MAX, &number);
+    int error = numalab_read_whole(value, 0, INT32_MAX, &number);
     if (error < 0) return error;
     if (strcmp(name, "--parent") == 0) {
         options->parent = (long)number;
@@ -70,7 +61,10 @@ static int read_options(int argc, char **argv, struct options *options)
     if (argc % 2 == 0) return -EINVAL;
     for (int i = 1; i < argc; i += 2) {
         const int error = read_option(argv[i], argv[i + 1], options);
-        if (error < 0) return error;
+        if (error == 0) continue;
+        fprintf(stderr, "relay: can't take %s %s: unknown, or out of range\n", argv[i],
+                argv[i + 1]);
+        return error;
     }
     return options->parent < 0 ? -EINVAL : 0;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "numbers.h"
 #include "protocol.h"
 
 static int connect_to(const char *name)
@@ -77,14 +78,14 @@ int numalab_channel_open(void)
 {
     const char *name = getenv(NUMALAB_JOB_VARIABLE), *rank = getenv("PMI_RANK");
     if (!name) return NUMALAB_CHANNEL_FD;
-    if (!rank) return -EINVAL;
+    uint64_t ticket;
+    if (!rank || numalab_read_whole(rank, 0, UINT32_MAX, &ticket) < 0) return -EINVAL;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* the launcher's end is ours, too */
     int channel = connect_to(name);
     if (channel < 0) return channel;
     process = getpid();
     job_channel = channel;
-    const struct numalab_message hello = {.kind = NUMALAB_HELLO,
-                                          .ticket = (uint32_t)strtoul(rank, NULL, 10)};
+    const struct numalab_message hello = {.kind = NUMALAB_HELLO, .ticket = (uint32_t)ticket};
     int error = on_exit(tell_of_exit, NULL) == 0 ? 0 : -ENOMEM;
     if (!error) error = numalab_send_message(channel, &hello, -1);
     if (!error) error = take_output(channel);

@@ -75,8 +75,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     }
 }
 
-static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
-                  struct numalab_change *change)
+static int change_element(struct numalab_oracle *oracle, uint64_t random_position,
+                          uint64_t random_value, struct numalab_change *change)
 {
     struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
     for (size_t array = A; array <= C; array++)
@@ -139,7 +139,7 @@ static const struct numalab_driver driver = {
     .create = create,
     .destroy = destroy,
     .advance = advance,
-    .change = change,
+    .change = change_element,
     .compare = compare,
 };
 

@@ -91,8 +91,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 }
 
 /* Of a only: b and c are written before they are read. */
-static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
-                  struct numalab_change *change)
+static int change_element(struct numalab_oracle *oracle, uint64_t random_position,
+                          uint64_t random_value, struct numalab_change *change)
 {
     const struct changed_element fresh = {(size_t)(random_position % oracle->n), oracle->unchanged};
     struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
@@ -147,7 +147,7 @@ static const struct numalab_driver stream = {
     .create = create,
     .destroy = destroy,
     .advance = advance,
-    .change = change,
+    .change = change_element,
     .compare = compare,
 };
 

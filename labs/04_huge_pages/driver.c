@@ -95,8 +95,8 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
                                : changed[i].value + added(oracle, changed[i].element);
 }
 
-static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
-                  struct numalab_change *change)
+static int change_element(struct numalab_oracle *oracle, uint64_t random_position,
+                          uint64_t random_value, struct numalab_change *change)
 {
     const struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
     struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
@@ -166,7 +166,7 @@ static const struct numalab_driver driver = {
     .create = create,
     .destroy = destroy,
     .advance = advance,
-    .change = change,
+    .change = change_element,
     .compare = compare,
 };
 

@@ -79,7 +79,7 @@ static const size_t rank_counts[] = {1, 2, 3, 4, 0};
 /* Of one row per rank, of odd and unequal numbers of rows, and of some hundred. */
 static const size_t check_n[] = {4, 5, 7, 64, 301, SIZE_MAX};
 
-static size_t count(size_t n, size_t array, size_t rank, size_t ranks)
+static size_t element_count(size_t n, size_t array, size_t rank, size_t ranks)
 {
     return array <= NEXT ? (rank_rows(n, rank, ranks) + 2) * field_columns(n) : 1;
 }
@@ -318,7 +318,7 @@ static const char *row_name(const struct numalab_oracle *oracle, size_t array, s
         .initialize_phase = "initialize",                                                          \
         .compute_phase = "an iteration",                                                           \
         .rank_counts = rank_counts,                                                                \
-        .count = count,                                                                            \
+        .count = element_count,                                                                    \
         .check_n = check_n,                                                                        \
         .timed_n = {1000, 2000, 2000},                                                             \
         .evidence_n = 1022,                                                                        \

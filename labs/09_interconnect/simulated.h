@@ -63,11 +63,11 @@ static inline void simulate_moved(struct simulated *seen, uint64_t seed)
     seen->port = (struct port){.width_bits = numalab_random_next(&random) % 2 ? 32 : 64};
     const uint64_t most = largest_count(&seen->port);
     const uint64_t fitting = INT64_MAX / (2 * PORT_WORD_BYTES);
-    const uint64_t most_words = most < fitting ? most : fitting;
+    const uint64_t fitting_words = most < fitting ? most : fitting;
     seen->readings[0] = first_reading(&seen->port, &random);
     for (size_t i = 0; i < seen->n; i++) {
         seen->cleared[i] = false;
-        seen->words[i] = draw_up_to(most_words, &random);
+        seen->words[i] = draw_up_to(fitting_words, &random);
         seen->readings[i + 1] = (seen->readings[i] + seen->words[i]) & most;
     }
 }
@@ -82,13 +82,13 @@ static inline int64_t draw_interval_ms(const struct port *port, struct numalab_r
 
 /* Words of an interval in which the counter may go around more than once: the borders between what
  * can be told and what can't among them. */
-static inline uint64_t draw_words(uint64_t most_words, uint64_t most, struct numalab_random *random)
+static inline uint64_t draw_words(uint64_t fitting_words, uint64_t most, struct numalab_random *random)
 {
-    const uint64_t over = most_words > most ? most_words - most : 0;
+    const uint64_t over = fitting_words > most ? fitting_words - most : 0;
     const uint64_t how = numalab_random_next(random) % 8;
     if (over > 0 && how == 0) return over - 1; /* once more around would just be possible */
     if (over > 0 && how == 1) return over;     /* and here just not */
-    return draw_up_to(most_words, random);
+    return draw_up_to(fitting_words, random);
 }
 
 /* What a counter shows after so many words. */

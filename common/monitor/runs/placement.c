@@ -140,10 +140,9 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     placement->one_thread.team_cpu_s += numalab_process_cpu_s(worker->pid) - before_s;
     if (take_look(worker, placement->node, &after) < 0) return -1;
-    struct share *share = placement->share;
     const size_t count = after.threads.count, earlier = placement->share_count;
     if (count > earlier) {
-        share = realloc(share, count * sizeof *share);
+        struct share *share = realloc(placement->share, count * sizeof *share);
         if (!share) {
             free_look(&after);
             return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
@@ -152,7 +151,7 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
         placement->share = share;
         placement->share_count = count;
     }
-    if (count) placement->on_core_s += add_call(share, &placement->look, &after);
+    if (count) placement->on_core_s += add_call(placement->share, &placement->look, &after);
     free_look(&placement->look);
     placement->look = after;
     return 0;
