@@ -146,6 +146,8 @@ struct numalab_message {
     int32_t fault_has_address;            /* 0 when the signal carries none */
     uint32_t frame_count;
     int32_t system_call;                /* NUMALAB_FAULT by SIGSYS: which one was refused */
+    int32_t is_trap;                    /* NUMALAB_FAULT by SIGILL: 1 at an instruction that a
+                                           compiler puts where it found behaviour undefined */
     uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
                                            innermost first; 0 if elsewhere */
 };

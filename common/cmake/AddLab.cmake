@@ -208,7 +208,9 @@ function(numalab_add_worker lab language variant kernel)
     endif()
   endif()
   add_library(${worker}-kernel OBJECT EXCLUDE_FROM_ALL ${kernel})
-  target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
+  # A line indented by tabs is no mistake, and each would be warned of.
+  target_compile_options(${worker}-kernel PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS}
+    $<$<COMPILE_LANGUAGE:Fortran>:-Wno-tabs>)
   target_link_libraries(${worker}-kernel PRIVATE numalab::openmp_kernel ${lab_LIBRARIES})
   if(lab_MPI OR lab_ON_LINK)
     target_link_libraries(${worker}-kernel PRIVATE

@@ -110,6 +110,7 @@ static void add_crash_report(json_t *object, const struct numalab_worker *worker
         json_object_set_new(object, "system_call",
                             name ? json_string(name) : json_sprintf("%d", report->system_call));
     }
+    if (report->is_trap) json_object_set_new(object, "is_trap", json_true());
     if (!report->fault_has_address) return;
     json_object_set_new(object, "address",
                         json_sprintf("0x%llx", (unsigned long long)report->fault_address));

@@ -47,6 +47,14 @@ int main(void)
     EXPECT(json_integer_value(json_object_get(json_object_get(outcome, "place"), "element")) == -1);
     json_decref(outcome);
 
+    /* A trap of the compiler's is no instruction of another processor. */
+    worker.outcome.signal_number = 4;
+    worker.outcome.report = (struct numalab_message){.is_trap = 1};
+    worker.printed_bytes = 0;
+    outcome = numalab_record_outcome(&worker, numalab_drivers[0]);
+    EXPECT(json_is_true(json_object_get(outcome, "is_trap")));
+    json_decref(outcome);
+
     static const struct numalab_array two[] = {{"p", 8}, {"q", 8}};
     const struct numalab_driver driver = {.arrays = two, .array_count = 2};
     const struct numalab_results results = {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -61,6 +62,24 @@ static uintptr_t instruction(const ucontext_t *context)
 #endif
 }
 
+/* 1 at an instruction that no program means to execute, which compilers put where they have found
+ * that what comes is undefined: a division by zero that is certain, a null pointer. */
+static int is_trap(uintptr_t address)
+{
+#if defined(__x86_64__)
+    static const unsigned char ud2[] = {0x0f, 0x0b};
+    return address >= program.first && address + sizeof ud2 <= program.end &&
+           memcmp((const void *)address, ud2, sizeof ud2) == 0;
+#elif defined(__aarch64__)
+    static const unsigned char udf[] = {0x00, 0x00, 0x00}; /* with any number in its low byte */
+    return address >= program.first && address + 4 <= program.end &&
+           memcmp((const unsigned char *)address + 1, udf, sizeof udf) == 0;
+#else
+    (void)address;
+    return 0;
+#endif
+}
+
 uint64_t numalab_program_offset(uintptr_t address)
 {
     return address >= program.first && address < program.end ? address - program.base : 0;
@@ -91,6 +110,7 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
         .fault_has_address = has_address,
         .fault_address = (uint64_t)(uintptr_t)info->si_addr,
         .system_call = signal_number == SIGSYS ? info->si_syscall : 0,
+        .is_trap = signal_number == SIGILL && is_trap(instruction(context)),
     };
     add_frame(&report, instruction(context));
     /* backtrace is not promised to be safe here; the process is dying and the

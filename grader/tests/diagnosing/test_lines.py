@@ -45,3 +45,18 @@ def test_counters_get_names_that_the_kernel_has_not() -> None:
     other = f"for (size_t {i} = 0; {i} < n; {i}++) {{ p[{i}] = q.i + max({i}"
     assert renamed(kernel, names).startswith(other)
     assert "%i" in renamed(kernel, names)
+
+
+def test_a_declaration_is_told_only_where_it_is_wrong() -> None:
+    """What is declared beside, or in other lines, follows from a change elsewhere."""
+    right = "real(c_double) :: d, energy\n!$omp parallel do private(d)\ndo i = 1, n\nend do\n"
+    wrong = (
+        "real(c_double) :: d\nreal(c_double) :: energy, other\ninteger :: i\ndo i = 1, n\nend do\n"
+    )
+    assert wrong_lines(wrong, right, ".f90") == ()
+    single = right.replace("real(c_double)", "real(c_float)")
+    assert wrong_lines(single, right, ".f90") == ("real(c_float) :: d, energy",)
+    c_right = "void f(void)\n{\n    double sum, x;\n    sum = x;\n}\n"
+    assert wrong_lines(c_right.replace("double", "float"), c_right, ".c") == ("float sum, x;",)
+    split = c_right.replace("double sum, x;", "double sum;\n    double x;")
+    assert wrong_lines(split, c_right, ".c") == ()

@@ -86,7 +86,8 @@ def test_wrong_answers_are_told_with_their_mistake(lab: Lab) -> None:
     assert (found.status, found.value) == ("fail", 3.0)
     assert "most_from_khz (in trans_table a row is left and a column taken up)" in found.why
     assert "transitions_ms (no answer)" in found.why
-    assert "Look: stats/trans_table, in what ./numalab governor 1234 --output" in found.why
+    look = "FOLDER/sys/devices/system/cpu/cpu0/cpufreq/stats/trans_table"
+    assert f"Look: {look}, which ./numalab governor 1234 --output FOLDER writes" in found.why
 
 
 def test_of_many_wrong_answers_some_are_told(lab: Lab) -> None:

@@ -73,7 +73,16 @@ def test_compiler_output_is_short_and_names_the_students_file() -> None:
     assert compiler_output(said, {"/b/k.c": "kernel.c"}) == "kernel.c:1: error: no"
     long = compiler_output("\n".join(f"line {i}" for i in range(40)), {}).splitlines()
     assert len(long) == 25
-    assert long[-1].startswith("... and 16 more lines")
+    assert long[-1] == "... and 16 more lines", "of warnings nothing is to be fixed first"
+
+
+def test_an_error_is_not_hidden_behind_warnings() -> None:
+    warnings = [f"kernel.f90:{i}: Warning: tab" for i in range(1, 40)]
+    place = ["kernel.f90:50:4:", "   50 | x", "      |    1"]
+    said = "\n".join([*warnings, *place, "Error: no IMPLICIT type", *warnings])
+    lines = compiler_output(said, {}).splitlines()
+    assert "Error: no IMPLICIT type" in lines[:5] and place[0] in lines
+    assert len(lines) == 25 and lines[-1].endswith("; fix the first error first")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,32 @@ _COUNTER = re.compile(r"(?<![\w%.'\"\\])[ijk](?![\w'\"])")
 _BESIDE = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
 
 
+# What declares and does nothing: Fortran's, and C's without a value.
+_DECLARATION = re.compile(
+    r"(?P<type>(?:real|integer|logical|complex|type)\b[^:]*)::(?P<names>[^=]*)"
+    r"|(?P<c_type>(?:(?:const|unsigned|signed|static)\s+)*[a-z]\w*)\s+(?P<c_names>[\w\s,*\[\]]+);",
+    re.IGNORECASE,
+)
+
+
+def _declared(statement: str) -> dict[str, str]:
+    """Return the type of each name that a statement declares; empty where it is none, or does
+    more."""
+    found = _DECLARATION.fullmatch(statement)
+    if found is None or found["c_type"] in ("return", "goto"):
+        return {}
+    of_type = re.sub(r"\s+", "", found["type"] or found["c_type"]).lower()
+    names = re.sub(r"\([^)]*\)", "", found["names"] or found["c_names"])
+    return {name.strip().lower(): of_type for name in names.split(",")}
+
+
+def _is_plain_declaration(statement: str, right: Mapping[str, str]) -> bool:
+    """Return whether a statement only declares, and nothing otherwise than the right text: what is
+    declared beside, or no more, follows from what was changed elsewhere."""
+    declared = _declared(statement)
+    return bool(declared) and all(right.get(name, of) == of for name, of in declared.items())
+
+
 def _statements(text: str, suffix: str) -> list[str]:
     """One a line, however it is broken and whatever only helps the compiler."""
     found: list[str] = []
@@ -35,14 +61,15 @@ def _statements(text: str, suffix: str) -> list[str]:
 def wrong_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
     """The statements that the wrong text has beside the right one, each once; none where that is
     only without something, or is another kernel. suffix: of the file."""
-    ours = _statements(wrong, suffix)
-    matcher = difflib.SequenceMatcher(a=_statements(right, suffix), b=ours, autojunk=False)
+    ours, theirs = _statements(wrong, suffix), _statements(right, suffix)
+    right_types = {name: of for line in theirs for name, of in _declared(line).items()}
+    matcher = difflib.SequenceMatcher(a=theirs, b=ours, autojunk=False)
     found = dict.fromkeys(
         line
         for tag, _, _, first, end in matcher.get_opcodes()
         if tag != "equal"
         for line in ours[first:end]
-        if not _BESIDE.fullmatch(line)
+        if not _BESIDE.fullmatch(line) and not _is_plain_declaration(line, right_types)
     )
     return tuple(found) if len(found) <= MOST_LINES else ()
 

@@ -157,6 +157,10 @@ def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
 _OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
 
 
+# How compilers and linkers begin what keeps them from ending well, in English.
+_ERROR = re.compile(r"\berror:|^Error:|\bundefined reference\b|\bmultiple definition\b", re.I)
+
+
 def compiler_output(output: str, rename: dict[str, str]) -> str:
     """What the compiler and the linker said, without ninja's lines and the command
     lines, short, with paths of the build replaced by the student's."""
@@ -175,8 +179,13 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
             line = line.replace(path, name)
         kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
     if len(kept) > MAX_OUTPUT_LINES:
-        left = len(kept) - MAX_OUTPUT_LINES
-        kept = [*kept[:MAX_OUTPUT_LINES], f"... and {left} more lines; fix the first error first"]
+        error = next((i for i, line in enumerate(kept) if _ERROR.search(line)), None)
+        first = "" if error is None else "; fix the first error first"
+        # Not behind warnings. gfortran shows the place in four lines before it says what is wrong.
+        begin = 0 if error is None or error < MAX_OUTPUT_LINES else error - 4
+        shown_lines = kept[begin : begin + MAX_OUTPUT_LINES]
+        left = len(kept) - len(shown_lines)
+        kept = [*shown_lines, f"... and {left} more lines{first}"]
     return "\n".join(kept)
 
 

@@ -195,6 +195,14 @@ def pauses(left_out: Sequence[LeftOut]) -> str:
     )
 
 
+# What keeps a function from returning, by what n counts.
+_NEVER_ENDS = {
+    "": "Look for a loop that never ends, or threads that wait for each other.",
+    "readings": "Time passes there by readings of now_ns alone: a loop that goes by another clock, "
+    "or has read now_ns once and waits, never ends.",
+}
+
+
 def _timed_out(ended: Outcome, phase: str) -> str:
     limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
     n = f" ({_its_size(ended)})" if _has_size(ended) else ""
@@ -206,7 +214,7 @@ def _timed_out(ended: Outcome, phase: str) -> str:
     if ranks == 1:
         return (
             f"{_subject(phase)} did not return within {limit}{n}; it was stopped. "
-            "Look for a loop that never ends, or threads that wait for each other."
+            f"{_NEVER_ENDS.get(ended.detail.get('n_unit', ''), _NEVER_ENDS[''])}"
         )
     if "rank" in ended.detail:
         return (
@@ -282,6 +290,12 @@ def _crash(ended: Outcome, phase: str, language: str) -> str:
         return (
             f"{crashed}. It used an address that can't exist, or a vector instruction on data "
             "that is not aligned for it: the arrays are aligned like their elements and no better."
+        )
+    if detail.get("is_trap"):
+        return (
+            f"{crashed}. The compiler has put a trap there, since it found what the code does at "
+            "this point undefined, whatever the input: most often a division by zero, a null "
+            "pointer, or a function that ends without the value that it is to return."
         )
     return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(detail["signal"], ())])
 

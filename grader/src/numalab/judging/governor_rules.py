@@ -58,5 +58,5 @@ def _why(answers: RecordAnswers, wrong: list[Question], about: Recording) -> str
     told = wrong_ones(answers, wrong, lambda question, given: question.mistake(given, about))
     return (
         f"Wrong about the recording of seed {answers.seed}: {told}. Look: "
-        f"{wrong[0].look}, in what ./numalab governor {answers.seed} --output FOLDER writes."
+        f"FOLDER/{wrong[0].look}, which ./numalab governor {answers.seed} --output FOLDER writes."
     )

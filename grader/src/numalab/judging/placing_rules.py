@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
 from numalab.evidence.placed_pages import Placing, homes_of_runs, in_turn_share
 from numalab.evidence.record import Evidence, Kind
 from numalab.judging import explain
+from numalab.judging.printed_words import refused_call
 from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.placing_goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
+
+Rule = Callable[[Criterion, Evidence], CriterionVerdict]
 
 KILLED = "SIGKILL"  # what Linux ends a process with when there is no memory
 # First part of the matrix, which is written before it changes hands: inputs.h of the lab.
@@ -95,6 +99,24 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
     return " They are to be in turn, page by page."
 
 
+def _with_refused_call(rule: Rule) -> Rule:
+    """Let a verdict that fails begin with the call that was refused, where the run tells of one."""
+
+    def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+        verdict = rule(criterion, evidence)
+        refused = next(
+            filter(None, (refused_call(run.outcome) for run in evidence.of(PLACING)[-1:])), ""
+        )
+        if verdict.status != "fail" or not refused:
+            return verdict
+        return replace(
+            verdict, why=f"A call was refused, and did nothing ({refused}). {verdict.why}"
+        )
+
+    return judged
+
+
+@_with_refused_call
 def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -118,6 +140,7 @@ def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerd
     return by_value(criterion, share, why, unit="share")
 
 
+@_with_refused_call
 def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -149,6 +172,7 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, shares[worst], why, unit="share")
 
 
+@_with_refused_call
 def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -172,6 +196,7 @@ def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share")
 
 
+@_with_refused_call
 def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -228,6 +253,7 @@ def _changed_policy(run: Placing) -> str | None:
     return None
 
 
+@_with_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
@@ -267,6 +293,7 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share")
 
 
+@_with_refused_call
 def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):

@@ -3,6 +3,8 @@ functions."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Sequence
 
@@ -14,6 +16,9 @@ _LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
 _FRAME = re.compile(r"\s*\d+\s+\S+\(\S*\)\s+\[0x|==== backtrace")
 # Of UCX, where a second thread comes into what is one thread's by what MPI was asked for.
 _SECOND_THREAD = re.compile(r"Assertion `(?:--)?worker->inprogress")
+# The texts of all error numbers, as a program without a locale prints them.
+_ERRORS = "|".join({re.escape(os.strerror(number)) for number in errno.errorcode})
+_REFUSED = re.compile(rf"\s*(?:libnuma: )?\w+: (?:{_ERRORS})\s*")
 _LONGEST = 160  # characters of a line that are told
 
 
@@ -38,6 +43,12 @@ def line_that_says_most(outcome: Outcome) -> str:
         return ""
     is_whole = outcome.detail["printed_bytes"] <= len(outcome.detail["printed"])
     return f" It printed: {lines[-1 if is_whole else 0].strip()[:_LONGEST]}"
+
+
+def refused_call(outcome: Outcome) -> str:
+    """Return the first printed line that tells of a call that was refused, as perror writes it and
+    libnuma does by itself: its name, and the text of an error number. Empty: there is none."""
+    return next((line.strip() for line in printed_lines(outcome) if _REFUSED.fullmatch(line)), "")
 
 
 def is_mpis_error(ended: Outcome) -> bool:

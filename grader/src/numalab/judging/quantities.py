@@ -76,18 +76,22 @@ def scored_predictions(
             why = f"{FILE}: {' '.join(said.unknown)}"
     else:
         why = handed.complaint
+    is_usable = not why or bool(said.unknown)
     scored = tuple(
-        _scored(quantity, said, _measured(quantity, verdict, here, accounts))
+        _scored(quantity, said, _measured(quantity, verdict, here, accounts), is_usable)
         for quantity in lab.predicted
     )
     mean = mean_score([one.score for one in scored if one.score is not None])
     return ScoredPredictions(mean, scored, why)
 
 
-def _scored(quantity: Quantity, said: Predicted, measured: Interval | str) -> ScoredQuantity:
+def _scored(
+    quantity: Quantity, said: Predicted, measured: Interval | str, is_usable: bool
+) -> ScoredQuantity:
+    """is_usable: the file could be read; nothing is looked at for one that could not."""
     predicted = said.values.get(quantity.name)
     if isinstance(measured, str):
-        why = f"Left out: {measured}."
+        why = f"Left out: {measured}." if is_usable else f"{FILE} can't be used."
         return ScoredQuantity(quantity.name, predicted, None, None, quantity.unit, None, why)
     if predicted is None:
         score = 0.0

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from numalab.labs.governor_tree import TICK_US, Recording
+from numalab.labs.governor_tree import GOVERNOR, POLICY, TICK_US, Recording
 from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
 from numalab.toml_files.tables import Table, parse_table
 
@@ -23,7 +23,7 @@ class BadRecordAnswers(ValueError):
 class Question:
     """right: the answer; tolerance: how far off one may be, as a share of it; mistakes: wrong
     answers with the sentence that each deserves, without what is right; look: the file that says
-    it."""
+    it, or its folder, in what is written of a recording."""
 
     key: str
     text: str
@@ -150,33 +150,33 @@ def _time_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
 QUESTIONS = (
     Question(
         "most_from_khz", "the most frequent transition: the frequency that was left, in kHz",
-        _from, _from_mistakes, "stats/trans_table",
+        _from, _from_mistakes, f"{POLICY}/stats/trans_table",
     ),
     Question(
         "most_to_khz", "and the frequency that was taken up, in kHz",
-        _to, _to_mistakes, "stats/trans_table",
+        _to, _to_mistakes, f"{POLICY}/stats/trans_table",
     ),
     Question(
         "transitions", "all transitions, whatever they were",
-        _total, _total_mistakes, "stats/trans_table",
+        _total, _total_mistakes, f"{POLICY}/stats/trans_table",
     ),
     Question(
         "average_mhz", "the average frequency over the time of the recording, in MHz",
-        _average_mhz, _average_mistakes, "stats/time_in_state", tolerance=0.002,
+        _average_mhz, _average_mistakes, f"{POLICY}/stats/time_in_state", tolerance=0.002,
     ),
     Question(
         "up_least_us",
         "an idle processor gets work that keeps it busy all the time: how long, in us, the clock "
         "takes at least to be at its highest frequency",
-        _up_least_us, _up_mistakes, "../../cpufreq/ondemand", tolerance=1e-6,
+        _up_least_us, _up_mistakes, f"{GOVERNOR}/", tolerance=1e-6,
     ),
     Question(
         "up_most_us", "and at most, in us",
-        _up_most_us, _up_mistakes, "../../cpufreq/ondemand", tolerance=1e-6,
+        _up_most_us, _up_mistakes, f"{GOVERNOR}/", tolerance=1e-6,
     ),
     Question(
         "transitions_ms", "how long all transitions took together, in ms",
-        _transitions_ms, _time_mistakes, "cpuinfo_transition_latency", tolerance=0.002,
+        _transitions_ms, _time_mistakes, f"{POLICY}/cpuinfo_transition_latency", tolerance=0.002,
     ),
 )  # fmt: skip
 KEYS = tuple(question.key for question in QUESTIONS)

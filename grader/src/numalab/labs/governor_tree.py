@@ -121,6 +121,8 @@ def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
 # ---- files -------------------------------------------------------------------------------------
 
 _CPU = "sys/devices/system/cpu"
+# Of the first PU, and of the governor, which serves all.
+POLICY, GOVERNOR = f"{_CPU}/cpu0/cpufreq", f"{_CPU}/cpufreq/ondemand"
 
 
 def tree(one: Recording) -> dict[str, str]:
@@ -151,8 +153,8 @@ def tree(one: Recording) -> dict[str, str]:
         "sampling_rate": f"{one.sampling_us}",
         "up_threshold": f"{one.up_threshold}",
     }
-    files = {f"{_CPU}/cpu0/cpufreq/{name}": text for name, text in policy.items()}
-    files |= {f"{_CPU}/cpufreq/ondemand/{name}": text for name, text in governor.items()}
+    files = {f"{POLICY}/{name}": text for name, text in policy.items()}
+    files |= {f"{GOVERNOR}/{name}": text for name, text in governor.items()}
     return {path: f"{text}\n" for path, text in sorted(files.items())}
 
 

@@ -16,6 +16,7 @@ A quantity is of one kind:
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,6 +199,9 @@ def _complaint(quantity: Quantity, value: object) -> str:
         return "a share is 0 to 1, such as 0.5 for 50 %"
     if not quantity.is_share and value <= 0:
         return "it has to be above 0"
+    of_whole = re.match(r"of (\d+) ", quantity.unit)
+    if of_whole and value > int(of_whole[1]):
+        return f"it is {quantity.unit}, so it can't be more than {of_whole[1]}"
     return ""
 
 

@@ -14,6 +14,8 @@ HEADS = ("Quantity", "Predicted", "Measured", "Score", "Why")
 
 
 def title(found: ScoredPredictions) -> str:
+    if found.score is None and found.why:
+        return f"Predictions: {FILE} can't be used, so there is no score"
     if found.score is None:
         return "Predictions: nothing of what is asked was measured here, so there is no score"
     return f"Predictions: a score of {found.score:.2f} of 1"

@@ -10,7 +10,7 @@ from numalab import words
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
-from numalab.judging.printed_words import printed_lines
+from numalab.judging.printed_words import printed_lines, refused_call
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -249,6 +249,13 @@ def printed_words(evidence: Evidence) -> str | None:
     outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
     for outcome in outcomes:
         first = printed_lines(outcome)
+        refused = refused_call(outcome)
+        if outcome.ok and refused:
+            return (
+                f"While your kernel ran, a call was refused: {refused[:100]}\n"
+                "libnuma prints that by itself, perror where you ask for it. Nothing of what the "
+                "call was to do has been done."
+            )
         if outcome.ok and first:
             return (
                 f"Your kernel prints. The first line: {first[0][:100]}\n"
