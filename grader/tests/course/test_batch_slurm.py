@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from support.commands import COMMAND_LIMIT_S, Done, environment
+from support.commands import COMMAND_LIMIT_S, Done, environment, without_times
 
 from numalab.course import attempts
 from numalab.course.attempts import kept_attempts
@@ -204,8 +204,11 @@ def test_what_slurm_refuses_is_told(kit: Kit, own: dict[str, str], tmp_path: Pat
 
 
 def test_nothing_is_timed_on_a_login_node(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+    """Which the cluster's sinfo lists as none of its nodes."""
     delivery = class_of(tmp_path / "in", {"ada": "right"})
-    done = run(kit, ["batch", "grade", str(delivery), "--out", str(tmp_path / "c"), "--local"], own)
+    path = f"{without_times(tmp_path)['PATH'].partition(':')[0]}:{own['PATH']}"
+    words = ["batch", "grade", str(delivery), "--out", str(tmp_path / "c"), "--local"]
+    done = run(kit, words, own | {"PATH": path})
     assert done.code == 2 and "login node" in done.said
 
 
