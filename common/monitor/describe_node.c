@@ -1,7 +1,13 @@
-/* Prints what a record says of this node, and which evidence can be had here. */
+/* Prints what a record says of this node, and which evidence can be had here.
+ *
+ *     describe_node [--root FOLDER] [--xml FILE]
+ *
+ * With --root or --xml the packages, cores and NUMA nodes are those of a recorded tree (FOLDER/sys
+ * and FOLDER/proc) or of an export of hwloc; the rest is said of this node nevertheless. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,10 +123,40 @@ static void add(json_t *object, const char *name, int error)
                                   error == 0 ? json_null() : json_string(strerror(-error))));
 }
 
-int main(void)
+/* hwloc ends the process by an assertion on trees that it does not know how to read. */
+static void say_abort(int signal_number)
 {
+    static const char words[] =
+        "describe_node: hwloc gave up on what the system tells of its PUs and NUMA nodes in "
+        "/sys/devices/system (its own words are above); look whether a container or a mask hides a "
+        "part of that folder\n";
+    (void)signal_number;
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0) _exit(EXIT_FAILURE);
+    _exit(EXIT_FAILURE);
+}
+
+int main(int count, char **arguments)
+{
+    static const struct option options[] = {
+        {"root", required_argument, NULL, 'r'}, {"xml", required_argument, NULL, 'x'}, {0}};
+    const char *root = NULL, *xml = NULL;
+    int option;
+    while ((option = getopt_long(count, arguments, "", options, NULL)) != -1) {
+        if (option == 'r')
+            root = optarg;
+        else if (option == 'x')
+            xml = optarg;
+        else
+            return 2;
+    }
+    if (optind < count) {
+        fprintf(stderr, "describe_node: '%s' is no option\n", arguments[optind]);
+        return 2;
+    }
+    signal(SIGABRT, say_abort);
     struct numalab_node node;
-    int error = numalab_node_open(&node);
+    int error =
+        root || xml ? numalab_node_open_recorded(&node, root, xml) : numalab_node_open(&node);
     if (error < 0) {
         fprintf(stderr, "describe_node: can't read the topology: %s\n", strerror(-error));
         return EXIT_FAILURE;

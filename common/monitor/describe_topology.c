@@ -107,11 +107,12 @@ static json_t *describe_numa_nodes(hwloc_topology_t topology)
     hwloc_obj_t node = NULL;
     while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)))
         json_array_append_new(
-            list, json_pack("{so so sI so so so}", "number", number_or_null(node->os_index), "pus",
-                            numbers_in(node->cpuset), "memory_bytes",
-                            (json_int_t)node->attr->numanode.local_memory, "kind",
-                            text_or_null(node->subtype), "infos", infos_of(node),
-                            "memory_side_caches", describe_memory_side_caches(node)));
+            list,
+            json_pack("{so so so sI so so so}", "number", number_or_null(node->os_index), "pus",
+                      numbers_in(node->cpuset), "complete", numbers_in(node->complete_cpuset),
+                      "memory_bytes", (json_int_t)node->attr->numanode.local_memory, "kind",
+                      text_or_null(node->subtype), "infos", infos_of(node), "memory_side_caches",
+                      describe_memory_side_caches(node)));
     return list;
 }
 
@@ -217,6 +218,8 @@ static json_t *describe(hwloc_topology_t topology)
     json_object_set_new(found, "complete",
                         numbers_in(hwloc_topology_get_complete_cpuset(topology)));
     json_object_set_new(found, "allowed", numbers_in(hwloc_topology_get_allowed_cpuset(topology)));
+    json_object_set_new(found, "complete_numa_nodes",
+                        numbers_in(hwloc_topology_get_complete_nodeset(topology)));
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         json_object_set_new(found, types[i].key, describe_objects(topology, types[i].type));
     json_object_set_new(found, "core_kinds", describe_core_kinds(topology));

@@ -108,47 +108,96 @@ static uint64_t cache_bytes(hwloc_topology_t topology)
     return 0;
 }
 
-int numalab_node_open(struct numalab_node *node)
+/* How many there are where a page can be; 1 where the system tells of none. */
+static size_t count_numa_nodes(hwloc_topology_t topology)
 {
-    memset(node, 0, sizeof *node);
+    size_t all = 0, with_memory = 0;
+    hwloc_obj_t numa_node = NULL;
+    while ((numa_node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, numa_node))) {
+        all++;
+        with_memory += numa_node->attr->numanode.local_memory > 0;
+    }
+    if (with_memory) return with_memory;
+    return all ? all : 1;
+}
+
+/* Reads the topology. xml: of which export, NULL for the tree that hwloc is set to. */
+static int load(struct numalab_node *node, const char *xml, unsigned long flags)
+{
     if (hwloc_topology_init(&node->topology) < 0) return -ENOMEM;
-    const unsigned long flags =
-        HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
-    if (hwloc_topology_set_flags(node->topology, flags) < 0 ||
+    if ((xml && hwloc_topology_set_xml(node->topology, xml) < 0) ||
+        hwloc_topology_set_flags(node->topology, flags) < 0 ||
         hwloc_topology_load(node->topology) < 0) {
         hwloc_topology_destroy(node->topology);
+        node->topology = NULL;
         return -EIO;
     }
     int cores = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_CORE);
     int pus = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_PU);
-    int numa_nodes = hwloc_get_nbobjs_by_type(node->topology, HWLOC_OBJ_NUMANODE);
     node->core_count = (size_t)(cores > 0 ? cores : pus);
-    node->numa_node_count = (size_t)(numa_nodes > 0 ? numa_nodes : 1);
+    node->numa_node_count = count_numa_nodes(node->topology);
     node->last_level_cache_bytes = cache_bytes(node->topology);
     node->line_bytes = line_bytes(node->topology);
     node->memory_bytes = usable_memory_bytes(node->topology);
     return 0;
 }
 
+int numalab_node_open(struct numalab_node *node)
+{
+    memset(node, 0, sizeof *node);
+    const int error = numalab_numa_map_read(&node->map, "");
+    if (error < 0) return error;
+    struct numalab_shown_tree tree = {0};
+    if (node->map.is_hollow) numalab_show_without_numa(&tree, "");
+    const int loaded = load(
+        node, NULL, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+    numalab_hide_tree(&tree);
+    if (loaded < 0) numalab_node_close(node);
+    return loaded;
+}
+
+int numalab_node_open_recorded(struct numalab_node *node, const char *root, const char *xml)
+{
+    memset(node, 0, sizeof *node);
+    const int error = root ? numalab_numa_map_read(&node->map, root) : 0;
+    if (error < 0) return error;
+    struct numalab_shown_tree tree = {0};
+    if (root && !xml) {
+        if (node->map.is_hollow)
+            numalab_show_without_numa(&tree, root);
+        else
+            setenv("HWLOC_FSROOT", root, 1);
+    }
+    const int loaded = load(node, xml, 0);
+    numalab_hide_tree(&tree);
+    unsetenv("HWLOC_FSROOT");
+    if (loaded < 0) numalab_node_close(node);
+    return loaded;
+}
+
 void numalab_node_close(struct numalab_node *node)
 {
     if (node->topology) hwloc_topology_destroy(node->topology);
     node->topology = NULL;
+    numalab_numa_map_free(&node->map);
 }
 
-/* The object of a type that holds every PU of the set, or NULL. */
+/* The smallest object of a type that holds every PU of the set, or NULL. */
 static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t type,
                             hwloc_const_bitmap_t pus)
 {
-    hwloc_obj_t object = NULL;
+    hwloc_obj_t object = NULL, found = NULL;
+    if (hwloc_bitmap_iszero(pus)) return NULL;
     while ((object = hwloc_get_next_obj_by_type(node->topology, type, object)))
-        if (!hwloc_bitmap_iszero(pus) && hwloc_bitmap_isincluded(pus, object->cpuset))
-            return object;
-    return NULL;
+        if (hwloc_bitmap_isincluded(pus, object->cpuset) &&
+            (!found || hwloc_bitmap_weight(object->cpuset) < hwloc_bitmap_weight(found->cpuset)))
+            found = object;
+    return found;
 }
 
 int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
 {
+    if (node->map.pus > 0) return numalab_numa_map_of(&node->map, pus);
     hwloc_obj_t numa_node = covering(node, HWLOC_OBJ_NUMANODE, pus);
     return numa_node ? (int)numa_node->os_index : -1;
 }

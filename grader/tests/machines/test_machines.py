@@ -295,7 +295,7 @@ BAD = {
                           "list of 1 size, one"),
     "type of a size": ('unit = "ns"', 'unit = "ns"\nabout = "x"\nsizes_bytes = ["1"]', 28,
                        "whole number"),
-    "memory": ("memory_mb = 1000\npus = [\"4", "memory_mb = 0\npus = [\"4", 19, "1 or more"),
+    "memory": ("memory_mb = 1000\npus = [\"4", "memory_mb = -1\npus = [\"4", 19, "0 or more"),
     "PU list": ('"12-15"', '"12-15:"', 20, "PU list"),
     "PU list in a line of its own": ('"12-15"', '\n"15-12"', 21, "upwards"),
     "PU twice": ('"12-15"', '"11-14"', 20, "PU 11 is listed twice, in NUMA nodes 0 and 1"),

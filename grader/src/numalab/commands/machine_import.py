@@ -73,7 +73,10 @@ def import_command(
     if output is None:
         _make_own_folder()
     write_named(target, text, "--output")
-    click.echo(f"{target}: {summary(parse_machine(text, target))}")
+    machine = parse_machine(text, target)
+    click.echo(f"{target}: {summary(machine)}")
+    for note in machine.notes:
+        click.echo(f"Note: {note}")
     click.echo(f"Next: ./numalab machine show {name if output is None else target}")
 
 

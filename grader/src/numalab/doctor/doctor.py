@@ -12,7 +12,7 @@ from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
 from numalab.evidence.kinds import ON_LINK, WATCHED
-from numalab.evidence.record import Json
+from numalab.evidence.record import Json, usable_numa_nodes
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
 from numalab.judging.judge import RULES_OF_ANSWERS
@@ -176,7 +176,7 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
     can: list[str] = []
     cannot: list[str] = []
     for criterion in lab.criteria:
-        enough = node["numa_nodes"] >= criterion.needs_numa_nodes
+        enough = usable_numa_nodes(node) >= criterion.needs_numa_nodes
         needs_team = criterion.kind == "evidence" and criterion.rule != "thread_level"
         needs_team = needs_team and criterion.rule not in RULES_OF_TEXT
         needs_ranks = criterion.kind == "timing" and lab.launch is not None

@@ -32,6 +32,14 @@ PROBE = "probe"
 Json = dict[str, Any]
 
 
+def usable_numa_nodes(node: Json) -> int:
+    """How many of what describe_node says a criterion can count on: one where a PU belongs to none
+    that has memory."""
+    with_memory = {n["numa_node"] for n in node.get("numa_node_list", ()) if n["memory_bytes"]}
+    own = {pu["numa_node"] for pu in node.get("pu_list", ())}
+    return int(node["numa_nodes"]) if not with_memory or own <= with_memory else 1
+
+
 @dataclass(frozen=True)
 class Thread:
     """A thread of the worker; core, package, numa_node: -1 when its PUs span several; last_pu:
@@ -480,7 +488,7 @@ class Evidence:
 
     @property
     def numa_nodes(self) -> int:
-        return int(self.node["numa_nodes"])
+        return usable_numa_nodes(self.node)
 
 
 Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first

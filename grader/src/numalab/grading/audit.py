@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from numalab.errors import Interrupted
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import Json
+from numalab.evidence.record import Json, usable_numa_nodes
 from numalab.grading.request import (
     Graded,
     Listener,
@@ -59,7 +59,7 @@ def prove(
 
 def _numa_nodes(node: Json, places: VirtualPlaces) -> dict[str, int]:
     """Of each place where something was graded."""
-    return {"here": node["numa_nodes"], **places.numa_nodes()}
+    return {"here": usable_numa_nodes(node), **places.numa_nodes()}
 
 
 def _graded(

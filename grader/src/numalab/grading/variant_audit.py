@@ -11,6 +11,7 @@ from pathlib import Path
 
 from numalab.errors import Interrupted
 from numalab.evidence.page_mode import mode_of_workers
+from numalab.evidence.record import usable_numa_nodes
 from numalab.grading.request import Listener, Request, grade_all
 from numalab.grading.variant_kits import make_variant, the_lab
 from numalab.judging.audit import complaints
@@ -101,7 +102,7 @@ def _prove(
         if found.interrupted:
             raise Interrupted
         verdict = found.verdicts[0]
-        nodes = {"here": found.node["numa_nodes"], **places.numa_nodes()}
+        nodes = {"here": usable_numa_nodes(found.node), **places.numa_nodes()}
         return verdict, complaints(lab, verdict, nodes, mode_of_workers(found.node))
 
     found = [*graded("handout")[1], *graded("solution")[1]]

@@ -21,8 +21,8 @@ from numalab.errors import KitError, UserError
 from numalab.files import NotPlain, read_plain
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
+from numalab.machines.export_parts import ANEW
 from numalab.machines.hwloc_export import Export, read_export
-from numalab.machines.imported import ANEW
 from numalab.processes import shell_variables
 from numalab.strangers import tools, xml
 from numalab.strangers.server import Unreadable

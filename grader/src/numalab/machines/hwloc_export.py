@@ -32,7 +32,8 @@ class CoreKind:
 
 @dataclass(frozen=True)
 class Memory:
-    """A NUMA node. number: Linux's; None: hwloc knows none. kind: hwloc's subtype, such as MCDRAM;
+    """A NUMA node. number: Linux's; None: hwloc knows none. complete: its PUs, those too that were
+    kept from who made the export. kind: hwloc's subtype, such as MCDRAM;
     empty where it tells none. side_cache_bytes: of the caches before this memory, in all."""
 
     number: int | None
@@ -41,6 +42,7 @@ class Memory:
     kind: str
     infos: Mapping[str, str]
     side_cache_bytes: int
+    complete: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Distances:
 class Export:
     """A machine as hwloc sees it, parts in hwloc's order. pus: all that are in the export;
     complete: those too that are offline or were left out; allowed: without what a control group
-    kept from who made the export."""
+    kept from who made the export; complete_numa_nodes: with those that were left out."""
 
     infos: Mapping[str, str]
     pus: tuple[int, ...]
@@ -78,6 +80,7 @@ class Export:
     numa_nodes: tuple[Memory, ...]
     announced: tuple[Announced, ...]
     distances: Distances | None
+    complete_numa_nodes: frozenset[int] = frozenset()
 
     def info(self, name: str) -> str:
         """Of the machine, or of the first package that has it; nothing where it is not told."""
@@ -129,6 +132,7 @@ def read_export(found: Json) -> Export:
                 one["kind"] or "",
                 one["infos"],
                 sum(one["memory_side_caches"]),
+                _set(one["complete"]),
             )
             for one in found["numa_nodes"]
         ),
@@ -144,4 +148,5 @@ def read_export(found: Json) -> Export:
             for one in found["memory_attributes"]
         ),
         distances=_distances(found["distances"]),
+        complete_numa_nodes=_set(found["complete_numa_nodes"]),
     )

@@ -1,28 +1,32 @@
 """A machine's description from what hwloc has read in an export, or in a synthetic description.
 
-What the format can't say is either told in a note or refused. In a note: several packages under one
-NUMA node are one package, an L3 of several NUMA nodes is one of each, and gaps in the numbers of
-PUs and NUMA nodes are closed.
+What the format can't say is either told in a note or refused. In a note: an L3 of several NUMA
+nodes is one of each, and gaps in the numbers of PUs and NUMA nodes are closed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.machines.core_kinds import kinds_of_pus
-from numalab.machines.hwloc_export import Export, Memory
+from numalab.machines.export_parts import (
+    NO_CORES,
+    WHOLE,
+    FoundCore,
+    FoundNode,
+    found_cores,
+    found_numa_nodes,
+    kind_of,
+    listed,
+)
+from numalab.machines.hwloc_export import Export
 from numalab.machines.machine import ARCHITECTURES, LOCAL_DISTANCE, NATIVE, Matrix
 from numalab.machines.machine_file import (
-    LONGEST_KIND,
     MAX_DISTANCE,
-    MAX_NODES,
-    MAX_PUS,
     NAME,
     parse_machine,
 )
@@ -31,11 +35,6 @@ from numalab.pu_lists import format_pus
 from numalab.strangers.visible import shown
 
 MIB = 2**20
-ANEW = "export it anew on the machine: lstopo node.xml"
-WHOLE = "export it on the whole machine: lstopo --disallowed node.xml"
-_PART = "export a part of it: lstopo --restrict CPUSET node.xml"
-# Memory that Linux gives no cores, whatever its number; by hwloc's names.
-_NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
 _SAME_IN_ALL = re.compile(r"\((R|TM)\)|\b(CPU|Processor|\d+-Core)\b|@ .*", re.IGNORECASE)
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64", "i386": "x86_64", "i686": "x86_64"}
 # What systems announce of memories, by hwloc's names; in the file's tables and units.
@@ -49,145 +48,17 @@ _ANNOUNCED = {
 }
 
 
-@dataclass(frozen=True)
-class _Core:
-    """pus: Linux's numbers, ascending. l3: which one of the export's, -1 for none."""
-
-    pus: tuple[int, ...]
-    l3: int
-    kind: str
-
-
-@dataclass
-class _Node:
-    """A NUMA node with its cores in hwloc's order."""
-
-    memory: Memory
-    number: int
-    cores: list[_Core] = field(default_factory=list)
-    package: int = 0
-
-
-def _list(numbers: Sequence[int]) -> str:
-    """For messages and notes, not without end."""
-    return shown(format_pus(numbers), 200)
-
-
-def _repeated(numbers: Iterable[int]) -> int | None:
-    seen: set[int] = set()
-    for number in numbers:
-        if number in seen:
-            return number
-        seen.add(number)
-    return None
-
-
-def _cores(export: Export, what: str) -> list[_Core]:
-    if not export.pus:
-        raise UserError(f"{what}: no PU is in it; {ANEW}")
-    if len(export.pus) > MAX_PUS:
-        raise UserError(
-            f"{what}: the machine has {len(export.pus):,} PUs, and at most {MAX_PUS:,} can be "
-            f"described; {_PART}"
-        )
-    twice = _repeated(export.pus)
-    if twice is not None:
-        raise UserError(f"{what}: PU {twice} appears twice; {ANEW}")
-    l3s = {pu: index for index, cache in enumerate(export.l3s) for pu in cache.pus}
-    kinds = kinds_of_pus(export.core_kinds)
-    present = set(export.pus)
-    sets = [core.pus & present for core in export.cores]
-    held = frozenset().union(*sets)
-    # Some virtual machines hide their cores: each PU is one.
-    sets += [frozenset({pu}) for pu in export.pus if pu not in held]
-    place = {pu: index for index, pu in enumerate(export.pus)}
-    cores = [tuple(sorted(pus)) for pus in sets if pus]
-    cores.sort(key=lambda pus: min(place[pu] for pu in pus))
-    return [_Core(pus, l3s.get(pus[0], -1), kinds.get(pus[0], "")) for pus in cores]
-
-
-def _numa_nodes(export: Export, cores: Sequence[_Core], what: str) -> list[_Node]:
-    """By Linux's numbers, with their cores."""
-    if not export.numa_nodes:
-        raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
-    if len(export.numa_nodes) > MAX_NODES:
-        raise UserError(
-            f"{what}: the machine has {len(export.numa_nodes):,} NUMA nodes, and at most "
-            f"{MAX_NODES:,} can be described; {_PART}"
-        )
-    nodes = []
-    for memory in export.numa_nodes:
-        if memory.number is None:
-            raise UserError(f"{what}: a NUMA node has no number; {ANEW}")
-        nodes.append(_Node(memory, memory.number))
-    twice = _repeated(node.number for node in nodes)
-    if twice is not None:
-        raise UserError(f"{what}: NUMA node {twice} appears twice; {ANEW}")
-    # Memory of a second kind has the PUs of what it is attached to. Linux counts the cores to the
-    # node of ordinary memory, to that of a part rather than of the whole, and to the first one.
-    order = sorted(nodes, key=lambda n: (len(n.memory.pus), _kind(n.memory) in _NO_CORES, n.number))
-    near: dict[int, _Node] = {}
-    for node in reversed(order):
-        near |= dict.fromkeys(node.memory.pus, node)
-    without = [pu for core in cores for pu in core.pus if pu not in near]
-    if without:
-        raise UserError(
-            f"{what}: no NUMA node holds the PUs {_list(sorted(without))}, as where a control "
-            f"group keeps a process from some of the memory; {WHOLE}"
-        )
-    for core in cores:
-        near[core.pus[0]].cores.append(core)
-    return sorted(nodes, key=lambda n: n.number)
-
-
-def _kind(memory: Memory) -> str:
-    """Of what it is made, as far as it is told."""
-    kind = memory.kind or memory.infos.get("DAXType", "")
-    if not kind and "CXLDevice" in memory.infos:
-        kind = "CXL"
-    return shown(kind)[:LONGEST_KIND]
-
-
-def _joined(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """Sets with common elements made one, in the order of their first ones."""
-    found: list[frozenset[int]] = []
-    for one in sets:
-        place = next((i for i, other in enumerate(found) if other & one), len(found))
-        touched = [other for other in found if other & one]
-        found = [other for other in found if not other & one]
-        found.insert(place, one.union(*touched))
-    return found
-
-
-def _number_packages(
-    export: Export, nodes: Sequence[_Node], first_pu: int, matrix: Matrix | None
-) -> list[str]:
-    """Gives each NUMA node its package; the one with the first PU becomes 0. Returns notes."""
-    notes = []
-    own = {
-        node.number: frozenset(pu for core in node.cores for pu in core.pus)
-        for node in nodes
-        if node.cores
-    }
-    packages = [package.pus for package in export.packages if package.pus]
-    for node in nodes:
-        touched = [i for i, pus in enumerate(packages) if pus & own.get(node.number, frozenset())]
-        if len(touched) > 1:
-            notes.append(
-                f"Packages {_list(touched)} of the export are one here: NUMA node "
-                f"{node.number} has cores of all of them."
-            )
-    if not packages:
-        packages = [frozenset(export.pus)]
-    sets = _joined([*packages, *own.values()])
-    sets = [pus for pus in sets if any(pus & cores for cores in own.values())]
-    sets.sort(key=lambda pus: first_pu not in pus)  # stable
+def _number_packages(nodes: Sequence[FoundNode], matrix: Matrix | None) -> list[str]:
+    """Gives each NUMA node its package. Returns notes."""
+    package = {pu: core.package for node in nodes for core in node.cores for pu in core.pus}
     unclear = []
     for index, node in enumerate(nodes):
-        pus = own.get(node.number, node.memory.pus)
-        near = [i for i, other in enumerate(sets) if other & pus]
+        if node.cores:
+            node.package = node.cores[0].package
+            continue
+        near = {package[pu] for pu in node.memory.pus if pu in package}
         if len(near) == 1:
-            node.package = near[0]
+            node.package = near.pop()
             continue
         unclear.append(node.number)
         if matrix is not None:
@@ -195,24 +66,26 @@ def _number_packages(
                 (other for other in range(len(nodes)) if nodes[other].cores),
                 key=lambda other: matrix[other][index],
             )
-            pus = own[nodes[nearest].number]
-        node.package = next((i for i, other in enumerate(sets) if other & pus), 0)
-    if unclear and len(sets) > 1:
-        notes.append(
-            f"The export does not tell which package NUMA nodes {_list(unclear)} belong to; they "
+            node.package = nodes[nearest].cores[0].package
+        else:
+            node.package = min(near, default=0)
+    if unclear and len(set(package.values())) > 1:
+        return [
+            f"The export does not tell which package NUMA nodes {listed(unclear)} belong to; they "
             "are given to the nearest one, the first of several."
-        )
-    return notes
+        ]
+    return []
 
 
-def _bring_first(nodes: Sequence[_Node], what: str, first_pu: int) -> None:
+def _bring_first(nodes: Sequence[FoundNode], what: str, first_pu: int) -> None:
     """The first PU's core to the front of its NUMA node, its L3 with it."""
     for node in nodes:
         first = next((core for core in node.cores if first_pu in core.pus), None)
         if first is None:
             continue
         node.cores.sort(key=lambda core: (core is not first, core.l3 != first.l3))  # stable
-        lowest = next(n for n in nodes if n.cores and n.package == 0)
+        node.package = first.package
+        lowest = next(n for n in nodes if any(core.package == 0 for core in n.cores))
         if lowest is not node:
             raise UserError(
                 f"{what}: PU {first_pu} is in NUMA node {node.number}, but its package's first "
@@ -221,7 +94,7 @@ def _bring_first(nodes: Sequence[_Node], what: str, first_pu: int) -> None:
             )
 
 
-def _matrix(export: Export, nodes: Sequence[_Node]) -> Matrix | None:
+def _matrix(export: Export, nodes: Sequence[FoundNode]) -> Matrix | None:
     """Linux's SLIT where the export has it and Linux would take it."""
     if export.distances is None:
         return None
@@ -247,42 +120,46 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _groups(node: _Node) -> list[list[_Core]]:
+def _groups(node: FoundNode) -> list[list[FoundCore]]:
     """Its cores by L3, in the order of their first ones."""
-    by_cache: dict[int, list[_Core]] = {}
+    by_cache: dict[int, list[FoundCore]] = {}
     for core in node.cores:
         by_cache.setdefault(core.l3, []).append(core)
     return list(by_cache.values())
 
 
-def _lists(cores: Sequence[_Core], rank: Mapping[int, int]) -> str:
+def _lists(cores: Sequence[FoundCore], rank: Mapping[int, int]) -> str:
     threads = zip(*(core.pus for core in cores), strict=True)
     texts = (_quoted(format_pus([rank[pu] for pu in thread])) for thread in threads)
     return f"pus = [{', '.join(texts)}]"
 
 
-def _like(core: _Core) -> tuple[str, int]:
+def _like(core: FoundCore) -> tuple[str, int, int]:
     """Cores of which this is the same are told in one list."""
-    return core.kind, len(core.pus)
+    return core.kind, len(core.pus), core.package
 
 
-def _parts(group: Sequence[_Core]) -> list[list[_Core]]:
+def _parts(group: Sequence[FoundCore]) -> list[list[FoundCore]]:
     """A group's cores by likeness, in the order of their first ones."""
-    found: dict[tuple[str, int], list[_Core]] = {}
+    found: dict[tuple[str, int, int], list[FoundCore]] = {}
     for core in group:
         found.setdefault(_like(core), []).append(core)
     return list(found.values())
 
 
-def _table(cores: Sequence[_Core], rank: Mapping[int, int], l3_groups: int | None) -> list[str]:
-    """l3_groups: None: they share an L3 with the cores of other tables."""
+def _table(
+    node: FoundNode, cores: Sequence[FoundCore], rank: Mapping[int, int], l3_groups: int | None
+) -> list[str]:
+    """Cores of a node. l3_groups: None: they share an L3 with the cores of other tables."""
     kind = cores[0].kind
     lines = ["", "[[numa_node.cores]]", *([f"kind = {_quoted(kind)}"] if kind else [])]
+    if cores[0].package != node.package:
+        lines.append(f"package = {cores[0].package}")
     lines.append(_lists(cores, rank))
     return lines if l3_groups is None else [*lines, f"l3_groups = {l3_groups}"]
 
 
-def _cores_lines(node: _Node, rank: Mapping[int, int], what: str) -> list[str]:
+def _cores_lines(node: FoundNode, rank: Mapping[int, int], what: str) -> list[str]:
     groups = _groups(node)
     shapes = {(len(group), core.l3 >= 0, *_like(core)) for group in groups for core in group}
     if not groups:
@@ -302,15 +179,15 @@ def _cores_lines(node: _Node, rank: Mapping[int, int], what: str) -> list[str]:
     for shape, alike in groupby(groups, key=_shape):
         same = list(alike)
         if shape is not None:
-            lines += _table([core for group in same for core in group], rank, len(same))
+            lines += _table(node, [core for group in same for core in group], rank, len(same))
             continue
         for group in same:
             for part in _parts(group):
-                lines += _table(part, rank, None if part[0].l3 >= 0 else 0)
+                lines += _table(node, part, rank, None if part[0].l3 >= 0 else 0)
     return lines
 
 
-def _shape(group: Sequence[_Core]) -> tuple[int, str, int] | None:
+def _shape(group: Sequence[FoundCore]) -> tuple[int, str, int, int] | None:
     """Groups of one shape are told in one table, if the cores of each are alike and share an L3;
     else None."""
     if group[0].l3 < 0 or len(_parts(group)) > 1:
@@ -318,31 +195,32 @@ def _shape(group: Sequence[_Core]) -> tuple[int, str, int] | None:
     return len(group), *_like(group[0])
 
 
-def _numbers_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
+def _numbers_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
     notes = []
     numbers = [node.number for node in nodes]
     if numbers != list(range(len(nodes))):
-        notes.append(f"The machine's NUMA nodes {_list(numbers)} are numbered from 0 on here.")
+        notes.append(f"The machine's NUMA nodes {listed(numbers)} are numbered from 0 on here.")
     pus = sorted(export.pus)
     if pus != list(range(len(pus))):
         notes.append(
-            f"The machine's PUs {_list(pus)} are numbered from 0 on here, so that a plan's "
+            f"The machine's PUs {listed(pus)} are numbered from 0 on here, so that a plan's "
             "numbers are not the machine's."
         )
     gone = sorted(export.complete - set(pus))
     if gone:
         notes.append(
-            f"PUs {_list(gone)} were offline, or kept from who made the export, and are left out."
+            f"PUs {listed(gone)} were offline, or kept from who made the export, and are left out."
         )
     kept = sorted(set(pus) - export.allowed)
     if export.allowed and kept:
         notes.append(
-            f"PUs {_list(kept)} were kept from who made the export, and are described nevertheless."
+            f"PUs {listed(kept)} were kept from who made the export, and are described "
+            "nevertheless."
         )
     return notes
 
 
-def _parts_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
+def _parts_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
     notes = []
     by_l3: dict[int, list[int]] = {}
     for node in nodes:
@@ -351,8 +229,28 @@ def _parts_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
     shared = [numbers for numbers in by_l3.values() if len(numbers) > 1]
     if shared:
         notes.append(
-            f"NUMA nodes {' and '.join(map(_list, shared))} share an L3 in the export; here "
+            f"NUMA nodes {' and '.join(map(listed, shared))} share an L3 in the export; here "
             "each has one of its own."
+        )
+    for node in nodes:
+        if node.is_added:
+            pus = sorted(node.memory.pus)
+            notes.append(
+                f"No NUMA node of the export holds the PUs {listed(pus)}, as where theirs has no "
+                f"memory: they are described as NUMA node {node.number}, without memory."
+            )
+    kept = [m for m in export.numa_nodes if m.complete and not m.pus]
+    if kept:
+        notes.append(
+            f"NUMA nodes {listed([m.number for m in kept if m.number is not None])} are left out: "
+            f"their PUs were not allowed to who made the export; to have them, {WHOLE}."
+        )
+    for group in _indistinct(export):
+        notes.append(
+            f"NUMA nodes {listed(group)} have the same PUs in the export, of several packages, as "
+            "hwloc writes it where NUMA nodes cross packages: which PU belongs to which is not in "
+            f"it. All are given to NUMA node {min(group)}; where Linux says otherwise (numactl -H) "
+            "write the description by hand."
         )
     packages = sum(1 for package in export.packages if package.pus)
     if len(export.dies) > max(1, packages):
@@ -360,6 +258,16 @@ def _parts_notes(export: Export, nodes: Sequence[_Node]) -> list[str]:
     if any(not node.cores for node in nodes):
         notes.append("NUMA nodes without cores are memory attached beside that of the cores' node.")
     return notes
+
+
+def _indistinct(export: Export) -> list[list[int]]:
+    """NUMA nodes of ordinary memory that have the same PUs, and those of several packages."""
+    found: dict[frozenset[int], list[int]] = {}
+    for memory in export.numa_nodes:
+        is_ordinary = kind_of(memory) not in NO_CORES and memory.number is not None
+        if is_ordinary and sum(bool(memory.pus & p.pus) for p in export.packages) > 1:
+            found.setdefault(memory.pus, []).append(memory.number or 0)
+    return [numbers for numbers in found.values() if len(numbers) > 1]
 
 
 def _architecture(export: Export) -> tuple[list[str], list[str]]:
@@ -380,20 +288,24 @@ def _short(model: str) -> str:
     return " ".join(_SAME_IN_ALL.sub(" ", model).split())
 
 
-def _node_lines(node: _Node, kinds: Sequence[str], rank: Mapping[int, int], what: str) -> list[str]:
-    """kinds: of the memory of all NUMA nodes."""
+def _node_lines(
+    node: FoundNode, kinds: Sequence[str], has_sizes: bool, rank: Mapping[int, int], what: str
+) -> list[str]:
+    """kinds: of the memory of all NUMA nodes. has_sizes: the export tells how much there is."""
     lines = ["", "[[numa_node]]", f"package = {node.package}"]
     memory = node.memory
     if memory.memory_bytes >= MIB:
         lines.append(f"memory_mb = {memory.memory_bytes // MIB}")
-    if len(set(kinds)) > 1 and _kind(memory):
-        lines.append(f"memory_kind = {_quoted(_kind(memory))}")
+    elif has_sizes and node.cores:
+        lines.append("memory_mb = 0")
+    if len(set(kinds)) > 1 and kind_of(memory):
+        lines.append(f"memory_kind = {_quoted(kind_of(memory))}")
     if memory.side_cache_bytes >= MIB:
         lines.append(f"memory_side_cache_mb = {memory.side_cache_bytes // MIB}")
     return lines + _cores_lines(node, rank, what)
 
 
-def _figure_lines(export: Export, nodes: Sequence[_Node], source: str) -> list[str]:
+def _figure_lines(export: Export, nodes: Sequence[FoundNode], source: str) -> list[str]:
     """Sizes of L3s, and what the system announces of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
@@ -411,7 +323,7 @@ def _figure_lines(export: Export, nodes: Sequence[_Node], source: str) -> list[s
         }
         if not told:
             continue
-        which = f"NUMA node{'' if len(told) == 1 else 's'} {_list(list(told))}"
+        which = f"NUMA node{'' if len(told) == 1 else 's'} {listed(list(told))}"
         what = f"as the system announces it, {access}, {which} from the nearest PUs"
         lines += ["", f"[[{table}]]", f"what = {_quoted(what)}"]
         lines += [f"value = [{', '.join(map(str, told.values()))}]"]
@@ -431,11 +343,11 @@ def machine_text(export: Export, name: str, source: str, what: str) -> str:
             f"the name '{name}' can't be used; give another with --name, of small letters, "
             f"digits, '-', '.' and '_', that does not begin with {PREFIX}"
         )
-    nodes = _numa_nodes(export, _cores(export, what), what)
+    nodes = found_numa_nodes(export, found_cores(export, what), what)
     pus = sorted(export.pus)
     matrix = _matrix(export, nodes)
     notes = _numbers_notes(export, nodes)
-    notes += _number_packages(export, nodes, pus[0], matrix)
+    notes += _number_packages(nodes, matrix)
     _bring_first(nodes, what, pus[0])
     notes += _parts_notes(export, nodes)
     architecture, more = _architecture(export)
@@ -451,9 +363,10 @@ def machine_text(export: Export, name: str, source: str, what: str) -> str:
         rows = (f"    [{', '.join(map(str, row))}]," for row in matrix)
         lines += ["distances = [", *rows, "]"]
     rank = {pu: number for number, pu in enumerate(pus)}
-    kinds = [_kind(node.memory) for node in nodes]
+    kinds = [kind_of(node.memory) for node in nodes]
+    has_sizes = any(node.memory.memory_bytes for node in nodes)
     for node in nodes:
-        lines += _node_lines(node, kinds, rank, what)
+        lines += _node_lines(node, kinds, has_sizes, rank, what)
     lines += _figure_lines(export, nodes, source)
     text = "\n".join([*lines, ""])
     try:

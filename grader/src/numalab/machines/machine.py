@@ -46,19 +46,23 @@ class Span(NamedTuple):
 class Core:
     """pus: Linux's numbers of its hardware threads, first thread first. kind: such as
     "performance", where a machine has cores of several kinds; else empty. has_l3: whether it has a
-    part in an L3, as all of its group do, or none does."""
+    part in an L3, as all of its group do, or none does. package: Linux's number; None: its NUMA
+    node's."""
 
     pus: tuple[int, ...]
     kind: str = ""
     has_l3: bool = True
+    package: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class NumaNode:
     """A NUMA node and the cores that are near to it; one without cores is memory only.
 
-    number, package: Linux's numbers. memory_mb: its memory as `numactl -H` prints it,
-    which is in units of 2^20 bytes though printed as MB; None where the source gives none.
+    number, package: Linux's numbers; where cores name packages of their own, the node may be in
+    several. memory_mb: its memory as `numactl -H` prints it,
+    which is in units of 2^20 bytes though printed as MB; None where the source gives none;
+    0: it has cores and no memory.
     core_groups: the cores by the L3 that they share; those that share none are a group, too.
     memory_kind: such as "DDR5" or "HBM2e"; empty: the source gives none, or all are of one kind.
     memory_side_cache_mb: of the cache between its memory and all who use it; None: there is none.
@@ -77,6 +81,24 @@ class NumaNode:
     @property
     def cores(self) -> tuple[Core, ...]:
         return tuple(core for group in self.core_groups for core in group)
+
+    @property
+    def packages(self) -> tuple[int, ...]:
+        """Of its cores, ascending; of a node of memory only the one that it is attached to."""
+        return tuple(sorted({self.package_of(core) for core in self.cores} or {self.package}))
+
+    def package_of(self, core: Core) -> int:
+        return self.package if core.package is None else core.package
+
+    def part_in(self, package: int) -> NumaNode:
+        """The node with those of its cores that are in a package."""
+        if self.packages == (package,):
+            return self
+        kept = (
+            tuple(core for core in group if self.package_of(core) == package)
+            for group in self.core_groups
+        )
+        return replace(self, package=package, core_groups=tuple(group for group in kept if group))
 
     @property
     def pus(self) -> tuple[int, ...]:
@@ -151,12 +173,17 @@ class Machine:
 
     @property
     def packages(self) -> int:
-        return len({node.package for node in self.nodes_with_cores})
+        return len({package for node in self.nodes_with_cores for package in node.packages})
 
     @property
     def nodes_per_package(self) -> Span:
         """Without those of memory only."""
-        return Span.of(Counter(node.package for node in self.nodes_with_cores).values())
+        return Span.of(Counter(part.package for part in self.parts).values())
+
+    @property
+    def parts(self) -> tuple[NumaNode, ...]:
+        """The nodes with cores; of one that is in several packages its part in each."""
+        return tuple(node.part_in(p) for node in self.nodes_with_cores for p in node.packages)
 
     @property
     def groups_per_node(self) -> Span:
@@ -173,7 +200,8 @@ class Machine:
     @property
     def shape(self) -> str:
         """Packages x NUMA nodes x cores x threads: "2 x 4 x 8 x 1" or "1 x 4 x 16-18 x 4"."""
-        per = (self.nodes_per_package, self.cores_per_node, self.threads_per_core)
+        cores = Span.of(len(part.cores) for part in self.parts)
+        per = (self.nodes_per_package, cores, self.threads_per_core)
         return " x ".join(map(str, (self.packages, *per)))
 
     @property
@@ -201,14 +229,15 @@ class Machine:
         core_index = 0
         for node in self.numa_nodes:
             for core in node.cores:
+                package = node.package_of(core)
                 for thread, pu in enumerate(core.pus):
-                    places[pu] = PuPlace(node.package, node.number, core_index, thread)
+                    places[pu] = PuPlace(package, node.number, core_index, thread)
                 core_index += 1
         return tuple(places[pu] for pu in sorted(places))
 
     def nodes_of(self, package: int) -> tuple[NumaNode, ...]:
-        """Those of memory only too."""
-        return tuple(node for node in self.numa_nodes if node.package == package)
+        """Those of memory only too; of one that is in several packages its part in this one."""
+        return tuple(node.part_in(package) for node in self.numa_nodes if package in node.packages)
 
     def guest_distances(self) -> Matrix:
         """The distances, or Linux's defaults where the source gives none."""
@@ -220,10 +249,10 @@ class Machine:
         )
 
     def guest_memory_mib(self, each_mib: int) -> tuple[int, ...]:
-        """Of each NUMA node of a virtual node. each_mib: where the machine's own does not count."""
-        if self.seed is None:
-            return (each_mib,) * len(self.numa_nodes)
-        return tuple(node.memory_mb or each_mib for node in self.numa_nodes)
+        """Of each NUMA node of a virtual node. each_mib: where the machine's own does not count; a
+        node without memory has none there either."""
+        own = [each_mib if node.memory_mb is None else node.memory_mb for node in self.numa_nodes]
+        return tuple(own if self.seed is not None else (each_mib if mib else 0 for mib in own))
 
     @property
     def spanned_distances(self) -> frozenset[int]:

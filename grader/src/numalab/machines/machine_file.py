@@ -41,7 +41,7 @@ NODE_KEYS = (
     "package", "memory_mb", "memory_kind", "memory_side_cache_mb", "peak_gb_s", "pus",
     "l3_groups", "cores",
 )  # fmt: skip
-CORES_KEYS = ("kind", "pus", "l3_groups")
+CORES_KEYS = ("kind", "package", "pus", "l3_groups")
 FIGURE_KEYS = ("what", "value", "unit", "source")
 SERIES_KEYS = ("about", "sizes_bytes")  # both or none
 FIGURE_TABLES = ("cache", "bandwidth", "latency")
@@ -59,7 +59,7 @@ def _numa_node(table: Table, number: int) -> NumaNode:
     return NumaNode(
         number,
         table.whole("package", 0),
-        table.maybe("memory_mb", lambda key: table.whole(key, 1)),
+        table.maybe("memory_mb", lambda key: table.whole(key, 0)),
         _core_groups(table, number),
         _kind(table, "memory_kind"),
         table.maybe("memory_side_cache_mb", lambda key: table.whole(key, 1)),
@@ -98,6 +98,9 @@ def _core_groups(table: Table, number: int) -> tuple[Group, ...]:
     for part in parts:
         part.need("pus")
         cores = _cores(part, number, _kind(part, "kind"))
+        if "package" in part:
+            package = part.whole("package", 0)
+            cores = tuple(replace(core, package=package) for core in cores)
         if not cores:
             part.fail("'pus' is empty; list these cores' PUs, or take the table out", "pus")
         if "l3_groups" in part:
@@ -146,8 +149,23 @@ def _split(table: Table, cores: Group, groups: int) -> tuple[Group, ...]:
     return tuple(cores[first : first + each] for first in range(0, len(cores), each))
 
 
+def _check_memory(top: Table, nodes: Sequence[NumaNode]) -> None:
+    """A NUMA node has cores or memory, and a machine has some memory."""
+    for node in nodes:
+        if node.memory_mb == 0 and not node.core_groups:
+            top.fail(
+                f"NUMA node {node.number} has neither cores nor memory; list its cores in 'pus', "
+                "give it memory, or take it out",
+                "numa_node",
+                node.number,
+                "memory_mb",
+            )
+    if all(node.memory_mb == 0 for node in nodes):
+        top.fail("no NUMA node has memory; give one some", "numa_node", 0, "memory_mb")
+
+
 def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]) -> None:
-    count = Counter(node.package for node in nodes)
+    count = Counter(package for node in nodes for package in node.packages)
     for node in all_nodes:
         if node.package not in count:
             top.fail(
@@ -159,9 +177,9 @@ def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[N
             )
     missing = next(number for number in range(len(count) + 1) if number not in count)
     for node in nodes:
-        if node.package > missing:
+        if max(node.packages) > missing:
             top.fail(
-                f"package {node.package}, but there is no package {missing}; "
+                f"package {max(node.packages)}, but there is no package {missing}; "
                 "number the packages from 0 on without gaps",
                 "numa_node",
                 node.number,
@@ -195,7 +213,7 @@ def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
             owner[highest],
             *_place_of(top, owner[highest], highest),
         )
-    boot = next(node for node in nodes if node.package == 0)
+    boot = next(node.part_in(0) for node in nodes if 0 in node.packages)
     if boot.cores[0].pus[0] != 0:
         top.fail(
             f"the first PU of package 0's first NUMA node is {boot.cores[0].pus[0]}; it must be "
@@ -322,6 +340,7 @@ def _machine(given: Table, path: Path) -> Machine:
     with_cores = [node for node in nodes if node.core_groups]
     if not with_cores:
         top.fail("no NUMA node has cores; describe one in a [[numa_node]]", "numa_node")
+    _check_memory(top, nodes)
     _check_packages(top, with_cores, nodes)
     _check_peaks(top, nodes)
     _check_pus(top, with_cores)

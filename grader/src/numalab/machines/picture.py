@@ -30,6 +30,7 @@ def summary(machine: Machine) -> str:
     """Such as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs"; where units are unlike,
     from the fewest to the most: "16-18 cores"."""
     only = len(machine.numa_nodes) - len(machine.nodes_with_cores)
+    without = sum(node.memory_mb == 0 for node in machine.numa_nodes)
     text = " x ".join(
         (
             _count(machine.packages, "package"),
@@ -38,7 +39,17 @@ def summary(machine: Machine) -> str:
             _count(machine.threads_per_core, "thread"),
         )
     )
+    if len(machine.parts) > len(machine.nodes_with_cores):
+        text = (
+            f"{_count(machine.packages, 'package')} and "
+            f"{_count(len(machine.nodes_with_cores), 'NUMA node')} that cross them, with "
+            f"{_count(machine.cores_per_node, 'core')} x "
+            f"{_count(machine.threads_per_core, 'thread')}"
+        )
+        text = text.replace("1 NUMA node that cross", "1 NUMA node that crosses")
     text += f" = {_count(machine.pus, 'PU')}"
+    if without:
+        text += f", {_count(without, 'NUMA node')} without memory"
     return text + (f", and {_count(only, 'NUMA node')} of memory only" if only else "")
 
 

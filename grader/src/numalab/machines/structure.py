@@ -152,7 +152,7 @@ def structure_of_machine(machine: Machine) -> Structure:
         package: frozenset(pu for node in machine.nodes_of(package) for pu in node.pus)
         for package in range(machine.packages)
     }
-    package = {pu: members[node.package] for pu, node in nodes.items()}
+    package = {pu: pus for pus in members.values() for pu in pus}
     in_order = topology_of_machine(machine).pus
     distances = machine.guest_distances()
     return Structure(

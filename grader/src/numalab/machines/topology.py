@@ -68,33 +68,50 @@ def topology_of_machine(machine: Machine) -> Topology:
     """All PUs of a described machine, in the order that hwloc would give them there: at each
     level by the lowest PU."""
 
-    def lowest(node: NumaNode) -> tuple[int, int]:
-        package = min(min(other.pus) for other in machine.nodes_of(node.package) if other.pus)
-        return package, min(node.pus)
+    def lowest(part: NumaNode) -> tuple[int, int]:
+        package = min(min(other.pus) for other in machine.nodes_of(part.package) if other.pus)
+        return package, min(part.pus)
 
     pus = []
     table = machine.pu_table
-    for node in sorted(machine.nodes_with_cores, key=lowest):
+    for part in sorted(machine.parts, key=lowest):
         groups = [
             sorted(cores, key=lambda core: min(core.pus))
-            for group in node.core_groups
+            for group in part.core_groups
             # What shares no L3 is in none of hwloc's groups.
             for cores in ((group,) if group[0].has_l3 else ((core,) for core in group))
         ]
         for group in sorted(groups, key=lambda group: min(group[0].pus)):
             for core in group:
                 for pu in sorted(core.pus):
-                    pus.append(Pu(pu, table[pu].core, node.package, node.number))
-    return Topology(tuple(pus), _is_even(pus, len(machine.numa_nodes)))
+                    pus.append(Pu(pu, table[pu].core, part.package, part.number))
+    with_memory = sum(node.memory_mb != 0 for node in machine.numa_nodes)
+    return Topology(tuple(pus), _is_even(pus, with_memory))
 
 
 def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
-    """numa_nodes: also those of memory only."""
+    """numa_nodes: those with memory, also those of memory only."""
+    if any(pu.numa_node < 0 for pu in pus) or _are_crossed(pus):
+        return False
     for unit in ("package", "numa_node", "core"):
         sizes = Counter(getattr(pu, unit) for pu in pus)
         if len(set(sizes.values())) != 1 or (unit == "numa_node" and len(sizes) != numa_nodes):
             return False
     return True
+
+
+def _are_crossed(pus: Sequence[Pu]) -> bool:
+    """Whether a NUMA node has a part of a package and more: then it is no unit of hwloc's tree,
+    which launchers bind to."""
+    packages: dict[int, set[int]] = {}
+    nodes: dict[int, set[int]] = {}
+    for pu in pus:
+        packages.setdefault(pu.package, set()).add(pu.number)
+        nodes.setdefault(pu.numa_node, set()).add(pu.number)
+    return any(
+        not (packages[package] <= nodes[node] or nodes[node] <= packages[package])
+        for package, node in {(pu.package, pu.numa_node) for pu in pus}
+    )
 
 
 def units_of(topology: Topology, unit: str) -> list[Pus]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError, reason_of
-from numalab.evidence.record import Json
+from numalab.evidence.record import Json, usable_numa_nodes
 from numalab.harness.monitor import Finished, describe_node
 from numalab.kit import Kit
 from numalab.machines.announced import announces_cores
@@ -178,7 +178,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
                 raise told from error
             self._places[machine.name] = place
             self._notes[machine.name] = place.note
-            self._numa_nodes[machine.name] = place.node["numa_nodes"]
+            self._numa_nodes[machine.name] = usable_numa_nodes(place.node)
         return self._places[machine.name]
 
     def drop(self, name: str) -> None:

@@ -278,6 +278,9 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
     sizes_mib = machine.guest_memory_mib(node_memory_mib)
     for node, size_mib in zip(machine.numa_nodes, sizes_mib, strict=True):
         memory = f"m{node.number}"
+        if size_mib == 0:
+            options += ["-numa", f"node,nodeid={node.number}"]
+            continue
         options += [
             "-object", f"memory-backend-ram,id={memory},size={size_mib}M",
             "-numa", f"node,nodeid={node.number},memdev={memory}{initiator(node)}",

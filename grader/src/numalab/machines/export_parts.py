@@ -1,0 +1,160 @@
+"""The cores and NUMA nodes of an export of hwloc, each core in the NUMA node that Linux would count
+it to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from numalab.errors import UserError
+from numalab.machines.core_kinds import kinds_of_pus
+from numalab.machines.hwloc_export import Export, Memory
+from numalab.machines.machine_file import LONGEST_KIND, MAX_NODES, MAX_PUS
+from numalab.pu_lists import format_pus
+from numalab.strangers.visible import shown
+
+ANEW = "export it anew on the machine: lstopo node.xml"
+WHOLE = "export it on the whole machine: lstopo --disallowed node.xml"
+_PART = "export a part of it: lstopo --restrict CPUSET node.xml"
+# Memory that Linux gives no cores, whatever its number; by hwloc's names.
+NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
+
+
+@dataclass(frozen=True)
+class FoundCore:
+    """pus: Linux's numbers, ascending. l3: which one of the export's, -1 for none. package: as the
+    description numbers it."""
+
+    pus: tuple[int, ...]
+    l3: int
+    kind: str
+    package: int
+
+
+@dataclass
+class FoundNode:
+    """A NUMA node with its cores in hwloc's order."""
+
+    memory: Memory
+    number: int
+    cores: list[FoundCore] = field(default_factory=list)
+    package: int = 0
+    is_added: bool = False  # it is not in the export
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """For messages and notes, not without end."""
+    return shown(format_pus(numbers), 200)
+
+
+def _repeated(numbers: Iterable[int]) -> int | None:
+    seen: set[int] = set()
+    for number in numbers:
+        if number in seen:
+            return number
+        seen.add(number)
+    return None
+
+
+def found_cores(export: Export, what: str) -> list[FoundCore]:
+    if not export.pus:
+        raise UserError(f"{what}: no PU is in it; {ANEW}")
+    if len(export.pus) > MAX_PUS:
+        raise UserError(
+            f"{what}: the machine has {len(export.pus):,} PUs, and at most {MAX_PUS:,} can be "
+            f"described; {_PART}"
+        )
+    twice = _repeated(export.pus)
+    if twice is not None:
+        raise UserError(f"{what}: PU {twice} appears twice; {ANEW}")
+    l3s = {pu: index for index, cache in enumerate(export.l3s) for pu in cache.pus}
+    kinds = kinds_of_pus(export.core_kinds)
+    present = set(export.pus)
+    sets = [core.pus & present for core in export.cores]
+    held = frozenset().union(*sets)
+    # Some virtual machines hide their cores: each PU is one.
+    sets += [frozenset({pu}) for pu in export.pus if pu not in held]
+    place = {pu: index for index, pu in enumerate(export.pus)}
+    cores = [tuple(sorted(pus)) for pus in sets if pus]
+    cores.sort(key=lambda pus: min(place[pu] for pu in pus))
+    package = _package_numbers(export)
+    return [
+        FoundCore(pus, l3s.get(pus[0], -1), kinds.get(pus[0], ""), package[pus[0]]) for pus in cores
+    ]
+
+
+def _package_numbers(export: Export) -> dict[int, int]:
+    """Of each PU the package; the one with the first PU is 0. What is in none is one together."""
+    packages = [package.pus for package in export.packages if package.pus]
+    rest = frozenset(export.pus).difference(*packages)
+    packages += [rest] if rest else []
+    first_pu = min(export.pus)
+    packages.sort(key=lambda pus: first_pu not in pus)  # stable
+    return {pu: number for number, pus in enumerate(packages) for pu in pus}
+
+
+def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> list[FoundNode]:
+    """By Linux's numbers, with their cores."""
+    if not export.numa_nodes:
+        raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
+    if len(export.numa_nodes) > MAX_NODES:
+        raise UserError(
+            f"{what}: the machine has {len(export.numa_nodes):,} NUMA nodes, and at most "
+            f"{MAX_NODES:,} can be described; {_PART}"
+        )
+    nodes = []
+    for memory in export.numa_nodes:
+        if memory.complete and not memory.pus:
+            continue  # its PUs were kept from who made the export
+        if memory.number is None:
+            raise UserError(f"{what}: a NUMA node has no number; {ANEW}")
+        nodes.append(FoundNode(memory, memory.number))
+    twice = _repeated(node.number for node in nodes)
+    if twice is not None:
+        raise UserError(f"{what}: NUMA node {twice} appears twice; {ANEW}")
+    # Memory of a second kind has the PUs of what it is attached to. Linux counts the cores to the
+    # node of ordinary memory, to that of a part rather than of the whole, and to the first one.
+    order = sorted(
+        nodes, key=lambda n: (len(n.memory.pus), kind_of(n.memory) in NO_CORES, n.number)
+    )
+    near: dict[int, FoundNode] = {}
+    for node in reversed(order):
+        near |= dict.fromkeys(node.memory.pus, node)
+    missing = export.complete_numa_nodes - {memory.number for memory in export.numa_nodes}
+    if not missing:
+        _add_without_memory(nodes, near, cores)
+    without = [pu for core in cores for pu in core.pus if pu not in near]
+    if without:
+        raise UserError(
+            f"{what}: no NUMA node holds the PUs {listed(sorted(without))}, as where a control "
+            f"group keeps a process from some of the memory; {WHOLE}"
+        )
+    for core in cores:
+        near[core.pus[0]].cores.append(core)
+    return sorted(nodes, key=lambda n: n.number)
+
+
+def _add_without_memory(
+    nodes: list[FoundNode], near: dict[int, FoundNode], cores: Sequence[FoundCore]
+) -> None:
+    """hwloc leaves NUMA nodes without memory out: what is in no NUMA node is one for each package,
+    with the next numbers."""
+    for package in sorted({core.package for core in cores if core.pus[0] not in near}):
+        pus = frozenset(
+            pu
+            for core in cores
+            if core.package == package and core.pus[0] not in near
+            for pu in core.pus
+        )
+        number = max(node.number for node in nodes) + 1
+        node = FoundNode(Memory(number, pus, 0, "", {}, 0, pus), number, is_added=True)
+        nodes.append(node)
+        near |= dict.fromkeys(pus, node)
+
+
+def kind_of(memory: Memory) -> str:
+    """Of what it is made, as far as it is told."""
+    kind = memory.kind or memory.infos.get("DAXType", "")
+    if not kind and "CXLDevice" in memory.infos:
+        kind = "CXL"
+    return shown(kind)[:LONGEST_KIND]
