@@ -80,11 +80,14 @@ enum numalab_message_kind {
     NUMALAB_LEAVE  /* of a rank that calls exit; ticket: its exit code */
 };
 
-/* One entry of the in-process trace: which thread touched a page, in order. */
+/* One entry of the in-process trace: which thread touched a page, in order, on which PU (-1: not
+ * known) and on how many it might have run. */
 struct numalab_trap_entry {
     uint64_t address;
     int32_t thread_id;
     int32_t is_write;
+    int32_t pu;
+    int32_t allowed_count;
 };
 
 /* Room for a read and a write of each page, and for threads that collide. */

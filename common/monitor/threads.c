@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "proc.h"
+
+enum { MOST_PUS = 1 << 13 };
 
 static void read_stat(pid_t pid, struct numalab_thread *thread)
 {
@@ -213,6 +217,48 @@ pid_t numalab_threads_id_of_own(pid_t pid, pid_t own_id)
         if (threads.list[i].own_id == own_id) found = threads.list[i].id;
     numalab_threads_free(&threads);
     return found;
+}
+
+/* Field 39 of stat, the PU that a thread is on; -1: not known. */
+static int read_pu(pid_t pid, pid_t id)
+{
+    struct numalab_thread thread = {.last_pu = -1};
+    thread.id = id;
+    read_stat(pid, &thread);
+    return thread.last_pu;
+}
+
+struct numalab_location numalab_threads_locate(pid_t pid, pid_t id, const struct numalab_node *node)
+{
+    unsigned long set[MOST_PUS / (8 * sizeof(unsigned long))];
+    struct numalab_location location = {-1, -1, -1};
+    const long bytes = syscall(SYS_sched_getaffinity, id, sizeof set, set);
+    if (bytes <= 0) return location; /* it has ended */
+    hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+    if (!allowed) return location;
+    hwloc_bitmap_from_ulongs(allowed, (unsigned)((size_t)bytes / sizeof *set), set);
+    hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_topology_cpuset(node->topology));
+    const bool is_one = hwloc_bitmap_weight(allowed) == 1;
+    location.pu = is_one ? hwloc_bitmap_first(allowed) : read_pu(pid, id);
+    location.core = numalab_core_of_pus(node, allowed);
+    location.numa_node = numalab_node_of_pus(node, allowed);
+    hwloc_bitmap_free(allowed);
+    return location;
+}
+
+struct numalab_location numalab_threads_location_of(const struct numalab_node *node, int pu,
+                                                    int allowed_count)
+{
+    struct numalab_location location = {pu, -1, -1};
+    hwloc_obj_t object = pu < 0 ? NULL : hwloc_get_pu_obj_by_os_index(node->topology, (unsigned)pu);
+    if (!object || allowed_count <= 0) return location;
+    hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(node->topology, HWLOC_OBJ_CORE, object);
+    hwloc_const_bitmap_t own = core ? core->cpuset : object->cpuset;
+    /* As many as a core has are taken to be a core's, since the kit binds threads to cores. */
+    if (allowed_count > hwloc_bitmap_weight(own)) return location;
+    location.core = numalab_core_of_pus(node, own);
+    location.numa_node = numalab_node_of_pus(node, own);
+    return location;
 }
 
 json_t *numalab_threads_describe(const struct numalab_threads *threads,

@@ -55,6 +55,22 @@ bool numalab_threads_all_stopped(pid_t pid);
 /* Whether it runs or waits for a core; false when it sleeps or has ended. */
 bool numalab_threads_is_runnable(pid_t pid, pid_t id);
 
+/* Where a thread is: its PU, and core and NUMA node of all the PUs on which it may run at the time
+ * (-1: not known, or they span several). */
+struct numalab_location {
+    int pu, core, numa_node;
+};
+
+/* Of a thread that sleeps it is where it fell asleep. All of it is -1 where the thread has ended.
+ */
+struct numalab_location numalab_threads_locate(pid_t pid, pid_t id,
+                                               const struct numalab_node *node);
+
+/* The same of a thread that says itself on which PU it is and on how many it may run (0: not
+ * known). */
+struct numalab_location numalab_threads_location_of(const struct numalab_node *node, int pu,
+                                                    int allowed_count);
+
 /* What a record says of them: number, PUs allowed and seen, core, package and
  * NUMA node of the allowed PUs (-1: they span several). */
 json_t *numalab_threads_describe(const struct numalab_threads *threads,

@@ -18,8 +18,12 @@
 #include "record.h"
 #include "worker/userfault.h"
 
-/* Each thread that faults gets a small number, in order of appearance. */
-enum { MAX_THREADS = 2048, WORD_BITS = 64 };
+/* Each thread that faults gets a small number, in order of appearance, and so does each origin.
+ * One beyond the first half of these is a thread's at an unknown place. */
+enum { MAX_THREADS = 2048, MAX_ORIGINS = 2 * MAX_THREADS, WORD_BITS = 64 };
+
+/* Room for threads' numbers in a record: those that are there, and those that have ended. */
+enum { NUMBER_WORDS = 2 * MAX_ORIGINS / WORD_BITS };
 
 /* A thread that has not faulted again for this long after its last answer is looked
  * at: asleep, or through this much CPU time without a fault, it is taken to be at a
@@ -34,8 +38,8 @@ static const double arrival_s = 20e-3;
 static const double holding_s = 3.0;
 
 struct page_record {
-    int first_writer;                        /* thread number here, or -1 */
-    uint64_t users[MAX_THREADS / WORD_BITS]; /* one bit per thread number here */
+    int first_writer;                        /* number of an origin here, or -1 */
+    uint64_t users[MAX_ORIGINS / WORD_BITS]; /* one bit per origin */
     int opener;                              /* whose fault opened it last in this phase, or -1 */
     bool was_closed;                         /* in the middle of this phase, */
     bool has_opener_used_it; /* when the opener had gone on to another page; until it is opened */
@@ -54,13 +58,19 @@ struct traced_array {
 /* One that was closed again while a phase ran, and then used. */
 struct seen_again {
     size_t array;
-    int writer, user; /* its first writer, or -1; thread numbers here */
+    int writer, user; /* its first writer, or -1; numbers of origins here */
 };
 
 struct pending_fault {
     uint64_t page_address;
-    size_t thread;
+    size_t thread, origin;
     uint64_t flags;
+};
+
+/* Where accesses come from: a thread, and where it was at the time. */
+struct origin {
+    size_t thread; /* number here */
+    struct numalab_location location;
 };
 
 struct numalab_touch_map {
@@ -68,6 +78,7 @@ struct numalab_touch_map {
     enum numalab_touch_order order;
     int fd; /* userfaultfd of the worker, or -1 */
     pid_t pid;
+    const struct numalab_node *node; /* not owned */
     size_t team;
     bool in_compute;
     bool sees_write_after_read; /* write protection of shared memory works */
@@ -88,6 +99,9 @@ struct numalab_touch_map {
     double cpu_s_when_looked[MAX_THREADS];
     uint64_t last_page[MAX_THREADS]; /* address of that which it was given last */
     size_t thread_count;
+    struct origin origin[MAX_ORIGINS];
+    size_t origin_count;
+    size_t last_origin[MAX_THREADS]; /* of each thread, where it has one */
 
     struct seen_again *again;
     size_t again_count, again_room;
@@ -165,13 +179,43 @@ static struct page_record *page_at(struct numalab_touch_map *map, uint64_t addre
     return array ? &array->page[place] : NULL;
 }
 
-static void note_access(struct numalab_touch_map *map, uint64_t address, size_t thread,
+static const struct numalab_location unknown = {-1, -1, -1};
+
+static struct numalab_location locate(const struct numalab_touch_map *map, size_t thread)
+{
+    return map->node ? numalab_threads_locate(map->pid, map->thread_id[thread], map->node)
+                     : unknown;
+}
+
+static bool is_origin(const struct origin *origin, size_t thread,
+                      const struct numalab_location *location)
+{
+    return origin->thread == thread && origin->location.pu == location->pu &&
+           origin->location.core == location->core &&
+           origin->location.numa_node == location->numa_node;
+}
+
+/* The number of a thread's origin. Where there are too many of them its place is not kept. */
+static size_t origin_at(struct numalab_touch_map *map, size_t thread,
+                        const struct numalab_location *location)
+{
+    size_t *last = &map->last_origin[thread];
+    if (*last < map->origin_count && is_origin(&map->origin[*last], thread, location)) return *last;
+    if (map->origin_count >= MAX_THREADS) location = &unknown;
+    size_t i = 0;
+    while (i < map->origin_count && !is_origin(&map->origin[i], thread, location)) i++;
+    if (i == map->origin_count)
+        map->origin[map->origin_count++] = (struct origin){thread, *location};
+    return *last = i;
+}
+
+static void note_access(struct numalab_touch_map *map, uint64_t address, size_t origin,
                         bool is_write)
 {
     struct page_record *page = page_at(map, address);
     if (!page) return;
-    if (is_write && page->first_writer < 0) page->first_writer = (int)thread;
-    if (map->in_compute) page->users[thread / WORD_BITS] |= (uint64_t)1 << (thread % WORD_BITS);
+    if (is_write && page->first_writer < 0) page->first_writer = (int)origin;
+    if (map->in_compute) page->users[origin / WORD_BITS] |= (uint64_t)1 << (origin % WORD_BITS);
 }
 
 /* ---- pages that are closed again -------------------------------------------- */
@@ -200,7 +244,8 @@ static int note_opened(struct numalab_touch_map *map, const struct pending_fault
     if (!array) return 0;
     struct page_record *page = &array->page[place];
     const int thread = (int)fault->thread;
-    const struct seen_again seen = {(size_t)(array - map->array), page->first_writer, thread};
+    const struct seen_again seen = {(size_t)(array - map->array), page->first_writer,
+                                    (int)fault->origin};
     const bool is_seen = page->was_closed && (page->opener != thread || page->has_opener_used_it);
     page->opener = thread;
     page->has_opener_used_it = false;
@@ -266,7 +311,7 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
     const struct uffdio_range range = {.start = fault->page_address, .len = map->page_bytes};
     int failed;
 
-    note_access(map, fault->page_address, fault->thread, is_write);
+    note_access(map, fault->page_address, fault->origin, is_write);
     if (map->in_compute && note_opened(map, fault) < 0) return -ENOMEM;
     if (fault->flags & UFFD_PAGEFAULT_FLAG_WP) {
         struct uffdio_writeprotect unprotect = {.range = range};
@@ -363,6 +408,8 @@ static int take_messages(struct numalab_touch_map *map)
         for (size_t i = 0; i < (size_t)got / sizeof message[0]; i++) {
             if (message[i].event != UFFD_EVENT_PAGEFAULT) continue;
             size_t thread = thread_of_id(map, (pid_t)message[i].arg.pagefault.feat.ptid);
+            /* Now, while it stands in its fault: once it is answered it may be moved. */
+            const struct numalab_location location = locate(map, thread);
             if (map->pending_count == map->pending_room) {
                 size_t room = map->pending_room ? 2 * map->pending_room : 64;
                 void *list = realloc(map->pending, room * sizeof *map->pending);
@@ -373,6 +420,7 @@ static int take_messages(struct numalab_touch_map *map)
             map->pending[map->pending_count++] = (struct pending_fault){
                 .page_address = message[i].arg.pagefault.address & ~(map->page_bytes - 1),
                 .thread = thread,
+                .origin = origin_at(map, thread, &location),
                 .flags = message[i].arg.pagefault.flags,
             };
         }
@@ -398,7 +446,7 @@ static int drop_answered(struct numalab_touch_map *map, size_t answered)
             map->pending[kept++] = map->pending[i];
             continue;
         }
-        note_access(map, page_address, map->pending[i].thread, false);
+        note_access(map, page_address, map->pending[i].origin, false);
         if (map->in_compute && error == 0) error = note_opened(map, &map->pending[i]);
     }
     map->pending_count = kept;
@@ -524,11 +572,10 @@ static uint64_t file_offset_of(const struct numalab_worker *worker, size_t array
     return pages * page_bytes;
 }
 
-static struct numalab_touch_map *create(const struct numalab_worker *worker,
-                                        const struct numalab_driver *driver,
-                                        const struct numalab_sampling *sampling,
-                                        enum numalab_touch_order order,
-                                        enum numalab_touch_method method)
+static struct numalab_touch_map *
+create(const struct numalab_worker *worker, const struct numalab_node *node,
+       const struct numalab_driver *driver, const struct numalab_sampling *sampling,
+       enum numalab_touch_order order, enum numalab_touch_method method)
 {
     struct numalab_touch_map *map = calloc(1, sizeof *map);
     if (!map) return NULL;
@@ -536,6 +583,7 @@ static struct numalab_touch_map *create(const struct numalab_worker *worker,
     map->order = order;
     map->fd = -1;
     map->pid = worker->pid;
+    map->node = node;
     map->team = worker->limits.thread_count;
     map->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     map->zero_page = aligned_alloc(map->page_bytes, map->page_bytes);
@@ -567,13 +615,12 @@ no_memory:
     return NULL;
 }
 
-struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
-                                                 const struct numalab_driver *driver,
-                                                 const struct numalab_sampling *sampling,
-                                                 enum numalab_touch_order order,
-                                                 enum numalab_touch_method method)
+struct numalab_touch_map *
+numalab_touch_map_open(struct numalab_worker *worker, const struct numalab_node *node,
+                       const struct numalab_driver *driver, const struct numalab_sampling *sampling,
+                       enum numalab_touch_order order, enum numalab_touch_method method)
 {
-    struct numalab_touch_map *map = create(worker, driver, sampling, order, method);
+    struct numalab_touch_map *map = create(worker, node, driver, sampling, order, method);
     if (!map) {
         numalab_worker_kit_error(worker, "make the touch map", -ENOMEM);
         return NULL;
@@ -613,9 +660,15 @@ static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *w
         if (numalab_worker_read(worker, log + first * sizeof entry[0], entry,
                                 part * sizeof entry[0]) < 0)
             return -1;
-        for (uint64_t i = 0; i < part; i++)
-            note_access(map, entry[i].address, thread_of_id(map, entry[i].thread_id),
+        for (uint64_t i = 0; i < part; i++) {
+            const size_t thread = thread_of_id(map, entry[i].thread_id);
+            const struct numalab_location location =
+                map->node
+                    ? numalab_threads_location_of(map->node, entry[i].pu, entry[i].allowed_count)
+                    : unknown;
+            note_access(map, entry[i].address, origin_at(map, thread, &location),
                         entry[i].is_write);
+        }
     }
     return 0;
 }
@@ -720,41 +773,64 @@ size_t numalab_touch_map_moments(const struct numalab_touch_map *map)
 
 /* ---- what a record says ----------------------------------------------------------- */
 
-/* The pages of an array, and what their threads are called in a record. */
+/* The pages of an array, and what an origin is called in a record: its thread's number, or its own.
+ */
 struct described_pages {
     const struct numalab_touch_map *map;
     const struct page_record *page;
-    const int *number; /* of each thread number here */
+    const int *number; /* of each origin here */
+    int end;           /* above all of them */
 };
+
+static int writer_of(const struct described_pages *described, size_t page)
+{
+    const int writer = described->page[page].first_writer;
+    return writer < 0 ? -1 : described->number[writer];
+}
 
 static bool has_same_writer(const void *pages, size_t a, size_t b)
 {
-    const struct described_pages *described = pages;
-    return described->page[a].first_writer == described->page[b].first_writer;
+    return writer_of(pages, a) == writer_of(pages, b);
 }
 
 static json_t *describe_writer(const void *pages, size_t i)
 {
-    const struct described_pages *described = pages;
-    const int writer = described->page[i].first_writer;
-    return json_integer(writer < 0 ? -1 : described->number[writer]);
+    return json_integer(writer_of(pages, i));
+}
+
+/* Sets a bit for each number of a page's users. */
+static void users_of(const struct described_pages *described, size_t page,
+                     uint64_t bits[NUMBER_WORDS])
+{
+    const uint64_t *users = described->page[page].users;
+    memset(bits, 0, NUMBER_WORDS * sizeof *bits);
+    for (size_t origin = 0; origin < described->map->origin_count; origin++) {
+        if (!(users[origin / WORD_BITS] >> (origin % WORD_BITS) & 1)) continue;
+        const size_t number = (size_t)described->number[origin];
+        bits[number / WORD_BITS] |= (uint64_t)1 << (number % WORD_BITS);
+    }
 }
 
 static bool has_same_users(const void *pages, size_t a, size_t b)
 {
     const struct described_pages *described = pages;
     const struct page_record *page = described->page;
-    return memcmp(page[a].users, page[b].users, sizeof page[a].users) == 0;
+    if (memcmp(page[a].users, page[b].users, sizeof page[a].users) == 0) return true;
+    uint64_t of_a[NUMBER_WORDS], of_b[NUMBER_WORDS];
+    users_of(described, a, of_a);
+    users_of(described, b, of_b);
+    return memcmp(of_a, of_b, sizeof of_a) == 0;
 }
 
 static json_t *describe_users(const void *pages, size_t i)
 {
     const struct described_pages *described = pages;
-    const uint64_t *users = described->page[i].users;
+    uint64_t bits[NUMBER_WORDS];
     json_t *list = json_array();
-    for (size_t thread = 0; thread < described->map->thread_count; thread++)
-        if (users[thread / WORD_BITS] >> (thread % WORD_BITS) & 1)
-            json_array_append_new(list, json_integer(described->number[thread]));
+    users_of(described, i, bits);
+    for (int number = 0; number < described->end; number++)
+        if (bits[number / WORD_BITS] >> (number % WORD_BITS) & 1)
+            json_array_append_new(list, json_integer(number));
     return list;
 }
 
@@ -766,35 +842,68 @@ static int by_array_writer_user(const void *left, const void *right)
     return (a->user > b->user) - (a->user < b->user);
 }
 
-/* [first writer, user, times] of an array's pages that were closed again; the list is in order. */
+/* [first writer, user, times] of an array's pages that were closed again. Returns NULL without
+ * memory. */
 static json_t *describe_again(const struct numalab_touch_map *map, size_t array, const int *number)
 {
     json_t *list = json_array();
-    for (size_t i = 0, next; i < map->again_count; i = next) {
-        const struct seen_again *seen = &map->again[i];
-        for (next = i;
-             next < map->again_count && by_array_writer_user(seen, &map->again[next]) == 0;)
-            next++;
-        if (seen->array != array) continue;
-        const int writer = seen->writer < 0 ? -1 : number[seen->writer];
+    struct seen_again *seen = malloc((map->again_count + 1) * sizeof *seen);
+    size_t count = 0;
+    for (size_t i = 0; seen && i < map->again_count; i++) {
+        if (map->again[i].array != array) continue;
+        const int writer = map->again[i].writer;
+        seen[count++] = (struct seen_again){array, writer < 0 ? -1 : number[writer],
+                                            number[map->again[i].user]};
+    }
+    if (count) qsort(seen, count, sizeof *seen, by_array_writer_user);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i; next < count && by_array_writer_user(&seen[i], &seen[next]) == 0;) next++;
         json_array_append_new(
-            list, json_pack("[iiI]", writer, number[seen->user], (json_int_t)(next - i)));
+            list, json_pack("[iiI]", seen[i].writer, seen[i].user, (json_int_t)(next - i)));
+    }
+    free(seen);
+    return list;
+}
+
+/* What is said of an array's pages by threads, or by origins. */
+struct naming {
+    const char *first_writer, *users, *used_again;
+    const int *number; /* of each origin here */
+    int end;
+};
+
+static void describe_pages(const struct numalab_touch_map *map, const struct traced_array *array,
+                           const struct naming *naming, json_t *entry)
+{
+    const struct described_pages pages = {map, array->page, naming->number, naming->end};
+    const size_t count = array->sample.traced_count;
+    const struct numalab_list writers = {&pages, count, has_same_writer, describe_writer};
+    const struct numalab_list users = {&pages, count, has_same_users, describe_users};
+    json_object_set_new(entry, naming->first_writer, numalab_record_list(&writers));
+    json_object_set_new(entry, naming->users, numalab_record_list(&users));
+    if (map->closings)
+        json_object_set_new(entry, naming->used_again,
+                            describe_again(map, (size_t)(array - map->array), naming->number));
+}
+
+static json_t *describe_origins(const struct numalab_touch_map *map, const int *thread)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < map->origin_count; i++) {
+        const struct numalab_location *location = &map->origin[i].location;
+        json_array_append_new(list,
+                              json_pack("{si si si si}", "thread", thread[i], "pu", location->pu,
+                                        "core", location->core, "numa_node", location->numa_node));
     }
     return list;
 }
 
 static json_t *describe_array(const struct numalab_touch_map *map, const struct traced_array *array,
-                              const int *number)
+                              const struct naming *threads, const struct naming *origins)
 {
-    const struct described_pages pages = {map, array->page, number};
-    const size_t count = array->sample.traced_count;
-    const struct numalab_list writers = {&pages, count, has_same_writer, describe_writer};
-    const struct numalab_list users = {&pages, count, has_same_users, describe_users};
-    json_t *entry = json_pack("{ss so so}", "array", array->name, "first_writer",
-                              numalab_record_list(&writers), "users", numalab_record_list(&users));
-    if (map->closings)
-        json_object_set_new(entry, "used_again",
-                            describe_again(map, (size_t)(array - map->array), number));
+    json_t *entry = json_pack("{ss}", "array", array->name);
+    describe_pages(map, array, threads, entry);
+    describe_pages(map, array, origins, entry);
     numalab_sample_describe(&array->sample, entry);
     return entry;
 }
@@ -802,7 +911,7 @@ static json_t *describe_array(const struct numalab_touch_map *map, const struct 
 json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
                                    const struct numalab_threads *threads)
 {
-    int number[MAX_THREADS];
+    int number[MAX_THREADS], thread_of[MAX_ORIGINS], itself[MAX_ORIGINS];
 
     /* Threads that have ended get numbers after those that are still there. */
     int next_number = (int)threads->count;
@@ -810,11 +919,16 @@ json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
         number[i] = numalab_threads_number(threads, map->thread_id[i]);
         if (number[i] < 0) number[i] = next_number++;
     }
+    for (size_t i = 0; i < map->origin_count; i++) {
+        thread_of[i] = number[map->origin[i].thread];
+        itself[i] = (int)i;
+    }
+    const struct naming by_thread = {"first_writer", "users", "used_again", thread_of, next_number};
+    const struct naming by_origin = {"written_from", "used_from", "used_again_from", itself,
+                                     (int)map->origin_count};
     json_t *arrays = json_array();
-    if (map->again_count)
-        qsort(map->again, map->again_count, sizeof *map->again, by_array_writer_user);
     for (size_t i = 0; i < map->array_count; i++)
-        json_array_append_new(arrays, describe_array(map, &map->array[i], number));
+        json_array_append_new(arrays, describe_array(map, &map->array[i], &by_thread, &by_origin));
     /* The in-process way has to know reads from writes. */
 #if defined(__x86_64__)
     const bool trap_tells = true;
@@ -822,10 +936,10 @@ json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
     const bool trap_tells = false;
 #endif
     json_t *record = json_pack(
-        "{ss ss sb so}", "method", method_names[map->method], "order", order_names[map->order],
+        "{ss ss sb so so}", "method", method_names[map->method], "order", order_names[map->order],
         "sees_write_after_read",
         (int)(map->method == NUMALAB_TOUCH_IN_PROCESS ? trap_tells : map->sees_write_after_read),
-        "arrays", arrays);
+        "origins", describe_origins(map, thread_of), "arrays", arrays);
     if (map->closings)
         json_object_set_new(record, "closings",
                             json_integer((json_int_t)numalab_closings_count(map->closings)));

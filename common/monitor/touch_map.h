@@ -11,12 +11,17 @@
  * thread's faults for as long as another is busy brings both orders to light
  * that a scheduler could produce, in two runs.
  *
+ * Each access is kept with where it came from: the PU on which the thread stood in its fault, and
+ * what it was bound to then. A runtime may bind a thread anew for each parallel region, and a
+ * kernel, too; a thread that was bound to no NUMA node was somewhere by chance.
+ *
  * Who comes first need not be who works: a thread can touch pages that another one works on. So
  * pages are closed again while the phase runs (closings.h), and who uses them then is told beside
  * the set of their users.
  *
  * Where the system refuses userfaultfd, the worker traps its own faults (trap.h); that
- * map is made inside the student's process and says so. A worker that is refused what the monitor
+ * map is made inside the student's process and says so: what it says of threads and PUs a kernel
+ * can forge. A worker that is refused what the monitor
  * is not has seen to that itself: it is not believed. */
 #ifndef NUMALAB_MONITOR_TOUCH_MAP_H
 #define NUMALAB_MONITOR_TOUCH_MAP_H
@@ -44,15 +49,15 @@ int numalab_touch_method_parse(const char *name, enum numalab_touch_method *meth
 struct numalab_touch_map;
 
 /* For a worker whose arrays are NUMALAB_SHARED and untouched, those of a page or more, which
- * have to be whole pages; of each the pages that the sampling says. Uses in_process where
- * userfaultfd is refused to this process, too, or when asked to: then the worker traps all of its
- * pages, and those are taken from its log. Returns NULL with worker->outcome set: where only the
- * worker is refused, NUMALAB_UNTRACEABLE. */
-struct numalab_touch_map *numalab_touch_map_open(struct numalab_worker *worker,
-                                                 const struct numalab_driver *driver,
-                                                 const struct numalab_sampling *sampling,
-                                                 enum numalab_touch_order order,
-                                                 enum numalab_touch_method method);
+ * have to be whole pages; of each the pages that the sampling says. node: for places of threads,
+ * which are not kept where it is NULL. Uses in_process where userfaultfd is refused to this
+ * process, too, or when asked to: then the worker traps all of its pages, and those are taken from
+ * its log. Returns NULL with worker->outcome set: where only the worker is refused,
+ * NUMALAB_UNTRACEABLE. */
+struct numalab_touch_map *
+numalab_touch_map_open(struct numalab_worker *worker, const struct numalab_node *node,
+                       const struct numalab_driver *driver, const struct numalab_sampling *sampling,
+                       enum numalab_touch_order order, enum numalab_touch_method method);
 void numalab_touch_map_close(struct numalab_touch_map *map);
 
 /* Runs the phase that initialises, recording first writes. Returns 0, or -1 with

@@ -29,7 +29,7 @@ static json_t *sampled_map_of(const char *initialize, const char *compute,
     if (numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
         numalab_worker_allocate(&worker, n, numalab_drivers[0], NUMALAB_SHARED) == 0) {
         struct numalab_touch_map *map =
-            numalab_touch_map_open(&worker, numalab_drivers[0], sampling, order, method);
+            numalab_touch_map_open(&worker, NULL, numalab_drivers[0], sampling, order, method);
         if (map && numalab_touch_map_run_initialize(map, &worker, initialize) == 0 &&
             numalab_touch_map_run_compute(map, &worker, compute) == 0 &&
             numalab_threads_read(worker.pid, &threads) == 0)
@@ -135,7 +135,7 @@ static size_t wrong_after(const char *compute, double added)
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
     EXPECT(numalab_worker_allocate(&worker, ELEMENTS, numalab_drivers[0], NUMALAB_SHARED) == 0);
     struct numalab_touch_map *map = numalab_touch_map_open(
-        &worker, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
+        &worker, NULL, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
     EXPECT(map && numalab_touch_map_run_initialize(map, &worker, "initialize") == 0);
     for (int i = 0; map && i < 3; i++)
         EXPECT(numalab_touch_map_run_compute(map, &worker, compute) == 0);
@@ -204,7 +204,7 @@ static void test_refusal(void)
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
     EXPECT(numalab_worker_run(&worker, "refuse_userfaultfd", NULL) == 0);
     EXPECT(numalab_worker_allocate(&worker, n, numalab_drivers[0], NUMALAB_SHARED) == 0);
-    EXPECT(numalab_touch_map_open(&worker, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL,
+    EXPECT(numalab_touch_map_open(&worker, NULL, numalab_drivers[0], &all, NUMALAB_ORDER_NATURAL,
                                   NUMALAB_TOUCH_USERFAULTFD) == NULL);
     EXPECT(worker.outcome.kind == NUMALAB_UNTRACEABLE);
     numalab_worker_end(&worker);

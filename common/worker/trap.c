@@ -2,6 +2,7 @@
 #include "trap.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,6 +44,17 @@ size_t numalab_trap_disarm(struct numalab_trap *trap, const struct numalab_array
     return count < trap->log_capacity ? count : trap->log_capacity;
 }
 
+/* On how many PUs this thread may run; 0: not known. */
+static int count_allowed(void)
+{
+    enum { MOST_PUS = 1 << 13 };
+    unsigned long set[MOST_PUS / (8 * sizeof(unsigned long))];
+    const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
+    int count = 0;
+    for (long i = 0; i < bytes / (long)sizeof *set; i++) count += __builtin_popcountl(set[i]);
+    return count;
+}
+
 bool numalab_trap_handle(struct numalab_trap *trap, void *address, int is_write)
 {
     if (!atomic_load(&trap->armed)) return false;
@@ -60,6 +72,8 @@ bool numalab_trap_handle(struct numalab_trap *trap, void *address, int is_write)
                 .address = (uint64_t)(uintptr_t)page,
                 .thread_id = (int32_t)syscall(SYS_gettid),
                 .is_write = is_write != 0,
+                .pu = sched_getcpu(),
+                .allowed_count = count_allowed(),
             };
         return mprotect(page, trap->page_bytes,
                         opens_reading_only ? PROT_READ : PROT_READ | PROT_WRITE) == 0;

@@ -56,8 +56,8 @@ static int run(struct at_work *at_work, const struct numalab_run_options *option
     /* The first call tells how long one takes, and starts the team. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     driver->advance(oracle, driver->compute_phase);
-    at_work->map = numalab_touch_map_open(worker, driver, &options->sampling, NUMALAB_ORDER_NATURAL,
-                                          NUMALAB_TOUCH_USERFAULTFD);
+    at_work->map = numalab_touch_map_open(worker, NULL, driver, &options->sampling,
+                                          NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
     if (!at_work->map) return -1;
     int error = numalab_threads_read(worker->pid, &at_work->threads);
     if (error == 0) error = numalab_roll_make(&at_work->roll, worker->pid, &at_work->threads);

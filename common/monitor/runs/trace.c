@@ -32,8 +32,8 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
         numalab_job_allocate(&trace->job, n, driver, NUMALAB_SHARED) < 0)
         return -1;
     struct numalab_worker *worker = &trace->job.rank[0];
-    trace->map = numalab_touch_map_open(worker, driver, &options->sampling, options->touch_order,
-                                        options->touch_method);
+    trace->map = numalab_touch_map_open(worker, options->node, driver, &options->sampling,
+                                        options->touch_order, options->touch_method);
     if (!trace->map ||
         numalab_touch_map_run_initialize(trace->map, worker, driver->initialize_phase) < 0)
         return -1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from support import invented
 
+from numalab.errors import KitError
 from numalab.evidence.kinds import AT_WORK
 from numalab.evidence.page_work import busy_waiter, chance_of, excused_uses, seams
 from numalab.evidence.read_record import parse, validate
@@ -287,3 +289,112 @@ def test_only_uses_where_parts_meet_are_excused():
     inside = [part for _ in range(6) for part in ((zero, 9), (both, 1))]
     worked = replace(traced(*parts, *inside, (zero, 9)), used_again={(0, 1): 16})
     assert excused_uses(worked) == {(0, 1): 4}
+
+
+# ---- where a thread was at the time ------------------------------------------------------------
+
+
+def moved(
+    record: Json,
+    write: Callable[[int], tuple[int, int, int]],
+    use: Callable[[int], tuple[int, int, int]],
+) -> Json:
+    """Where each page's first write and its uses came from: thread, core and NUMA node (-1: it
+    could move), by who first wrote it in the record."""
+    for run in record["runs"]:
+        if run["kind"] != "trace":
+            continue
+        origins: list[Json] = []
+
+        def number(thread: int, core: int, node: int, of: list[Json] = origins) -> int:
+            origin = {"thread": thread, "pu": max(core, 0), "core": core, "numa_node": node}
+            if origin not in of:
+                of.append(origin)
+            return of.index(origin)
+
+        for array in run["touch_map"]["arrays"]:
+            parts = array["first_writer"]
+            array["written_from"] = [[number(*write(owner)), pages] for owner, pages in parts]
+            array["used_from"] = [[[number(*use(owner))], pages] for owner, pages in parts]
+            array["first_writer"] = [[write(owner)[0], pages] for owner, pages in parts]
+            array["users"] = [[[use(owner)[0]], pages] for owner, pages in parts]
+        run["touch_map"]["origins"] = origins
+    return record
+
+
+def _place(machine: invented.Machine, thread: int) -> tuple[int, int]:
+    return machine.pu_of_thread[thread], machine.node_of_thread(thread)
+
+
+def test_another_thread_at_the_same_place_is_right(first_touch: Lab, schema: Path) -> None:
+    """As in nested teams, whose threads get other places in the next region."""
+    for machine in (ONE, TWO):
+        last = machine.threads - 1
+        record = moved(
+            invented.evidence(machine),
+            lambda owner, m=machine, n=last: (n - owner, *_place(m, owner)),
+            lambda owner, m=machine: (owner, *_place(m, owner)),
+        )
+        validate(record, schema)
+        found = verdicts(first_touch, record)
+        assert found["touched_where_used"].value == 1.0
+        assert "chance" not in found["touched_where_used"].why
+        if machine is TWO:
+            assert found["local_pages"].status == "pass"
+            picture = [line.plain for line in touch_map_picture(parse(record), 65)]
+            assert picture[1].split()[-1] == picture[2].split()[-1]
+
+
+def test_the_same_thread_at_another_place_is_wrong(first_touch: Lab) -> None:
+    last = TWO.threads - 1
+    record = moved(
+        invented.evidence(TWO),
+        lambda owner: (owner, *_place(TWO, owner)),
+        lambda owner: (owner, *_place(TWO, last - owner)),
+    )
+    found = verdicts(first_touch, record)
+    assert found["touched_where_used"].value == found["local_pages"].value == 0.0
+
+
+@pytest.mark.parametrize("is_bound_in_the_end", [False, True])
+def test_who_may_move_is_nowhere(first_touch: Lab, is_bound_in_the_end: bool) -> None:
+    """By luck all are on the NUMA node of their pages."""
+    record = moved(
+        invented.evidence(TWO),
+        lambda owner: (owner + 1, -1, -1),
+        lambda owner: (
+            (owner + 1, *_place(TWO, owner)) if is_bound_in_the_end else (owner + 1, -1, -1)
+        ),
+    )
+    assert verdicts(first_touch, record)["touched_where_used"].value == 0.0
+
+
+def test_cores_of_a_node_have_siblings(first_touch: Lab) -> None:
+    """A thread bound to a core may write on one of its PUs and use on the other."""
+    record = moved(
+        invented.evidence(TWO),
+        lambda owner: (owner, *_place(TWO, owner)),
+        lambda owner: (owner, *_place(TWO, owner)),
+    )
+    for run in record["runs"]:
+        if run["kind"] == "trace":
+            origins = run["touch_map"]["origins"]
+            run["touch_map"]["origins"] = [*origins, *({**o, "pu": o["pu"] + 8} for o in origins)]
+            for array in run["touch_map"]["arrays"]:
+                array["used_from"] = [
+                    [[origin + len(origins) for origin in users], pages]
+                    for users, pages in array["used_from"]
+                ]
+    assert verdicts(first_touch, record)["touched_where_used"].value == 1.0
+
+
+def test_origins_that_there_are_not_are_refused(first_touch: Lab) -> None:
+    record = moved(
+        invented.evidence(TWO),
+        lambda owner: (owner, *_place(TWO, owner)),
+        lambda owner: (owner, *_place(TWO, owner)),
+    )
+    trace = next(run for run in record["runs"] if run["kind"] == "trace")
+    trace["touch_map"]["origins"].pop()
+    with pytest.raises((ValueError, KitError)):
+        parse(record)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.evidence.record import AtWork, Placement, Trace, TracedArray
-from numalab.evidence.touch import Users, place_of
+from numalab.evidence.touch import Users, place_of, used_again_from
 
 # A thread that works on its pages has at least such a part of what they make one expect, of uses in
 # mid-phase and of CPU time. Threads far from their memory, or on slower cores, take up to some
@@ -118,16 +118,22 @@ def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
     by_thread: Counter[int] = Counter()
     taken_over: Counter[int] = Counter()
     at_home = 0
+    place = place_of(traces, numa_nodes)
     for trace in traces:
-        place = place_of(trace, numa_nodes)
         for array in trace.arrays:
             of_seams = excused_uses(array)
-            for (writer, user), times in array.used_again.items():
-                by_thread[user] += times
-                is_home = writer >= 0 and place(writer) >= 0 and place(writer) == place(user)
-                excused = of_seams[writer, user]
-                at_home += times if is_home else excused
-                taken_over[writer] += times - excused if user != writer else 0
+            away: Counter[Pair] = Counter()
+            for write, use, times in used_again_from(trace, array):
+                writer = -1 if write is None else write.thread
+                by_thread[use.thread] += times
+                if place(write) >= 0 and place(write) == place(use):
+                    at_home += times
+                else:
+                    away[writer, use.thread] += times
+                taken_over[writer] += times if use.thread != writer else 0
+            at_home += sum(min(times, of_seams[pair]) for pair, times in away.items())
+            for (writer, user), excused in of_seams.items():
+                taken_over[writer] -= excused if user != writer else 0
     moments = sum(trace.closings or 0 for trace in traces)
     return PagesInUse(by_thread, at_home, moments, taken_over)
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import TRACE
-from numalab.evidence.record import Evidence, Placement, Thread, Trace
+from numalab.evidence.record import (
+    Evidence,
+    Origin,
+    Placement,
+    Thread,
+    Trace,
+    TracedArray,
+)
 from numalab.evidence.sample import Sample
 
 Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
@@ -42,12 +49,105 @@ def numa_nodes_of(threads: Sequence[Thread]) -> Callable[[int], int]:
     return lambda number: node.get(number, -1)
 
 
-def place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
-    """What has to agree between writer and user: the NUMA node, or with one NUMA node
-    the very thread. -1 is nowhere and agrees with nothing."""
+Uses = dict[str, tuple[frozenset[Origin], ...]]  # of each page that was looked at
+
+
+def _bound_origins(threads: Sequence[Thread]) -> Callable[[int], Origin]:
+    """Where a thread was in the end: what an older record tells of all its accesses."""
+    bound = {t.number: Origin(t.number, -1, t.core, t.numa_node) for t in threads}
+    return lambda number: bound.get(number, Origin(number, -1, -1, -1))
+
+
+def _in_first_region(origin: Origin, bound: Callable[[int], Origin]) -> Origin:
+    """A runtime may bind the initial thread no sooner than in its first parallel region (libomp
+    does); what it does before counts as done where it is bound then."""
+    is_free = origin.thread == 0 and origin.numa_node < 0
+    return bound(0) if is_free and bound(0).numa_node >= 0 else origin
+
+
+def written_from(trace: Trace, array: TracedArray) -> tuple[Origin | None, ...]:
+    """For each page where its first write came from; None: nobody wrote it."""
+    bound = _bound_origins(trace.threads)
+    if array.written_from is None:
+        return tuple(bound(number) if number >= 0 else None for number in array.first_writer)
+    return tuple(origin and _in_first_region(origin, bound) for origin in array.written_from)
+
+
+def used_again_from(
+    trace: Trace, array: TracedArray
+) -> Iterator[tuple[Origin | None, Origin, int]]:
+    """First write, use, and times, as the record's used_again."""
+    bound = _bound_origins(trace.threads)
+    if array.used_again_from is None:
+        for (writer, user), times in array.used_again.items():
+            yield bound(writer) if writer >= 0 else None, bound(user), times
+        return
+    for (write, use), times in array.used_again_from.items():
+        yield write and _in_first_region(write, bound), _in_first_region(use, bound), times
+
+
+def _used_from(trace: Trace, array: TracedArray, threads: Sequence[Thread]) -> Uses:
+    bound = _bound_origins(threads)
+    if array.used_from is None:
+        return {array.name: tuple(frozenset(map(bound, users)) for users in array.users)}
+    return {
+        array.name: tuple(
+            frozenset(_in_first_region(origin, bound) for origin in page)
+            for page in array.used_from
+        )
+    }
+
+
+def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None) -> Uses:
+    """As united_users, by where the uses came from. threads: for older records, in place of each
+    tracing's own."""
+    united: Uses = {}
+    for trace in traces:
+        _check_pages("tracings", {array.name: array.sample for array in trace.arrays}, traces[0])
+        for array in trace.arrays:
+            used = _used_from(trace, array, trace.threads if threads is None else threads)
+            before = united.get(array.name, (frozenset(),) * len(array.users))
+            after = zip(before, used[array.name], strict=True)
+            united[array.name] = tuple(a | b for a, b in after)
+    return united
+
+
+def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
+    """For each core the thread that uses pages from it, where each has one of its own, in the
+    first tracing that has the core; None where threads share cores, or move between them."""
+    found: dict[int, int] = {}
+    for trace in traces:
+        used = [_used_from(trace, array, trace.threads) for array in trace.arrays]
+        origins = {o for of in used for pages in of.values() for page in pages for o in page}
+        pairs = {(origin.core, origin.thread) for origin in origins}
+        cores, threads = {core for core, _ in pairs}, {thread for _, thread in pairs}
+        if min(cores, default=0) < 0 or not len(cores) == len(threads) == len(pairs):
+            return None
+        for core, thread in sorted(pairs):
+            found.setdefault(core, thread)
+    return found if len(set(found.values())) == len(found) else None
+
+
+def place_of(traces: Sequence[Trace], numa_nodes: int) -> Callable[[Origin | None], int]:
+    """What has to agree between a write and a use: the NUMA node to which the thread was bound at
+    that moment. With one NUMA node it is the core, named by the thread that uses pages from it, or
+    where threads are not bound to cores of their own the very thread. -1 is nowhere, or that of a
+    thread that may move, and agrees with nothing."""
     if numa_nodes > 1:
-        return numa_nodes_of(trace.threads)
-    return lambda number: number
+        return lambda origin: -1 if origin is None else origin.numa_node
+    of_core = _threads_of_cores(traces)
+    if of_core is None:
+        return lambda origin: -1 if origin is None else origin.thread
+    others = 1 + max(of_core.values(), default=0)  # from cores that nobody uses pages from
+
+    def place(origin: Origin | None) -> int:
+        if origin is None:
+            return -1
+        if origin.core < 0:
+            return origin.thread
+        return of_core.get(origin.core, others + origin.core)
+
+    return place
 
 
 # In the place of a NUMA node, where it is drawn: that of nobody, and of a thread that is bound to
@@ -55,24 +155,24 @@ def place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
 NOBODY, UNBOUND = -1, -2
 
 
-def drawn_place_of(trace: Trace, numa_nodes: int) -> Callable[[int], int]:
-    """As place_of, of a thread or of -1 for nobody; UNBOUND where it is somebody, and nowhere."""
-    place = place_of(trace, numa_nodes)
+def drawn_place_of(evidence: Evidence) -> Callable[[Origin | None], int]:
+    """As place_of, or of None for nobody; UNBOUND where it is somebody, and nowhere."""
+    place = place_of([t for t in evidence.of(TRACE) if t.arrays], evidence.numa_nodes)
 
-    def drawn(number: int) -> int:
-        if number < 0:
+    def drawn(origin: Origin | None) -> int:
+        if origin is None:
             return NOBODY
-        return place(number) if place(number) >= 0 else UNBOUND
+        return place(origin) if place(origin) >= 0 else UNBOUND
 
     return drawn
 
 
-def unbound_threads(trace: Trace, users: Users, numa_nodes: int) -> tuple[int, ...]:
+def unbound_threads(trace: Trace, uses: Uses, evidence: Evidence) -> tuple[int, ...]:
     """Those that wrote or used pages and are drawn as UNBOUND, in order."""
-    drawn = drawn_place_of(trace, numa_nodes)
-    seen = {writer for array in trace.arrays for writer in array.first_writer}
-    seen |= {user for pages in users.values() for page in pages for user in page}
-    return tuple(sorted(number for number in seen if drawn(number) == UNBOUND))
+    drawn = drawn_place_of(evidence)
+    seen = {origin for array in trace.arrays for origin in written_from(trace, array) if origin}
+    seen |= {use for pages in uses.values() for page in pages for use in page}
+    return tuple(sorted({origin.thread for origin in seen if drawn(origin) == UNBOUND}))
 
 
 @dataclass(frozen=True)
@@ -95,12 +195,11 @@ class TouchShare:
     contested_share: float
 
 
-def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
-    """Judges one tracing's first writers against the users seen in all tracings.
+def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int]) -> TouchShare:
+    """Judges one tracing's first writes against the uses seen in all tracings. place: of place_of.
 
-    A page that threads at several places use belongs to none of them.
+    A page that is used from several places belongs to none of them.
     """
-    place = place_of(trace, numa_nodes)
     good: Counter[str] = Counter()
     contested: Counter[str] = Counter()
     writers: dict[str, Counter[int]] = {}
@@ -108,16 +207,17 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
     pages = {array.name: len(array.first_writer) for array in trace.arrays}
     for array in trace.arrays:
         writers[array.name], strays[array.name] = Counter(), []
-        for writer, using in zip(array.first_writer, users[array.name], strict=True):
+        for write, using in zip(written_from(trace, array), uses[array.name], strict=True):
+            writer = -1 if write is None else write.thread
             writers[array.name][writer] += 1
-            home = place(writer) if writer >= 0 else -1
-            places = {place(user) for user in using}
+            home = place(write)
+            places = {place(use) for use in using}
             if len(places) > 1:
                 contested[array.name] += 1
             if home >= 0 and places == {home}:
                 good[array.name] += 1
                 continue
-            strange = frozenset(user for user in using if home < 0 or place(user) != home)
+            strange = frozenset(u.thread for u in using if home < 0 or place(u) != home)
             if strange:
                 strays[array.name].append((writer, strange))
     share = {name: good[name] / pages[name] for name in pages}
@@ -136,14 +236,29 @@ def touch_share(trace: Trace, users: Users, numa_nodes: int) -> TouchShare:
     )
 
 
-def unsteady_share(traces: Sequence[Trace], array: str) -> float:
+# Where chance decides who comes first, two tracings differ in the place of half of the pages or
+# more, since there are at least two places.
+LEAST_BY_CHANCE = 0.25
+
+
+def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> float:
     """The share of an array's pages that are not first written by the same thread in all
-    tracings, which hold different threads back: who writes them is whoever comes first."""
-    writers = [
-        traced.first_writer for trace in traces for traced in trace.arrays if traced.name == array
+    tracings, which hold different threads back: who writes them is whoever comes first. Where
+    they are written from the same place nevertheless, other threads came there, as they do in
+    nested teams: then the share that is not."""
+    place = place_of(traces, numa_nodes)
+    writes = [
+        written_from(trace, traced)
+        for trace in traces
+        for traced in trace.arrays
+        if traced.name == array
     ]
-    pages = list(zip(*writers, strict=True))
-    return sum(len(set(page)) > 1 for page in pages) / len(pages) if pages else 0.0
+    pages = list(zip(*writes, strict=True))
+    if not pages:
+        return 0.0
+    by_place = sum(len({place(write) for write in page}) > 1 for page in pages) / len(pages)
+    by_thread = sum(len({w and w.thread for w in page}) > 1 for page in pages) / len(pages)
+    return by_thread if by_place > LEAST_BY_CHANCE else by_place
 
 
 # A thread beyond the team counts as one of it where it uses such a part of an equal share.
@@ -167,14 +282,15 @@ def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
     return {thread: used[thread] * len(threads) / total if total else 0.0 for thread in threads}
 
 
-def shown_trace(evidence: Evidence) -> tuple[Trace, Users] | None:
-    """The tracing that judges worst, which is the one to look at, and who used the pages in any
-    of them; None where nothing was traced."""
+def shown_trace(evidence: Evidence) -> tuple[Trace, Uses] | None:
+    """The tracing that judges worst, which is the one to look at, and from where the pages were
+    used in any of them; None where nothing was traced."""
     traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
     if not traces:
         return None
-    users = united_users(traces)
-    return min(traces, key=lambda t: touch_share(t, users, evidence.numa_nodes).share), users
+    uses = united_uses(traces)
+    place = place_of(traces, evidence.numa_nodes)
+    return min(traces, key=lambda t: touch_share(t, uses, place).share), uses
 
 
 @dataclass(frozen=True)
@@ -198,25 +314,24 @@ def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | N
     if placement.residency is None:
         return None
     _check_pages("placement", placement.samples, traces[0])
-    users = united_users(traces)
-    node_of = numa_nodes_of(placement.threads)
-    using = {user for pages in users.values() for page in pages for user in page}
+    uses = united_uses(traces, placement.threads)
+    using = {use for pages in uses.values() for page in pages for use in page}
     good: Counter[str] = Counter()
     for name, homes in placement.residency.items():
-        for home, of_page in zip(homes, users[name], strict=True):
-            places = {node_of(user) for user in of_page}
+        for home, of_page in zip(homes, uses[name], strict=True):
+            places = {use.numa_node for use in of_page}
             good[name] += home >= 0 and places == {home}
     pages = {name: len(homes) for name, homes in placement.residency.items()}
     worst = min(pages, key=lambda name: good[name] / pages[name])
     node, count = Counter(placement.residency[worst]).most_common(1)[0]
-    contested = sum(len({node_of(user) for user in of_page}) > 1 for of_page in users[worst])
+    contested = sum(len({use.numa_node for use in of_page}) > 1 for of_page in uses[worst])
     return LocalShare(
         share=sum(good.values()) / sum(pages.values()),
         worst_array=worst,
         crowded_node=node,
         crowded_share=count / pages[worst],
         contested_share=contested / pages[worst],
-        unbound_users=tuple(sorted(user for user in using if node_of(user) < 0)),
+        unbound_users=tuple(sorted({use.thread for use in using if use.numa_node < 0})),
         absent=sum(homes.count(-1) for homes in placement.residency.values()),
     )
 

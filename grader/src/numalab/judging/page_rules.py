@@ -183,7 +183,7 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
         return missing
     shown = touch.shown_trace(evidence)  # what is drawn is what counts
     assert shown is not None
-    worst = touch.touch_share(*shown, evidence.numa_nodes)
+    worst = touch.touch_share(*shown, touch.place_of(traces, evidence.numa_nodes))
     assert criterion.at_least is not None
     in_use = page_work.pages_in_use(traces, evidence.numa_nodes)
     if worst.share >= criterion.at_least and in_use.has_strayed(criterion.at_least):
@@ -195,7 +195,7 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     if criterion.at_least <= worst.share < 1:  # which is what it passes by, not the rest
         part = words.first_upper(words.percent(worst.share))
         why = f"{part} of the pages are used by a thread that sits where they were first written."
-    unsteady = touch.unsteady_share(traces, worst.worst_array)
+    unsteady = touch.unsteady_share(traces, worst.worst_array, evidence.numa_nodes)
     if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
         why += (
             f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
@@ -329,11 +329,14 @@ def _pages(share: float, array: str, one: str, many: str) -> str:
 def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: float) -> bool:
     """Whether each page was first written by a thread of the NUMA node on which it is used, as the
     kit binds threads; steadily, so that chance has no part in it."""
+    numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
-    if any(touch.unsteady_share(traces, name) > 1 - at_least for name in names):
+    if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - at_least for name in names):
         return False
     shown = touch.shown_trace(evidence)
-    return shown is not None and touch.touch_share(*shown, evidence.numa_nodes).share >= at_least
+    if shown is None:
+        return False
+    return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= at_least
 
 
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:

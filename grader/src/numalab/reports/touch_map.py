@@ -10,7 +10,13 @@ from rich.text import Text
 from numalab import words
 from numalab.evidence.kinds import PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
-from numalab.evidence.touch import UNBOUND, drawn_place_of, shown_trace, unbound_threads
+from numalab.evidence.touch import (
+    UNBOUND,
+    drawn_place_of,
+    shown_trace,
+    unbound_threads,
+    written_from,
+)
 from numalab.palette import THREAD_COLOURS
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -59,14 +65,14 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
     seen = shown_trace(evidence)
     if seen is None:
         return {}
-    worst, users = seen
-    show = drawn_place_of(worst, evidence.numa_nodes)
+    worst, uses = seen
+    show = drawn_place_of(evidence)
     residency = evidence.of(PLACEMENT)[0].residency if evidence.of(PLACEMENT) else None
     found: dict[str, list[tuple[str, Places]]] = {}
     for array in worst.arrays:
         found[array.name] = [
-            (WRITTEN, [frozenset({show(writer)}) for writer in array.first_writer]),
-            (USED, [frozenset(show(user) for user in using) for using in users[array.name]]),
+            (WRITTEN, [frozenset({show(write)}) for write in written_from(worst, array)]),
+            (USED, [frozenset(map(show, page)) for page in uses[array.name]]),
         ]
         if with_homes and residency is not None and array.name in residency:
             homes = [frozenset({home}) for home in residency[array.name]]
@@ -77,7 +83,7 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
 def unbound_words(evidence: Evidence) -> str:
     """Who it is that wrote or used pages and sits on no NUMA node."""
     seen = shown_trace(evidence)
-    threads = unbound_threads(*seen, evidence.numa_nodes) if seen is not None else ()
+    threads = unbound_threads(*seen, evidence) if seen is not None else ()
     if not threads:
         return "a thread that is bound to no NUMA node"
     which = "which is" if len(threads) == 1 else "which are"

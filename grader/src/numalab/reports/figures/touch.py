@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import Evidence
-from numalab.evidence.touch import NOBODY, UNBOUND, drawn_place_of, shown_trace
+from numalab.evidence.touch import NOBODY, UNBOUND, drawn_place_of, shown_trace, written_from
 from numalab.palette import (
     MIXED_COLOUR,
     NOBODY_COLOUR,
@@ -72,8 +72,8 @@ def strips(
     found = shown_trace(evidence)
     if found is None:
         return []
-    trace, users = found
-    place = drawn_place_of(trace, evidence.numa_nodes)
+    trace, uses = found
+    place = drawn_place_of(evidence)
     residency = (
         evidence.of(PLACEMENT)[0].residency if with_homes and evidence.of(PLACEMENT) else None
     )
@@ -82,8 +82,8 @@ def strips(
     for array in trace.arrays:
         if arrays is not None and array.name not in arrays:
             continue
-        writers = tuple(map(place, array.first_writer))
-        using = tuple(_one(frozenset(map(place, page))) for page in users[array.name])
+        writers = tuple(map(place, written_from(trace, array)))
+        using = tuple(_one(frozenset(map(place, page))) for page in uses[array.name])
         rows += [Strip(array.name, STRIPS[0], writers), Strip(array.name, STRIPS[1], using)]
         if array.name in homes:
             rows.append(Strip(array.name, HOMES, homes[array.name]))

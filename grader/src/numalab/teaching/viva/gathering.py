@@ -14,7 +14,7 @@ from numalab.course.records import Attempt, Json, Student
 from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Evidence
-from numalab.evidence.touch import drawn_place_of, shown_trace
+from numalab.evidence.touch import drawn_place_of, shown_trace, written_from
 from numalab.grading.from_records import StoredGrading, read_grading
 from numalab.judging.judge import evidence_for
 from numalab.judging.timing_account import timing_accounts
@@ -39,14 +39,14 @@ def _touched(evidence: Evidence) -> dict[str, Touched]:
     seen = shown_trace(evidence)
     if seen is None:
         return {}
-    trace, users = seen
-    place, by_node = drawn_place_of(trace, evidence.numa_nodes), evidence.numa_nodes > 1
+    trace, uses = seen
+    place, by_node = drawn_place_of(evidence), evidence.numa_nodes > 1
     found = {}
     for array in trace.arrays:
         pages = len(array.first_writer)
         if pages:
-            counts = Counter(place(writer) for writer in array.first_writer)
-            contested = sum(len({place(user) for user in page}) > 1 for page in users[array.name])
+            counts = Counter(map(place, written_from(trace, array)))
+            contested = sum(len(set(map(place, page))) > 1 for page in uses[array.name])
             found[array.name] = Touched(
                 {one: many / pages for one, many in counts.items()}, contested / pages, by_node
             )
