@@ -331,5 +331,8 @@ json_t *numalab_record_results(const struct numalab_results *results,
     if (results->wrote_before_array)
         json_object_set_new(object, "wrote_before_array",
                             json_string(driver->arrays[results->damaged_array].name));
+    if (results->wrote_after_array)
+        json_object_set_new(object, "wrote_after_array",
+                            json_string(driver->arrays[results->damaged_array].name));
     return object;
 }

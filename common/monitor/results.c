@@ -15,7 +15,6 @@ enum { CHUNK_BYTES = 512 << 10, CHUNK_ALIGNMENT = 64 };
 
 /* Fewer bytes, or changes, are not worth a thread. */
 enum { LEAST_PART_BYTES = 4 << 20, LEAST_PART_CHANGES = 1024, MOST_PARTS = 16 };
-enum { BEFORE_PATTERN = 0xa5 };
 
 /* Bytes of the array's first page that lie before the array. None of an array that the
  * kernel made: an allocator may keep its books there. */
@@ -23,6 +22,15 @@ static size_t bytes_before(const struct numalab_worker *worker, size_t array)
 {
     if (worker->makes_arrays) return 0;
     return (size_t)(worker->address[array] % (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Bytes of the array's last page that lie behind it, where it ends before that does. */
+static size_t bytes_after(const struct numalab_worker *worker, size_t array)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    if (worker->makes_arrays) return 0;
+    const size_t past = (size_t)((worker->address[array] + worker->bytes[array]) % page_bytes);
+    return past ? page_bytes - past : 0;
 }
 
 static int fill(struct numalab_worker *worker, uint64_t address, size_t bytes, int value)
@@ -42,25 +50,43 @@ int numalab_results_prepare(struct numalab_worker *worker)
 {
     for (size_t i = 0; i < worker->array_count; i++) {
         size_t before = bytes_before(worker, i);
-        if (fill(worker, worker->address[i] - before, before, BEFORE_PATTERN) < 0 ||
+        const uint64_t end = worker->address[i] + worker->bytes[i];
+        if (fill(worker, worker->address[i] - before, before, NUMALAB_BEFORE_PATTERN) < 0 ||
+            fill(worker, end, bytes_after(worker, i), NUMALAB_BEFORE_PATTERN) < 0 ||
             fill(worker, worker->address[i], worker->bytes[i], 0xff) < 0)
             return -1;
     }
     return 0;
 }
 
-int numalab_results_check_before(struct numalab_worker *worker, struct numalab_results *results)
+/* Whether all bytes from an address on, 64 KiB at most, are as they were filled; -1 with the
+ * outcome set. */
+static int is_untouched(struct numalab_worker *worker, uint64_t address, size_t bytes)
 {
     unsigned char block[65536];
+    if (bytes > sizeof block) bytes = sizeof block;
+    if (numalab_worker_read(worker, address, block, bytes) < 0) return -1;
+    for (size_t k = 0; k < bytes; k++)
+        if (block[k] != NUMALAB_BEFORE_PATTERN) return 0;
+    return 1;
+}
+
+int numalab_results_check_before(struct numalab_worker *worker, struct numalab_results *results)
+{
     for (size_t i = 0; i < worker->array_count; i++) {
-        size_t before = bytes_before(worker, i);
-        if (before > sizeof block) before = sizeof block;
-        if (numalab_worker_read(worker, worker->address[i] - before, block, before) < 0) return -1;
-        for (size_t k = 0; k < before && !results->wrote_before_array; k++)
-            if (block[k] != BEFORE_PATTERN) {
-                results->wrote_before_array = true;
-                results->damaged_array = i;
-            }
+        const size_t before = bytes_before(worker, i);
+        const int is_right = is_untouched(worker, worker->address[i] - before, before);
+        const int is_right_after = is_right < 0
+                                       ? -1
+                                       : is_untouched(worker, worker->address[i] + worker->bytes[i],
+                                                      bytes_after(worker, i));
+        if (is_right < 0 || is_right_after < 0) return -1;
+        if ((is_right && is_right_after) || results->wrote_before_array ||
+            results->wrote_after_array)
+            continue;
+        results->wrote_before_array = !is_right;
+        results->wrote_after_array = is_right;
+        results->damaged_array = i;
     }
     return 0;
 }

@@ -28,11 +28,12 @@ struct numalab_results {
     bool is_replaced;        /* an array is not the memory that it was ... */
     size_t replaced_array;   /* ... this one */
     bool wrote_before_array; /* memory before an array was changed ... */
+    bool wrote_after_array;  /* ... or behind it, in its last page ... */
     size_t damaged_array;    /* ... this one */
 };
 
 /* Fills the arrays with bytes 0xff (NaN for floating point) and the unused
- * bytes before them with a pattern. */
+ * bytes of their pages before and behind them with a pattern. */
 int numalab_results_prepare(struct numalab_worker *worker);
 
 /* Looks whether that pattern is still there. */

@@ -31,9 +31,9 @@ static int make_file(struct numalab_arrays *arrays, const struct numalab_request
     return ftruncate(arrays->file, (off_t)bytes) < 0 ? -errno : 0;
 }
 
-/* file_offset: where the array begins in the file, if there is one. */
+/* file_offset: where the array begins in the file, if there is one. alignment: a power of two. */
 static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes, size_t file_offset,
-                        bool soft_ends)
+                        bool soft_ends, size_t alignment)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_bytes = pages_bytes_of(bytes);
@@ -55,18 +55,20 @@ static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes, s
     arrays->pages[i] = pages;
     arrays->pages_bytes[i] = pages_bytes;
     arrays->bytes[i] = bytes;
-    arrays->start[i] = pages + (pages_bytes - bytes);
+    arrays->start[i] = pages + (pages_bytes - bytes) / alignment * alignment;
     return 0;
 }
 
-int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request)
+int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request,
+                            size_t alignment)
 {
     free_all(arrays);
     if (request->array_count > NUMALAB_MAX_ARRAYS) return -EINVAL;
     int error = request->memory_kind == NUMALAB_SHARED ? make_file(arrays, request) : 0;
     size_t file_offset = 0;
     for (size_t i = 0; error == 0 && i < request->array_count; i++) {
-        error = allocate_one(arrays, i, request->bytes[i], file_offset, request->soft_ends != 0);
+        error = allocate_one(arrays, i, request->bytes[i], file_offset, request->soft_ends != 0,
+                             alignment);
         file_offset += pages_bytes_of(request->bytes[i]);
     }
     if (error < 0) free_all(arrays);

@@ -20,10 +20,12 @@ struct numalab_arrays {
 #define NUMALAB_NO_ARRAYS ((struct numalab_arrays){.file = -1})
 
 /* Frees what was there and maps request->array_count arrays of
- * request->bytes[]. Each ends where its last page ends, so that the byte after
- * it is in the guard, of which soft ends let the first page be read; sizes that
- * are whole pages are page-aligned. No page is touched. Returns 0 or a negative
- * errno (then no array is left). */
-int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request);
+ * request->bytes[]. Each begins at a multiple of alignment, a power of two in
+ * bytes, and ends where its last page ends or less than alignment before it, so
+ * that the byte after it is in the guard, or as near as can be; soft ends let the
+ * first page of that be read; sizes that are whole pages are page-aligned. No page
+ * is touched. Returns 0 or a negative errno (then no array is left). */
+int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request,
+                            size_t alignment);
 
 #endif

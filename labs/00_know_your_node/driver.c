@@ -30,6 +30,7 @@
 enum { A, B, C, S };
 enum { NEXT, START, STEPS, REACHED };
 enum { MAX_ARRAYS = 4, MOVED = 3 };
+enum { LEAST_TELLING_N = 6 };
 enum { PAGE_ELEMENTS = NUMALAB_SMALL_PAGE_BYTES / sizeof(double) };
 
 /* ---- triad ---------------------------------------------------------------------- */
@@ -51,6 +52,7 @@ struct cycle {
     size_t moved; /* how many of a move's changes are made; MOVED: it is over */
     size_t start, steps, reached;
     size_t before, after; /* where a step less and a step more would have led */
+    bool has_walked;      /* since the initialisation */
 };
 
 /* Of the part that it is made for; the other one is empty. */
@@ -209,6 +211,7 @@ static void initialize_cycle(struct cycle *cycle)
     cycle->steps = initial_steps(cycle->n);
     cycle->reached = cycle->before = cycle->after = initial_reached(cycle->n);
     cycle->moved = MOVED;
+    cycle->has_walked = false;
 }
 
 static size_t walk(const struct cycle *cycle, size_t place, size_t steps)
@@ -230,8 +233,10 @@ static void chase_advance(struct numalab_oracle *oracle, const char *phase)
     struct cycle *cycle = &oracle->cycle;
     if (strcmp(phase, "initialize_chase") == 0)
         initialize_cycle(cycle);
-    else
+    else {
         reach(cycle);
+        cycle->has_walked = true;
+    }
     cycle->drawn = 0;
 }
 
@@ -258,13 +263,26 @@ static struct write change_next(struct cycle *cycle, size_t steps_to_x, size_t y
     return write;
 }
 
-/* Where times are taken so nearly the same that it makes no difference to them; else anything up
- * to twice around. */
+/* Whether a walk of so many steps, a step less, a step more, one step and none lead to five
+ * elements, in a cycle of n elements or of one less, as it is in the midst of a move. */
+static bool tells_apart(size_t n, size_t steps)
+{
+    return steps % n > 2 && steps % n < n - 1 && steps % (n - 1) > 2 && steps % (n - 1) < n - 2;
+}
+
+/* Where times are taken so nearly the same that it makes no difference to them; else up to twice
+ * around. The first walk tells wrong ones apart, and so does each later one of more than two steps.
+ * A small cycle has no such walk: the first is one step, which a wrong one can't take far out of
+ * the array. */
 static size_t steps_of(const struct cycle *cycle, uint64_t random)
 {
-    const size_t usual = walk_steps(cycle->n);
-    return cycle->n < LEAST_TIMED_N ? (size_t)(random % (2 * cycle->n + 1))
-                                    : usual + (size_t)(random % (usual / 128));
+    const size_t n = cycle->n, usual = walk_steps(n);
+    if (n >= LEAST_TIMED_N) return usual + (size_t)(random % (usual / 128));
+    if (n < LEAST_TELLING_N) return cycle->has_walked ? (size_t)(random % (2 * n + 1)) : 1;
+    size_t steps = (size_t)(random % (2 * n));
+    if (cycle->has_walked && steps <= 2) return steps;
+    while (!tells_apart(n, steps)) steps = (steps + 1) % (2 * n);
+    return steps;
 }
 
 /* start and steps are the first to change; the last move may end among the next changes. They are
@@ -323,7 +341,38 @@ static size_t chase_compare(const struct numalab_oracle *oracle, size_t array, s
     return wrong;
 }
 
+/* Where a walk leads that takes the elements to be numbered from 1 on; n where it leaves the array,
+ * as it does at index 0. */
+static size_t walk_from_1(const struct cycle *cycle)
+{
+    size_t place = cycle->start;
+    for (size_t step = 0; step < cycle->steps; step++) {
+        if (place == 0) return cycle->n;
+        place = cycle->next[place - 1];
+    }
+    return place;
+}
+
+/* Whether a walk that takes the elements to be numbered from 1 on has found this. What lies before
+ * the array ends it, unless it is the last step that goes there. */
+static bool is_from_1(const struct cycle *cycle, size_t found)
+{
+    unsigned char before[sizeof found];
+    memset(before, NUMALAB_BEFORE_PATTERN, sizeof before);
+    return memcmp(&found, before, sizeof found) == 0 || found == walk_from_1(cycle);
+}
+
 /* What leads to another element than the walk. */
+static const char *explain(const struct cycle *cycle, size_t found)
+{
+    if (found >= cycle->n) return "no number of steps leads there: it is no index.";
+    if (found == cycle->next[cycle->start]) return "one step leads there.";
+    if (found == cycle->start) return "that is where it starts.";
+    if (found == cycle->before) return "one step less leads there.";
+    if (found == cycle->after) return "one step more leads there.";
+    return "no number of steps near that leads there.";
+}
+
 static void chase_remark(const struct numalab_oracle *oracle,
                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
                          const void *found_pointer, char remark[NUMALAB_REMARK_BYTES])
@@ -333,14 +382,13 @@ static void chase_remark(const struct numalab_oracle *oracle,
     (void)first;
     if (mismatch->array != REACHED || count != 1) return;
     memcpy(&found, found_pointer, sizeof found);
-    const char *what = found == cycle->before  ? "one step less leads there."
-                       : found == cycle->after ? "one step more leads there."
-                       : found == cycle->start ? "that is where it starts."
-                       : found == cycle->next[cycle->start]
-                           ? "one step leads there."
-                           : "no number of steps near that leads there.";
-    snprintf(remark, NUMALAB_REMARK_BYTES, "Of a walk of %zu steps from index %zu on %s",
-             cycle->steps, cycle->start, what);
+    if (is_from_1(cycle, found))
+        snprintf(remark, NUMALAB_REMARK_BYTES,
+                 "So it is where next's elements are numbered from 1 on; the lower bound is 0, in "
+                 "Fortran next(0:*).");
+    else
+        snprintf(remark, NUMALAB_REMARK_BYTES, "Of a walk of %zu step%s from index %zu on %s",
+                 cycle->steps, cycle->steps == 1 ? "" : "s", cycle->start, explain(cycle, found));
 }
 
 static const struct numalab_driver triad_driver = {

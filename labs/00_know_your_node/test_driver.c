@@ -254,6 +254,55 @@ static void test_remarks(void)
     close_worker(&worker);
 }
 
+/* Of a small cycle a wrong walk is told from each other one: the first after the initialisation is
+ * never one that two of them end alike. */
+static void test_first_walk(void)
+{
+    static const char *const says[] = {"on one step leads", "where it starts", "one step less",
+                                       "one step more"};
+    for (size_t n = 6; n < 40; n++) {
+        struct worker worker;
+        uint64_t state = n;
+        open_chase(&worker, n);
+        for (size_t walked = 0; walked < 20; walked++) {
+            change(&worker, &state, 8);
+            worker.driver->advance(worker.oracle, "chase");
+            const size_t steps = words(&worker, STEPS)[0];
+            EXPECT(walked > 0 || steps > 2);
+            if (steps <= 2) continue;
+            const size_t found[] = {walk(&worker, 1), walk(&worker, 0), walk(&worker, steps - 1),
+                                    walk(&worker, steps + 1)};
+            for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+                char remark[NUMALAB_REMARK_BYTES] = "";
+                struct numalab_mismatch mismatch = {0};
+                EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &found[i], &mismatch) ==
+                       1);
+                worker.driver->remark(worker.oracle, &mismatch, 0, 1, &found[i], remark);
+                EXPECT(strstr(remark, says[i]) != NULL || strstr(remark, "from 1 on") != NULL);
+            }
+        }
+        close_worker(&worker);
+    }
+}
+
+/* Elements that are numbered from 1 on: where such a walk ends, and what lies before the array. */
+static void test_from_1(void)
+{
+    struct worker worker;
+    struct numalab_mismatch mismatch = {0};
+    char remark[NUMALAB_REMARK_BYTES] = "";
+    uint64_t state = 5;
+    const uint64_t before = UINT64_C(0xa5a5a5a5a5a5a5a5);
+    open_chase(&worker, 1);
+    change(&worker, &state, 8);
+    worker.driver->advance(worker.oracle, "chase");
+    EXPECT(words(&worker, STEPS)[0] == 1);
+    EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &before, &mismatch) == 1);
+    worker.driver->remark(worker.oracle, &mismatch, 0, 1, &before, remark);
+    EXPECT(strstr(remark, "next(0:*)") != NULL);
+    close_worker(&worker);
+}
+
 int main(void)
 {
     const size_t sizes[] = {1, 2, 3, 4, 7, 64, 1000, 4099, 100003};
@@ -266,5 +315,7 @@ int main(void)
     }
     test_remembered();
     test_remarks();
+    test_first_walk();
+    test_from_1();
     return failures > 0;
 }

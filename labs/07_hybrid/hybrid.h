@@ -11,7 +11,7 @@
  *
  * The boundary is fixed at 0: the columns 0 and columns - 1 of every row, the halo row 0 of
  * the first rank and the halo row rows + 1 of the last. The other columns are the inner
- * ones. The two arrays do not overlap, and are aligned like a double and no better.
+ * ones. The two arrays do not overlap, and are aligned as malloc aligns memory.
  *
  * All functions are called by the main thread of every rank, outside parallel regions. */
 #ifndef HYBRID_H
@@ -28,8 +28,8 @@ int start_mpi(void);
  * whole field and from 0 on, of the rank's first own row. An inner column of an own row gets
  * (7 * (first_row + i - 1) + 3 * j) % 11, the same in both arrays; all else is 0. Called
  * once, before anything else has touched the arrays. */
-void initialize(size_t rows, size_t columns, size_t first_row,
-                double *restrict field, double *restrict next);
+void initialize(size_t rows, size_t columns, size_t first_row, double *restrict field,
+                double *restrict next);
 
 /* Afterwards halo row 0 is the last own row of the rank above (rank - 1), and halo row
  * rows + 1 the first own row of the rank below (rank + 1), all columns. The halo rows that
@@ -41,8 +41,7 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
  *   next(i, j) = 0.25 * (((field(i-1, j) + field(i+1, j)) + field(i, j-1)) + field(i, j+1))
  * in this order, so that results are the same bit for bit. The rest of its own rows and its
  * boundary stay as they are; its halo rows are exchanged before they are read. */
-void sweep(size_t rows, size_t columns, const double *restrict field,
-           double *restrict next);
+void sweep(size_t rows, size_t columns, const double *restrict field, double *restrict next);
 
 /* The sum of (next(i, j) - field(i, j))^2 over the inner columns of the own rows of ALL
  * ranks, in each rank. Called after each sweep, with the same arrays. */

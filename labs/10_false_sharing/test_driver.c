@@ -108,7 +108,7 @@ static void test_size(const struct numalab_driver *driver, size_t n)
     count_keys(n);
 
     /* Whatever slots says is no result. */
-    said[0] = (struct slot){counts, BINS};
+    said[0] = (struct slot){counts, BINS, 0};
     EXPECT(wrong_elements(driver, oracle, n, N, &mismatch) == 0);
 
     initialize(driver, oracle, n);

@@ -13,6 +13,7 @@
 enum { NUMALAB_MAX_ARRAYS = 8, NUMALAB_MAX_ELEMENT_BYTES = 16 };
 enum { NUMALAB_REMARK_BYTES = 160 }; /* with the 0 at its end */
 enum { NUMALAB_SMALL_PAGE_BYTES = 4096 };
+enum { NUMALAB_BEFORE_PATTERN = 0xa5 }; /* of each byte of an array's first page before the array */
 
 struct numalab_array {
     const char *name;     /* as in the lab's contract header */
@@ -30,7 +31,8 @@ struct numalab_change {
 /* Of a kernel whose threads each count in a block of counters of their own: arrays by their index.
  * What they count is the first array, of which each thread reads its part. slots_phase fills slots,
  * of which the first elements are those of the threads: where a thread's block begins, an address
- * of 8 bytes, and how many counters it has, 8 bytes: length, or 0 of a thread that has none. A
+ * of 8 bytes, how many counters it has, 8 bytes: length, or 0 of a thread that has none, and
+ * whether that is on a thread's stack, 8 bytes. A
  * counter is an int64_t; all blocks, counter by counter, add up to what sums has to hold. */
 struct numalab_counting {
     size_t sums, slots, length;

@@ -1,5 +1,8 @@
 #include <errno.h>
+
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "monitor/mapping.h"
 #include "monitor/random.h"
@@ -20,6 +23,11 @@ enum { LEAST_TEAM = 4 };
 /* Lines that are told of one by one, those that are written most; and of each so many threads. */
 enum { MOST_TOLD = 16, MOST_WRITERS_TOLD = 32 };
 
+/* Teams with which the kernel is called once more each: of one thread, of a number that is no power
+ * of two, and of more than it is likely to have counted on. */
+static const size_t teams[] = {1, 3, 9};
+enum { TEAMS = sizeof teams / sizeof teams[0] };
+
 /* Counters of one thread at most. */
 enum { MOST_COUNTERS = 64 };
 
@@ -31,11 +39,12 @@ struct line {
 
 /* As phases write an element of the driver's array of slots. */
 struct slot {
-    uint64_t first, length;
+    uint64_t first, length, on_stack;
 };
 
 struct slots {
     size_t count, bad_lengths, unreadable; /* of threads that say that they count */
+    size_t on_stack;                       /* ... in memory that is gone when count returns */
     int64_t least;                         /* of what one of them holds in all its counters */
     int64_t sum[MOST_COUNTERS];            /* of each counter, over all that were read */
     bool sums_right;
@@ -48,7 +57,8 @@ struct seen {
     uint64_t stores, lines, lost;
     uint64_t shared_lines, shared_stores; /* of lines with several writers: those of all but the
                                              thread that writes it most */
-    struct slots slots;
+    struct slots slots, of_team[TEAMS];
+    size_t teams;                              /* that were called */
     struct line most_written[MOST_TOLD];       /* the one written most comes first */
     uint64_t stores_of[NUMALAB_NOTED_THREADS]; /* by thread - 1 */
 };
@@ -183,6 +193,7 @@ static void read_counters(const struct numalab_worker *worker, size_t length, st
     for (size_t i = 0; i < count; i++) {
         if (slot[i].length == 0) continue;
         slots->count++;
+        slots->on_stack += slot[i].on_stack != 0;
         if (slot[i].length != length)
             slots->bad_lengths++;
         else if (numalab_worker_peek(worker, slot[i].first, counter, length * sizeof *counter) < 0)
@@ -243,10 +254,11 @@ static int look_at_slots(struct numalab_worker *worker, const struct numalab_run
 
 static json_t *describe_slots(const struct slots *slots)
 {
-    return json_pack("{sI sI sI sI sb sI sI}", "count", (json_int_t)slots->count, "bad_lengths",
-                     (json_int_t)slots->bad_lengths, "unreadable", (json_int_t)slots->unreadable,
-                     "least_keys", (json_int_t)slots->least, "sums_right", (int)slots->sums_right,
-                     "stores", (json_int_t)slots->stores, "most_apart_bytes",
+    return json_pack("{sI sI sI sI sI sb sI sI}", "count", (json_int_t)slots->count, "bad_lengths",
+                     (json_int_t)slots->bad_lengths, "on_stack", (json_int_t)slots->on_stack,
+                     "unreadable", (json_int_t)slots->unreadable, "least_keys",
+                     (json_int_t)slots->least, "sums_right", (int)slots->sums_right, "stores",
+                     (json_int_t)slots->stores, "most_apart_bytes",
                      (json_int_t)slots->most_apart_bytes);
 }
 
@@ -259,6 +271,39 @@ static int compare(struct numalab_worker *worker, const struct numalab_expected 
     for (size_t array = 0; array < worker->array_count; array++)
         if (numalab_results_compare_array(worker, expected, array, results) < 0) return -1;
     return 0;
+}
+
+/* The kernel in a worker that stands still or runs, with other teams than it has had. */
+static int look_at_teams(struct numalab_worker *worker, const struct numalab_run_options *options,
+                         struct numalab_oracle *oracle, struct numalab_store_notes *notes,
+                         struct seen *seen)
+{
+    const struct numalab_driver *driver = options->driver;
+    const struct numalab_expected expected = {driver, oracle, driver->compute_phase, 2};
+    for (; seen->teams < TEAMS; seen->teams++) {
+        const size_t threads = teams[seen->teams];
+        const size_t n = worker->n; /* what a request brings */
+        const int failed = numalab_worker_set_team(worker, threads);
+        worker->n = n;
+        if (failed || numalab_mapping_run(worker, driver->compute_phase) < 0) return -1;
+        driver->advance(oracle, driver->compute_phase);
+        if (numalab_mapping_run(worker, driver->counting->slots_phase) < 0 ||
+            numalab_worker_stop(worker) < 0 ||
+            look_at_slots(worker, options, oracle, threads, notes, &seen->of_team[seen->teams]) <
+                0 ||
+            compare(worker, &expected, &seen->results) < 0 || numalab_worker_continue(worker) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static json_t *describe_teams(const struct seen *seen)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < seen->teams; i++)
+        json_array_append_new(list, json_pack("{sI so}", "threads", (json_int_t)teams[i], "slots",
+                                              describe_slots(&seen->of_team[i])));
+    return list;
 }
 
 /* One compute phase behind one that warms up: threads, and the kernel's own memory, are there. */
@@ -304,7 +349,9 @@ static int finds_shared(struct numalab_worker *worker, size_t line_bytes,
     return found;
 }
 
-json_t *numalab_run_stores(const struct numalab_run_options *options)
+/* *shared_share: stores per element that meet a line which another thread writes more. */
+static json_t *run_program(const struct numalab_run_options *options, const char *program,
+                           double *shared_share)
 {
     const struct numalab_driver *driver = options->driver;
     struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
@@ -322,26 +369,51 @@ json_t *numalab_run_stores(const struct numalab_run_options *options)
 
     if (!oracle || !notes)
         numalab_worker_kit_error(&worker, "note stores", -ENOMEM);
-    else if (numalab_worker_start(&worker, options->role[0].program, &limits, options->cancel_fd) ==
-                 0 &&
+    else if (numalab_worker_start(&worker, program, &limits, options->cancel_fd) == 0 &&
              numalab_worker_set_team(&worker, team) == 0 &&
              numalab_worker_allocate(&worker, n, driver, NUMALAB_ANONYMOUS) == 0 &&
              look(&worker, options, oracle, team, notes, &seen) == 0) {
+        const bool is_done = look_at_teams(&worker, options, oracle, notes, &seen) == 0;
         lines = describe_lines(&seen, notes);
         by_thread = describe_threads(&seen, notes);
-        noted = finds_shared(&worker, options->node->line_bytes, notes);
+        if (is_done) noted = finds_shared(&worker, options->node->line_bytes, notes);
     }
     numalab_worker_end(&worker);
     free(notes);
     if (oracle) driver->destroy(oracle);
-    return json_pack("{sI sI sI sI sI sI sI sI so so so so so so}", "n", (json_int_t)n, "threads",
-                     (json_int_t)team, "line_bytes", (json_int_t)options->node->line_bytes, "lines",
-                     (json_int_t)seen.lines, "stores", (json_int_t)seen.stores, "lost",
-                     (json_int_t)seen.lost, "shared_lines", (json_int_t)seen.shared_lines,
-                     "shared_stores", (json_int_t)seen.shared_stores, "most_written",
-                     lines ? lines : json_array(), "by_thread",
-                     by_thread ? by_thread : json_array(), "slots", describe_slots(&seen.slots),
-                     "noted", noted < 0 ? json_null() : json_boolean(noted), "results",
-                     numalab_record_results(&seen.results, driver), "outcome",
-                     numalab_record_outcome(&worker, driver));
+    *shared_share = (double)seen.shared_stores / (double)n;
+    return json_pack(
+        "{sI sI sI sI sI sI sI sI so so so so so so so}", "n", (json_int_t)n, "threads",
+        (json_int_t)team, "line_bytes", (json_int_t)options->node->line_bytes, "lines",
+        (json_int_t)seen.lines, "stores", (json_int_t)seen.stores, "lost", (json_int_t)seen.lost,
+        "shared_lines", (json_int_t)seen.shared_lines, "shared_stores",
+        (json_int_t)seen.shared_stores, "most_written", lines ? lines : json_array(), "by_thread",
+        by_thread ? by_thread : json_array(), "slots", describe_slots(&seen.slots), "teams",
+        describe_teams(&seen), "noted", noted < 0 ? json_null() : json_boolean(noted), "results",
+        numalab_record_results(&seen.results, driver), "outcome",
+        numalab_record_outcome(&worker, driver));
+}
+
+enum { MOST_PATH_BYTES = 4096 };
+
+static bool is_ok(const json_t *run)
+{
+    const char *status =
+        json_string_value(json_object_get(json_object_get(run, "outcome"), "status"));
+    return status && strcmp(status, "ok") == 0;
+}
+
+/* A record of two programs that differ in where the kernel's memory lies: that of the one in which
+ * more stores meet a line that is shared, or that did not come to its end. */
+json_t *numalab_run_stores(const struct numalab_run_options *options)
+{
+    char shifted[MOST_PATH_BYTES];
+    double share, share_shifted;
+    const int length = snprintf(shifted, sizeof shifted, "%s-shifted", options->role[0].program);
+    json_t *seen = run_program(options, options->role[0].program, &share);
+    if (length < 0 || (size_t)length >= sizeof shifted || !is_ok(seen)) return seen;
+    json_t *seen_shifted = run_program(options, shifted, &share_shifted);
+    const bool is_worse = !is_ok(seen_shifted) || share_shifted > share;
+    json_decref(is_worse ? seen : seen_shifted);
+    return is_worse ? seen_shifted : seen;
 }

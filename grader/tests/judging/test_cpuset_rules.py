@@ -253,6 +253,16 @@ def test_a_file_that_can_not_be_used_fails(lab: Lab) -> None:
     assert {c.cause for c in verdict.criteria if c.name in RULES} == {"bad_file"}
 
 
+def test_a_file_that_can_not_be_used_costs_nothing_where_a_right_one_earns_nothing(
+    lab: Lab,
+) -> None:
+    record = session(virtual=False)
+    record["handed_in"][0] |= {"complaint": "cpuset.toml: line 1: no.", "text": ""}
+    verdict = judge(lab, parse(record))
+    of_rules = [c for c in verdict.criteria if c.name in RULES]
+    assert {c.status for c in of_rules} == {"not_gradable"}
+
+
 def test_nothing_is_done_on_a_node_of_somebodys(lab: Lab) -> None:
     found = judged(lab, virtual=False)
     assert {one.status for one in found.values()} == {"not_gradable"}

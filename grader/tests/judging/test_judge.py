@@ -167,6 +167,8 @@ def test_nan_and_writing_before_an_array_are_named(first_touch: Lab) -> None:
     verdict = judged(first_touch, record)
     assert criterion(verdict, "correct").status == "fail"
     assert "b[-1]" in criterion(verdict, "correct").why
+    record["runs"][0]["checks"][0]["results"] = invented.RIGHT | {"wrote_after_array": "b"}
+    assert "just behind b" in criterion(judged(first_touch, record), "correct").why
 
 
 def test_wrong_values_of_the_kits_own_processes_are_not_the_students(first_touch: Lab) -> None:

@@ -140,16 +140,37 @@ def test_bytes_are_not_counted_once_more_elsewhere(lab: Lab) -> None:
         ("lightspeed", model().replace(f'"{TIME}"', "true"), "write a formula in quotes"),
     ],
 )  # fmt: skip
-def test_a_part_that_cant_be_used_fails_alone_on_any_node(
-    lab: Lab, name: str, text: str, says: str
-) -> None:
-    found = verdicts(lab, record(text=text, cores=2, timing_refused="A login node."))
+def test_a_part_that_cant_be_used_fails_alone(lab: Lab, name: str, text: str, says: str) -> None:
+    found = verdicts(lab, record(text=text))
     assert told(found[name]) == ("fail", "bad_file")
     assert says in found[name].why
     assert found[name].why.startswith("model.toml: line ")
     others = {"counted", "saturation", "lightspeed"} - {name}
     if text.startswith("share") and "[bytes]" in text:
         assert all(found[other].cause != "bad_file" for other in others)
+
+
+@pytest.mark.parametrize("text", ["", "share = 8 * loads\n", model().replace("[bytes]", "")])
+def test_a_broken_file_fails_only_what_the_node_can_show(lab: Lab, text: str) -> None:
+    few = verdicts(lab, record(text=text, cores=2))["saturation"]
+    assert told(few) == ("not_gradable", "too_few_cores")
+    refused = verdicts(lab, record(text=text, cores=2, timing_refused="A login node."))
+    assert told(refused["lightspeed"]) == ("not_gradable", "times_refused")
+    assert told(refused["counted"]) == ("fail", "bad_file")
+
+
+def test_what_is_wrong_with_a_file_is_told_where_it_costs_nothing(lab: Lab) -> None:
+    few = verdicts(lab, record(text=model(share="1"), cores=2))["saturation"]
+    assert few.status == "not_gradable"
+    assert "It would fail where it can: model.toml: line " in few.why
+
+
+def test_a_complaint_of_the_whole_file_costs_no_point_that_the_node_cant_show(lab: Lab) -> None:
+    data = record(text=model(), cores=2)
+    data["handed_in"][0] |= {"complaint": "model.toml is no text in UTF-8.", "text": ""}
+    found = verdicts(lab, data)
+    assert told(found["saturation"]) == ("not_gradable", "too_few_cores")
+    assert told(found["counted"]) == ("fail", "bad_file")
 
 
 def test_nothing_is_measured_for_what_cant_be_used(lab: Lab) -> None:

@@ -10,7 +10,7 @@
  * field(columns, 0:rows+1).
  *
  * The columns 0 and columns - 1 of every row are fixed at 0; the other columns are the inner
- * ones. The two arrays do not overlap, and are aligned like a double and no better.
+ * ones. The two arrays do not overlap, and are aligned as malloc aligns memory.
  *
  * All functions are called by the main thread of every rank, outside parallel regions. */
 #ifndef HYBRID_H
@@ -22,8 +22,8 @@
  * whole field and from 0 on, of the rank's first own row. An inner column of an own row gets
  * (7 * (first_row + i - 1) + 3 * j) % 11, the same in both arrays; all else is 0. Called
  * once, before anything else has touched the arrays. */
-void initialize(size_t rows, size_t columns, size_t first_row,
-                double *restrict field, double *restrict next);
+void initialize(size_t rows, size_t columns, size_t first_row, double *restrict field,
+                double *restrict next);
 
 /* Afterwards halo row 0 is the row of the field above the rank's first own row, and halo row
  * rows + 1 the one below its last, all columns. README.md says what lies beyond the ends of the
@@ -34,8 +34,7 @@ void exchange_halo(int rank, int ranks, size_t rows, size_t columns, double *fie
 /* In the inner columns of the own rows next(i, j) is, with f for field,
  *   @point.text@
  * in this order, so that results are the same bit for bit. All else in next stays as it is. */
-void sweep(size_t rows, size_t columns, const double *restrict field,
-           double *restrict next);
+void sweep(size_t rows, size_t columns, const double *restrict field, double *restrict next);
 
 /* The sum of (next(i, j) - field(i, j))^2 over the inner columns of the own rows of ALL
  * ranks, in each rank. Called after each sweep, with the same arrays. */

@@ -45,6 +45,7 @@ def read_results(data: Json) -> Results:
         too_few_bytes=_too_few(data.get("too_few_bytes")),
         messages_ahead=data.get("messages_ahead", 0),
         replaced_array=data.get("replaced_array"),
+        wrote_after_array=data.get("wrote_after_array"),
     )
 
 

@@ -93,6 +93,7 @@ class Results:
     too_few_bytes: TooFew | None = None  # that a rank has sent
     messages_ahead: int = 0  # that a rank sent while two before them had not been answered
     replaced_array: str | None = None  # that is not memory of its own any more
+    wrote_after_array: str | None = None  # behind which memory was changed
 
     @property
     def is_without_messages(self) -> bool:

@@ -35,6 +35,7 @@ class Slots:
     sums_right: bool
     stores: int
     most_apart_bytes: int
+    on_stack: int = 0  # in memory of a thread's stack, which is gone when count returns
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Stores(ComparedRun):
     by_thread: tuple[tuple[int, int], ...]
     slots: Slots
     noted: bool | None
+    teams: tuple[tuple[int, Slots], ...] = ()  # other numbers of threads, and what slots then says
 
     @property
     def shared_share(self) -> float:
@@ -85,4 +87,5 @@ def stores_facts(data: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "by_thread": tuple((load, stores) for load, stores in data["by_thread"]),
         "slots": Slots(**data["slots"]),
+        "teams": tuple((t["threads"], Slots(**t["slots"])) for t in data.get("teams", [])),
     }

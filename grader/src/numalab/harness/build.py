@@ -160,6 +160,19 @@ _OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
 # How compilers and linkers begin what keeps them from ending well, in English.
 _ERROR = re.compile(r"\berror:|^Error:|\bundefined reference\b|\bmultiple definition\b", re.I)
 
+# How gcc begins a warning, and where it tells of what function it is.
+_SAYS = re.compile(r"\S+: (?:warning: |error: |In function )")
+
+
+def _said_once(lines: Sequence[str]) -> list[str]:
+    """Without what a compiler says again word for word, with the lines that belong to it."""
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if _SAYS.match(line):
+            parts.append([])
+        parts[-1].append(line)
+    return [line for part in dict.fromkeys(map(tuple, parts)) for line in part]
+
 
 def compiler_output(output: str, rename: dict[str, str]) -> str:
     """What the compiler and the linker said, without ninja's lines and the command
@@ -178,6 +191,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
         for path, name in rename.items():
             line = line.replace(path, name)
         kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
+    kept = _said_once(kept)
     if len(kept) > MAX_OUTPUT_LINES:
         error = next((i for i, line in enumerate(kept) if _ERROR.search(line)), None)
         first = "" if error is None else "; fix the first error first"

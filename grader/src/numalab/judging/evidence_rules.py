@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE
+from numalab.evidence.kinds import BINDING, CHECK, LOCATE, RACE, STORES
 from numalab.evidence.record import SOLUTION, Binding, Evidence, Race
 from numalab.judging import explain, mpi_rules, thread_goals
 from numalab.judging.cpuset_rules import confined, memory_confined, others_out
@@ -42,7 +42,7 @@ from numalab.judging.soundness import (
     unusable,
     wrong_in,
 )
-from numalab.judging.store_rules import no_shared_lines, slots_apart, slots_true
+from numalab.judging.store_rules import no_shared_lines, slots_apart, slots_true, wrong_team
 from numalab.judging.thread_goals import Reached
 from numalab.judging.topology_rules import topology
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
@@ -73,6 +73,10 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
             )
     if bad is not None:
         return replace(unusable(criterion, bad, evidence), began_in=ended_in(lab, bad))
+    for run in evidence.of(STORES):
+        team = wrong_team(run)
+        if team is not None:
+            return verdict_on(criterion, "fail", "wrong_result", team, value=1.0, unit="elements")
     if evidence.monitor_lost is not None:
         return not_looked_at(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):

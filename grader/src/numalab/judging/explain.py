@@ -125,6 +125,11 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
             f"The memory just before {name} was changed: something writes to "
             f"{indexed(name, -1, language)} or before."
         )
+    if results.wrote_after_array is not None:
+        return (
+            f"The memory just behind {results.wrote_after_array} was changed: something writes "
+            "past its last element."
+        )
     return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import CPUSETS, GENERATION, ON_LINK, RACE, RANKS
+from numalab.evidence.kinds import CPUSETS, GENERATION, ON_LINK, RACE, RANKS, SATURATION
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import model_rules
@@ -139,8 +139,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
 
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """A file that can't be used fails on any node what is asked of the file itself, and the times
-    of its launch that the node can show."""
+    """A file that can't be used fails what is asked of it and of the times of its launch, as far as
+    the node can show that."""
     file = criterion.file
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part)
@@ -150,6 +150,21 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
     if file is not None and file.kind == "model":
         return model_rules.bad_part(criterion, evidence)
     return None
+
+
+def _gate_of_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """As gate, and what judges find out by the node alone before they look at a run."""
+    found = gate(lab, criterion, evidence)
+    if found is None and criterion.rule in SATURATION.rules:
+        found = model_rules.too_few_cores(criterion, evidence)
+    if found is None and criterion.rule in CPUSETS.rules and not evidence.is_virtual:
+        found = EVIDENCE_JUDGES[criterion.rule](criterion, evidence)
+    return found
+
+
+def _with_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
+    """What a node can't show, and what is wrong with the file even so."""
+    return replace(ungradable, why=f"{ungradable.why} It would fail where it can: {refused.why}")
 
 
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
@@ -162,12 +177,13 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 
 
 def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
-    refused, ungradable = refused_file(lab, criterion, whole), gate(lab, criterion, whole)
-    # Of times of a launch that this node can't show nobody loses a point, whatever its file says.
-    if refused is not None and not (ungradable is not None and criterion.slow is not None):
-        return refused
+    refused, ungradable = refused_file(lab, criterion, whole), _gate_of_file(lab, criterion, whole)
+    # Of what this node can't show nobody loses a point, whatever a file says: a right one earns
+    # none either.
     if ungradable is not None:
-        return ungradable
+        return ungradable if refused is None else _with_complaint(ungradable, refused)
+    if refused is not None:
+        return refused
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
         return verdict_on(criterion, "fail", "not_built", whole.build.message)
     evidence = evidence_for(lab, criterion, whole)

@@ -62,6 +62,7 @@ def is_wrong(results: Results) -> bool:
     return (
         results.wrong > 0
         or results.wrote_before_array is not None
+        or results.wrote_after_array is not None
         or results.is_without_messages
         or results.replaced_array is not None
         or results.requests is not None

@@ -121,6 +121,11 @@ def _untrue(run: Stores) -> str | None:
             f"What slots says of {words.count(slots.unreadable, 'thread')} is no address of "
             "memory: the counters have to be there after count."
         )
+    if slots.on_stack:
+        return (
+            f"The counters of {words.count(slots.on_stack, 'thread')} lie on a thread's stack, "
+            "which is gone when count returns, and used by what is called next: they have to stay."
+        )
     if not slots.sums_right:
         return (
             "The counters where slots points do not add up to how many there are of each key: is "
@@ -131,6 +136,27 @@ def _untrue(run: Stores) -> str | None:
             f"The counters of one of {threads} threads hold {slots.least_keys:,} of {run.n:,} "
             "keys: each is to count as many as the others, in its own."
         )
+    return None
+
+
+def wrong_team(run: Stores) -> str | None:
+    """What is wrong where count is called by other numbers of threads, or None. A kernel whose
+    slots are untrue in any case is not asked."""
+    if run.counting_threads < run.threads or _untrue(run) is not None:
+        return None
+    for threads, slots in run.teams:
+        if slots.count != threads:
+            return (
+                f"Of {words.count(threads, 'thread')} that the kit gives to count, "
+                f"{slots.count} counted, as slots says: a team has as many as OpenMP gives, one "
+                "or more than the node has cores."
+            )
+        if slots.bad_lengths or slots.unreadable or not slots.sums_right:
+            return (
+                f"With {words.count(threads, 'thread')} the counters where slots points do not add "
+                "up to how many there are of each key: is there a block for each of any number of "
+                "threads?"
+            )
     return None
 
 
