@@ -354,6 +354,7 @@ def test_the_same_thread_at_another_place_is_wrong(first_touch: Lab) -> None:
     )
     found = verdicts(first_touch, record)
     assert found["touched_where_used"].value == found["local_pages"].value == 0.0
+    assert "from another place than it wrote them from" in found["touched_where_used"].why
 
 
 @pytest.mark.parametrize("is_bound_in_the_end", [False, True])

@@ -193,6 +193,7 @@ class TouchShare:
     stray_users: tuple[int, ...]
     stray_share: float
     contested_share: float
+    has_writer_moved: bool = False  # it was bound to one place as it wrote, to another as it used
 
 
 def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int]) -> TouchShare:
@@ -203,6 +204,7 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
     good: Counter[str] = Counter()
     contested: Counter[str] = Counter()
     writers: dict[str, Counter[int]] = {}
+    moved: set[tuple[str, int]] = set()
     strays: dict[str, list[tuple[int, frozenset[int]]]] = {}  # (writer, its strange users)
     pages = {array.name: len(array.first_writer) for array in trace.arrays}
     for array in trace.arrays:
@@ -218,6 +220,8 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
                 good[array.name] += 1
                 continue
             strange = frozenset(u.thread for u in using if home < 0 or place(u) != home)
+            if writer in strange and home >= 0:
+                moved.add((array.name, writer))
             if strange:
                 strays[array.name].append((writer, strange))
     share = {name: good[name] / pages[name] for name in pages}
@@ -233,6 +237,7 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
         stray_users=tuple(sorted(frozenset().union(*of_writer))),
         stray_share=len(of_writer) / count,
         contested_share=contested[worst] / pages[worst],
+        has_writer_moved=(worst, writer) in moved,
     )
 
 

@@ -280,6 +280,11 @@ def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> st
     if not touched.stray_users:
         share = words.percent(1 - touched.array_share[array])
         return f"{written}; {share} of {array} is used elsewhere than where it was written."
+    if touched.stray_users == (touched.writer,) and touched.has_writer_moved:
+        return (
+            f"{written}, which uses them from another place than it wrote them from. Does the "
+            "kernel change where its threads run (proc_bind, sched_setaffinity)?"
+        )
     if touched.stray_users == (touched.writer,):
         return (
             f"{written}, which uses them and may run on several NUMA nodes: the kit binds the "
