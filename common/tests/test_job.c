@@ -14,6 +14,7 @@
 
 #include "expect.h"
 #include "monitor/messages.h"
+#include "monitor/processes/loopback.h"
 #include "monitor/threads.h"
 
 static int failures;
@@ -102,11 +103,63 @@ static void expect_nothing_left(const struct traces *traces)
     for (size_t i = 0; i < traces->file_count; i++) EXPECT(access(traces->file[i], F_OK) < 0);
 }
 
+/* How many of a process's network interfaces are not lo. */
+static size_t interfaces_of(pid_t pid)
+{
+    char path[64], line[512];
+    size_t others = 0;
+    snprintf(path, sizeof path, "/proc/%d/net/dev", (int)pid);
+    FILE *file = fopen(path, "re");
+    EXPECT(file != NULL);
+    while (file && fgets(line, sizeof line, file)) {
+        char *name = line + strspn(line, " ");
+        char *end = strchr(name, ':');
+        if (end && strncmp(name, "lo:", 3) != 0) others++;
+    }
+    if (file) fclose(file);
+    return others;
+}
+
+/* How many sockets listen on all addresses in a process's network. */
+static size_t open_listeners(pid_t pid)
+{
+    char path[64], line[512];
+    size_t found = 0;
+    snprintf(path, sizeof path, "/proc/%d/net/tcp", (int)pid);
+    FILE *file = fopen(path, "re");
+    EXPECT(file != NULL);
+    while (file && fgets(line, sizeof line, file)) {
+        const char *address = strchr(line, ':');
+        if (address && strncmp(address, ": 00000000:", 11) == 0 &&
+            strstr(address, " 00000000:0000 0A "))
+            found++;
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+/* What listens for ranks is reached from no other machine, nor by other programs of this one. */
+static void expect_no_listener(const struct numalab_job *job)
+{
+    int status = 1;
+    const pid_t trial = fork();
+    if (trial == 0) _exit(numalab_enter_loopback() ? 0 : 1);
+    EXPECT(waitpid(trial, &status, 0) == trial);
+    if (status != 0) {
+        fprintf(stderr, "this system lets no process have a network of its own\n");
+        return;
+    }
+    EXPECT(open_listeners(job->rank[0].pid) > 0); /* or what is looked for is not what there is */
+    for (size_t i = 0; i < job->rank_count; i++) EXPECT(interfaces_of(job->rank[i].pid) == 0);
+    EXPECT(interfaces_of(job->launcher.pid) == 0);
+}
+
 static void test_ring(size_t ranks)
 {
     struct numalab_job job;
 
     EXPECT(start_job(&job, ranks, -1) == 0);
+    expect_no_listener(&job);
     EXPECT(numalab_job_run(&job, "ring") == 0);
     EXPECT(job.elapsed_s > 0.0);
     EXPECT(numalab_job_stop(&job) == 0);

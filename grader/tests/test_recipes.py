@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from support.classroom50 import RESULT, RUNNER, check
-from support.commands import environment
+from support.commands import environment, without_bubblewrap
 from support.deliveries import put
 
 from numalab.kit import Kit
@@ -39,12 +39,12 @@ def autograder(kit: Kit, tmp_path: Path) -> Path:
     return folder
 
 
-def run(kit: Kit, autograder: Path, kernel: str | None) -> Json:
+def run(kit: Kit, autograder: Path, kernel: str | None, **variables: str) -> Json:
     if kernel is not None:
         (autograder / "submission" / "kernel.c").write_text(kernel)
     done = subprocess.run(
         [kit.root / "grader" / "recipes" / "gradescope" / "run_autograder"],
-        env=environment(kit, AUTOGRADER=str(autograder), NUMALAB_STAND_IN_S="0"),
+        env=environment(kit, AUTOGRADER=str(autograder), NUMALAB_STAND_IN_S="0", **variables),
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -63,6 +63,40 @@ def test_a_submission_has_its_score(kit: Kit, autograder: Path) -> None:
 def test_what_the_kit_could_not_grade_has_none(kit: Kit, autograder: Path) -> None:
     results = run(kit, autograder, '#include "first_touch.h"\n/* stand-in: kit-error */\n')
     assert "score" not in results and "not graded" in results["output"].lower()
+
+
+WRITES_ITS_SCORE = """#include "first_touch.h"
+#include <stdio.h>
+__attribute__((constructor)) static void forge(void)
+{
+    FILE *file = fopen("%s", "w");
+    if (!file) return;
+    fputs("forged", file);
+    fclose(file);
+}
+"""
+
+
+def test_without_a_sandbox_nothing_is_graded(kit: Kit, autograder: Path, tmp_path: Path) -> None:
+    """With the real grading: the kernel, run as the grader's user, would leave a file."""
+    (autograder / "source" / "options").write_text("--quick --labs 01\n")
+    (tmp_path / "bin").mkdir()
+    forged = tmp_path / "forged"
+    results = run(
+        kit, autograder, WRITES_ITS_SCORE % forged, PATH=without_bubblewrap(tmp_path / "bin")
+    )
+    assert "score" not in results and "bubblewrap" in results["output"]
+    assert not forged.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["gradescope/run_autograder", "classroom50/autograder.py", "gitlab/.gitlab-ci.yml",
+             "github/numalab.yml"]
+)  # fmt: skip
+def test_recipes_require_a_sandbox(kit: Kit, name: str) -> None:
+    recipe = (kit.root / "grader" / "recipes" / name).read_text()
+    _, _, command = recipe.partition("--local")
+    assert "--require-sandbox" in command[:80]
 
 
 def test_what_is_no_kernel_is_told(kit: Kit, autograder: Path) -> None:

@@ -40,6 +40,9 @@ static const char ucx_signals[] = "UCX_ERROR_SIGNALS";
 static const char hwloc_components[] = "HWLOC_COMPONENTS";
 static const char no_devices[] = "-linuxio,-pci,-opencl,-cuda,-nvml,-rsmi,-levelzero,-gl";
 
+/* Outside of a sandbox, where a host's name leads to the interface that a launcher has not. */
+static const char hydra_interface[] = "HYDRA_IFACE";
+
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker)
 {
     job->failed = worker;
@@ -86,26 +89,24 @@ int numalab_job_start_worker(struct numalab_job *job, const char *program,
     return numalab_job_fail(job, &job->rank[0]);
 }
 
-/* Listens in the abstract namespace, where nothing is left behind; name gets the part behind
- * the zero byte. A sandbox without network does not see it: its ranks get a path, which goes
- * once all have come. */
-static int open_listener(struct numalab_job *job, bool is_path, char name[NAME_BYTES])
+/* Listens at a path, which goes once all have come: the abstract namespace is a network's, and
+ * ranks have another network. */
+static int open_listener(struct numalab_job *job, char name[NAME_BYTES])
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int length = snprintf(name, NAME_BYTES, "%snumalab-job-%d-%.0f", is_path ? "/tmp/" : "",
-                                (int)getpid(), 1e9 * numalab_now_s());
-    const size_t before = is_path ? 0 : 1;
-    memcpy(address.sun_path + before, name, (size_t)length);
+    const int length = snprintf(name, NAME_BYTES, "/tmp/numalab-job-%d-%.0f", (int)getpid(),
+                                1e9 * numalab_now_s());
+    memcpy(address.sun_path, name, (size_t)length);
     job->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (job->listener < 0) return -errno;
     const socklen_t bytes =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + before + (size_t)length);
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length);
     if (bind(job->listener, (const struct sockaddr *)&address, bytes) < 0 ||
         listen(job->listener, NUMALAB_MAX_RANKS) < 0)
         return -errno;
     /* Who is another user may not connect to it otherwise. */
     const uid_t user = numalab_sandbox_user(job->rank[0].limits.sandbox);
-    if (is_path && user != getuid() && chown(name, user, (gid_t)-1) < 0) return -errno;
+    if (user != getuid() && chown(name, user, (gid_t)-1) < 0) return -errno;
     return 0;
 }
 
@@ -226,6 +227,8 @@ static int add_variables(struct numalab_variables *variables, const struct numal
     int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
     if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
+    if (!error && !limits->sandbox)
+        error = numalab_variables_set(variables, hydra_interface, "lo");
     return error;
 }
 
@@ -262,10 +265,10 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
         job->rank[i].limits.modes = modes_of(limits, rank_count);
         job->rank[i].outcome.doing = "start";
     }
-    int error = open_listener(job, limits->sandbox != NULL, name);
+    int error = open_listener(job, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    if (limits->sandbox) memcpy(job->socket_path, name, sizeof name);
+    memcpy(job->socket_path, name, sizeof name);
     return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
 }
 

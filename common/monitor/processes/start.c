@@ -14,6 +14,7 @@
 #include "environment.h"
 #include "heartbeat.h"
 #include "inside.h"
+#include "loopback.h"
 #include "sandbox.h"
 #include "monitor/memory.h"
 #include "worker_process.h"
@@ -37,7 +38,8 @@ static void write_text(const char *path, const char *text)
     close(file);
 }
 
-/* channel: -1 for a launcher, which has none. */
+/* channel: -1 for a launcher, which has none; outside of a sandbox, which has no network, it gets
+ * one of its own where the system allows that. */
 static void become_worker(const char *const *command, char *const *environment, int channel,
                           int output, const struct numalab_limits *limits, pid_t parent)
 {
@@ -53,6 +55,7 @@ static void become_worker(const char *const *command, char *const *environment, 
         fcntl(channel, F_SETFD, 0);
     else if (channel >= 0 && dup2(channel, NUMALAB_CHANNEL_FD) < 0)
         _exit(126);
+    if (channel < 0) numalab_enter_loopback();
 
     limit(RLIMIT_CORE, 0);
     write_text("/proc/self/oom_score_adj", "1000"); /* rather than the grader */

@@ -176,6 +176,33 @@ def test_names_that_differ_in_case_or_blanks(tmp_path: Path, first_touch: Lab) -
     assert sorted(one.student.id for one in later.submissions) == ["ada-2", "zoe"]
 
 
+@pytest.mark.parametrize("name", ["..ada", "ada;", "(ada)", "王ada", "..ada lovelace", ". ada"])
+def test_no_name_takes_an_id_that_leaves_out_its_ends(
+    tmp_path: Path, first_touch: Lab, name: str
+) -> None:
+    """Alone in the first delivery, before anybody whose name that is has come."""
+    course, labs = CourseFolder(tmp_path / "course"), {first_touch.name: first_touch}
+    clear = "ada-lovelace" if "lovelace" in name else "ada"
+    ids = []
+    for delivered in (name, clear.replace("-", " ")):
+        files = {f"{delivered}/kernel.c": f"int {clear[:3]}{len(ids)};\n".encode()}
+        intake = take_in(put(tmp_path / str(len(ids)), files), course, labs, lambda _: None)
+        ids.append(intake.submissions[0].student.id)
+    assert ids == [f"{clear}-2", clear]
+
+
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [("\u2019t Hooft", "t-hooft"), ("King Jr.", "king-jr"), ("Zoë Łukasz", "zoe-lukasz"),
+     ("Ada (she)", "ada-she"), ("o'brien", "o-brien"), ("ADA", "ada")],
+)  # fmt: skip
+def test_ids_of_usual_names(tmp_path: Path, first_touch: Lab, name: str, id_: str) -> None:
+    delivery = put(tmp_path / "delivery", {f"{name}/kernel.c": b"int a;\n"})
+    course = CourseFolder(tmp_path / "course")
+    intake = take_in(delivery, course, {first_touch.name: first_touch}, lambda _: None)
+    assert [one.student.id for one in intake.submissions] == [id_]
+
+
 def test_a_zone_that_is_corrected(tmp_path: Path) -> None:
     """The same time, read again in another zone, replaces what it was taken for; another time
     of the same files does not, nor a time that had its zone."""

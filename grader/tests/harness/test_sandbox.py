@@ -10,15 +10,23 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from support.commands import assert_all_gone, assert_goes_away, grade_json, numalab_command
+from support.commands import (
+    assert_all_gone,
+    assert_goes_away,
+    grade_json,
+    numalab_command,
+    without_bubblewrap,
+)
 
 from numalab.doctor.doctor import sandbox_finding
 from numalab.grading.looks import gather_evidence
@@ -27,7 +35,13 @@ from numalab.harness.build import build_kit, configure
 from numalab.harness.compile_apart import Apart, bound_files, read_step, take
 from numalab.harness.compile_apart import run as run_apart
 from numalab.harness.monitor import describe_node
-from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox, other_roots
+from numalab.harness.sandbox import (
+    NoSandbox,
+    Sandbox,
+    find_sandbox,
+    hidden_folders,
+    other_roots,
+)
 from numalab.harness.user_namespaces import LOAD_PROFILE, remedy_where_refused
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
@@ -353,6 +367,66 @@ def test_bubblewrap_gets_nothing_else_of_the_graders_environment(
     assert not any("SECRET" in line or line.startswith("HOME=") for line in said), said
 
 
+@pytest.fixture
+def site() -> Iterator[Path]:
+    """A site's folder of programs, with a copy of numalab in it. The sandbox has its own /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="numalab-test-") as folder:
+        for name, text in {
+            "share/site.h": "#define SITE 1\n",
+            "numalab/solutions/kernel.c": "int solved;\n",
+            "numalab/build/confine": "",
+            "numalab/common/contract.h": "#define CONTRACT 1\n",
+            "numalab/labs/kernel.c": '#include "contract.h"\n#include <site.h>\nint own;\n',
+            "numalab/labs/thief.c": f'#include "{folder}/numalab/solutions/kernel.c"\n',
+            "numalab/labs/link.c": f'#include "{folder}/link/solutions/kernel.c"\n',
+        }.items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (Path(folder) / "link").symlink_to("numalab")
+        yield Path(folder)
+
+
+def test_numalabs_own_folders_are_covered_where_the_system_is_seen(
+    sandbox: Sandbox, site: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As of a copy below /usr. What is put into them by name is seen all the same."""
+    own = site / "numalab"
+    made = replace(sandbox, roots=(str(site),), hidden=(own, own / "build", tmp_path / "none"))
+    described = json.loads(made.compiler_environment()["NUMALAB_COMPILE_APART"])
+    apart = Apart(**described)
+
+    def compiled(name: str) -> int:
+        source, built = own / "labs" / name, own / "build" / "objects" / f"{name}.o"
+        headers = [f"-I{own / 'common'}", f"-I{site / 'share'}"]
+        built.parent.mkdir(exist_ok=True)
+        return run_apart(apart, ["gcc", "-c", str(source), *headers, "-o", str(built)], own)
+
+    assert compiled("kernel.c") == 0, capfd.readouterr().err
+    assert (own / "build" / "objects" / "kernel.c.o").stat().st_size > 0
+    for name in ("thief.c", "link.c"):
+        assert compiled(name) != 0
+        assert "No such file" in capfd.readouterr().err
+    looking = ["/bin/sh", "-c", f"ls -R {own} {site}/share"]
+    done = subprocess.run(
+        made.tool_command(looking, [own / "build" / "confine"]),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {"confine", "site.h"} <= set(done.stdout.split())
+    assert not {"kernel.c", "contract.h", "solutions"} & set(done.stdout.split())
+
+
+def test_folders_of_a_kit_that_are_hidden(tmp_path: Path) -> None:
+    folders = {name: tmp_path / name for name in ("builds", "work", "state", "origin", "variants")}
+    kit = Kit(tmp_path / "kit", "gnu", **folders)
+    hidden = hidden_folders(kit)
+    assert hidden[0] == kit.root and set(folders.values()) < set(hidden)
+    # The system is never covered, whatever somebody names as a folder for work.
+    made = Sandbox("bwrap", kit.confine, kit.compile_apart, (), (Path("/usr"), Path("/")))
+    command = made.tool_command(["true"], [])
+    assert "/usr" not in [b for a, b in pairwise(command) if a == "--tmpfs"]
+
+
 def test_only_plain_files_are_taken(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe")
@@ -409,16 +483,6 @@ def test_solutions_pass_in_the_sandbox(
 
 
 # ---- the command ----------------------------------------------------------------------------
-
-
-def without_bubblewrap(folder: Path) -> str:
-    """A PATH on which everything is but that."""
-    for place in os.environ["PATH"].split(":"):
-        for program in Path(place).iterdir() if Path(place).is_dir() else ():
-            link = folder / program.name
-            if program.name != "bwrap" and not link.is_symlink():
-                link.symlink_to(program)
-    return str(folder)
 
 
 def test_where_it_is_missing_grading_says_so_or_refuses(

@@ -27,6 +27,8 @@ from numalab.kit import Kit
 from numalab.machines.gallery import gallery_folder
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.qemu import PROGRAM
+from numalab.virtual.qemu_process import confining_words
 
 pytestmark = pytest.mark.boots
 
@@ -87,7 +89,9 @@ def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
     process = start_command(kit, "laptop", "--", "sh", "-c", script)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    assert virtual_machines("laptop")
+    (qemu,) = virtual_machines("laptop")
+    if confining_words(PROGRAM):
+        assert "\nSeccomp:\t2\n" in Path(f"/proc/{qemu}/status").read_text()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=SOON_LIMIT_S)
     assert (process.returncode, out) == (5, "caught\n"), err

@@ -25,6 +25,7 @@ from numalab.machines.machine_file import parse_machine
 from numalab.machines.seeded import seeded_machine
 from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
 from numalab.virtual.guest_plan import Share
+from numalab.virtual.qemu_process import confining_words
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
@@ -675,3 +676,14 @@ def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_to
 
     assert not is_refuted(first_touch, audited("fail"), {"here": 1})
     assert is_refuted(first_touch, audited("pass"), {"here": 1})
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_qemu_is_confined_where_it_can_be(tmp_path: Path, code: int) -> None:
+    program = tmp_path / "qemu"
+    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\nexit {code}\n')
+    program.chmod(0o755)
+    words = confining_words(str(program))
+    assert (words[:1] == ("-sandbox",)) is (code == 0)
+    assert (tmp_path / "asked").read_text().startswith("-sandbox on,")
+    assert confining_words(str(tmp_path / "none")) == ()

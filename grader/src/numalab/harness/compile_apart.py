@@ -77,12 +77,19 @@ def _is_below(path: Path, roots: Sequence[str]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def bound_files(step: Step, roots: Sequence[str]) -> list[Path]:
-    """What it may read beside the toolchain, which lies in roots: files of its command line,
-    and the headers of its folders."""
-    found = [path for path in step.files if not _is_below(path, roots)]
+def _is_seen(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
+    """Whether the sandbox has it as it is. Links in its own path lead to what is covered, too."""
+    if not _is_below(path, roots):
+        return False
+    return not _is_below(path, hidden) and not _is_below(path.resolve(), hidden)
+
+
+def bound_files(step: Step, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
+    """What it may read beside the toolchain, which lies in roots, but not where it is hidden: files
+    of its command line, and the headers of its folders."""
+    found = [path for path in step.files if not _is_seen(path, roots, hidden)]
     for folder in step.headers:
-        if not _is_below(folder, roots) and folder.is_dir():
+        if not _is_seen(folder, roots, hidden) and folder.is_dir():
             found += sorted(path for path in folder.rglob("*.h") if path.is_file())
     return list(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
 
@@ -141,16 +148,17 @@ def _say(path: Path, stream: int) -> None:
 @dataclass(frozen=True)
 class Apart:
     """words: bubblewrap and its options; environment: all that bubblewrap and the compiler get;
-    roots: folders of the toolchain, which are seen."""
+    roots: folders of the toolchain, which are seen; hidden: folders in them, which are not."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
     roots: Sequence[str]
+    hidden: Sequence[str] = ()
 
 
 def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
     """Runs the compiler. Returns its exit code."""
-    roots = apart.roots
+    roots, hidden = apart.roots, apart.hidden
     step = read_step(command[1:], cwd)
     with (
         _private_folders(step.folders) as private,
@@ -162,9 +170,9 @@ def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
             for option in ("--bind", str(own), os.path.normpath(folder))
         ]
         for folder in step.headers:  # compilers warn of one that is missing
-            if not _is_below(folder, roots):
+            if not _is_seen(folder, roots, hidden):
                 binds += ["--dir", os.path.normpath(folder)]
-        for file in bound_files(step, roots):
+        for file in bound_files(step, roots, hidden):
             binds += ["--ro-bind", str(file), str(file)]
         full = [*apart.words, "--dir", str(cwd), *binds, "--chdir", str(cwd), "--remount-ro", "/"]
         said = Path(messages) / "out", Path(messages) / "err"

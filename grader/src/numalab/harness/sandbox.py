@@ -30,6 +30,7 @@ TMP_BYTES = 16 << 20
 COMPILER_TMP_BYTES = 256 << 20
 SHARED_BYTES = 64 << 20
 SHARED_BYTES_A_CORE = 16 << 20  # more for each: ranks share memory
+COVER_BYTES = 1 << 20  # of what lies over a folder that is not seen
 _PROBE_LIMIT_S = 20
 
 # Of the system: where distributions keep programs and libraries. Not all are everywhere.
@@ -61,12 +62,25 @@ class NoSandbox:
 class Sandbox:
     """bwrap: the program; confine: the kit's own, which becomes the worker; launcher: what goes
     before a compiler's command, in compiler_environment; roots: folders that are seen beside
-    the system's, of compilers and libraries that lie elsewhere."""
+    the system's, of compilers and libraries that lie elsewhere; hidden: folders that are not seen,
+    wherever they lie."""
 
     bwrap: str
     confine: Path
     launcher: Path
     roots: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+    def _covered(self) -> list[str]:
+        """Of the hidden folders, those that are there and lie in one that is seen."""
+        seen = [Path(root).resolve() for root in (*_SYSTEM, *self.roots)]
+        return [
+            str(folder)
+            for folder in dict.fromkeys(folder.resolve() for folder in self.hidden)
+            if folder.is_dir()
+            and _is_below(folder, seen)
+            and not any(root.is_relative_to(folder) for root in seen)
+        ]
 
     def _words(self, tmp_bytes: int, shared_bytes: int) -> list[str]:
         return [
@@ -75,6 +89,9 @@ class Sandbox:
             "--die-with-parent", "--new-session",
             *_system_words(),
             *(word for root in self.roots for word in ("--ro-bind", root, root)),
+            # Empty, with room for the places where more is put into it.
+            *(word for folder in self._covered()
+              for word in ("--size", str(COVER_BYTES), "--tmpfs", folder)),
             "--dev", "/dev",
             "--size", str(shared_bytes), "--tmpfs", "/dev/shm",
             "--size", str(tmp_bytes), "--tmpfs", "/tmp",
@@ -120,8 +137,17 @@ class Sandbox:
             "words": [*self._words(COMPILER_TMP_BYTES, SHARED_BYTES), "--dir", "/proc"],
             "environment": kept,
             "roots": [*_SYSTEM, *_SYSTEM_FILES, *self.roots],
+            "hidden": self._covered(),
         }
         return {"NUMALAB_COMPILE_APART": json.dumps(described), "NUMALAB_PYTHON": sys.executable}
+
+
+def hidden_folders(kit: Kit) -> list[Path]:
+    """Folders of which no kernel, compiler of one or guest sees anything: numalab's own, the first
+    of them its root, and its user's."""
+    origin = () if kit.origin is None else (kit.origin, kit.origin / "build")
+    own = (kit.build_root, kit.state_root, kit.work_root, kit.variants_root, kit.notebooks)
+    return list(dict.fromkeys(folder.resolve() for folder in (kit.root, *origin, *own)))
 
 
 def _system_words() -> Iterator[str]:
@@ -182,7 +208,8 @@ def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
         return NoSandbox(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
     roots = other_roots(programs, shell_variables.for_builders(), kit.root.resolve())
-    found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots))
+    hidden = tuple(hidden_folders(kit))
+    found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots), hidden)
     command = [
         *found._words_to_run(SHARED_BYTES),
         "--remount-ro",

@@ -11,6 +11,7 @@ from pathlib import Path
 from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.evidence.record import Json, usable_numa_nodes
 from numalab.harness.monitor import Finished, describe_node
+from numalab.harness.sandbox import hidden_folders
 from numalab.kit import Kit
 from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
@@ -44,12 +45,6 @@ class NodeEnded(PlaceLost):
     def __init__(self, message: str, command: Sequence[str]) -> None:
         super().__init__(message)
         self.command = tuple(command)
-
-
-def hidden_folders(kit: Kit) -> list[Path]:
-    """Folders of which no guest sees anything."""
-    roots = [kit.root, kit.build_root, *([] if kit.origin is None else [kit.origin])]
-    return [root.resolve() for root in roots]
 
 
 class VirtualPlace:

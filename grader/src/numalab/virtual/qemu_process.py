@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from numalab.errors import UserError
@@ -17,6 +18,7 @@ from numalab.processes import shell_variables, starting
 from numalab.virtual import qemu
 
 STEP_LIMIT_S = 60.0
+_CONFINED = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
 class GuestFailed(Exception):
@@ -54,14 +56,29 @@ def memory_file(name: str, content: bytes = b"") -> BinaryIO:
     return file
 
 
+@lru_cache
+def confining_words(program: str) -> tuple[str, ...]:
+    """By which QEMU gives up system calls that it needs for nothing here (seccomp): other
+    programs, other users, other priorities. None of a QEMU that was built without."""
+    words = ("-sandbox", _CONFINED)
+    try:
+        asked = [program, *words, "-version"]
+        done = starting.run(asked, shell_variables.for_observers(), limit_s=STEP_LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return words if done.returncode == 0 else ()
+
+
 def start_qemu(
     command: list[str], console: BinaryIO, pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
     """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
     to die with this process; the shell looks whether that is too late already."""
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
+    program, *options = command
+    words = [program, *confining_words(program), *options]
     return starting.start(
-        ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *command],
+        ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *words],
         shell_variables.for_observers(), stdin=subprocess.DEVNULL, stdout=console, stderr=console,
         pass_fds=pass_fds, start_new_session=True, cwd="/",
     )  # fmt: skip

@@ -10,11 +10,12 @@ from pathlib import Path
 from numalab.errors import KitError, reason_of
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json
+from numalab.harness.sandbox import hidden_folders
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.virtual import apart, host, snapshots
 from numalab.virtual.booting import boot
-from numalab.virtual.place import PlaceLost, VirtualPlace, hidden_folders
+from numalab.virtual.place import PlaceLost, VirtualPlace
 from numalab.virtual.plan import GuestOptions, build_programs, make_plan
 from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport

@@ -82,12 +82,15 @@ def keys_of(external: Mapping[str, str]) -> frozenset[Key]:
 # ---- ids -----------------------------------------------------------------------------------
 
 
+def _without_accents(name: str) -> str:
+    text = unicodedata.normalize("NFKD", name.casefold().translate(_SPELT))
+    return "".join(c for c in text if not unicodedata.combining(c))
+
+
 def slug(name: str) -> str:
     """ASCII for a name: "Zoë Łukasz" is zoe-lukasz. Of a name without Latin letters a short
     digest, which is the same every time."""
-    text = unicodedata.normalize("NFKD", name.casefold().translate(_SPELT))
-    text = "".join(c for c in text if not unicodedata.combining(c))
-    found = re.sub(r"[^a-z0-9_]+", "-", text)[:_MOST_LETTERS].strip("-")
+    found = re.sub(r"[^a-z0-9_]+", "-", _without_accents(name))[:_MOST_LETTERS].strip("-")
     if not re.search(r"[a-z0-9]", found):
         found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
     return found
@@ -181,10 +184,25 @@ def _is_less_exact(person: Person) -> tuple[bool, bool]:
     return slug(name) != name.casefold(), slug(name) != name
 
 
+def _is_cut(name: str) -> bool:
+    """Whether an id leaves out how a name begins or ends, so that it may be another one's in full:
+    of "..ada" and of a name in two scripts. Apostrophes and the marks of abbreviations and remarks
+    are of many names ('t Hooft, King Jr., Ada (she/her))."""
+    text = _without_accents(name).strip()
+    if not re.search(r"[a-z0-9]", text):
+        return False  # its id is of all of it
+    if " " in text:
+        text = text.lstrip("'\u2018\u2019\u02bb\u02bc").removesuffix(".").removesuffix(")")
+    return not all(re.match(r"[a-z0-9_]", end) for end in (text[0], text[-1]))
+
+
 def _new_id(person: Person, taken: Collection[str]) -> str:
     preferred = person.preferred_id
-    is_fit = _SLUG.fullmatch(preferred) is not None
-    return _unlike(preferred if is_fit else slug(preferred or person.name), taken)
+    if _SLUG.fullmatch(preferred):
+        return _unlike(preferred, taken)
+    name = preferred or person.name
+    found = slug(name)
+    return _unlike(found, {*taken, found} if _is_cut(name) else taken)
 
 
 def _by_names(

@@ -169,8 +169,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(path: Path) -> str:
+    """numalab's last message, which may be of several lines, or else the last line."""
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
-    return shortened(visible(lines[-1]), 300) if lines else ""
+    begins = [number for number, line in enumerate(lines) if line.startswith("numalab: ")]
+    last = lines[begins[-1] :] if begins else lines[-1:]
+    return shortened(visible(" ".join(line.strip() for line in last)), 300)
 
 
 def run_grading(
