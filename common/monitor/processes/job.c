@@ -99,8 +99,7 @@ static int open_listener(struct numalab_job *job, char name[NAME_BYTES])
     memcpy(address.sun_path, name, (size_t)length);
     job->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (job->listener < 0) return -errno;
-    const socklen_t bytes =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length);
+    const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length);
     if (bind(job->listener, (const struct sockaddr *)&address, bytes) < 0 ||
         listen(job->listener, NUMALAB_MAX_RANKS) < 0)
         return -errno;
@@ -227,8 +226,7 @@ static int add_variables(struct numalab_variables *variables, const struct numal
     int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
     if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
-    if (!error && !limits->sandbox)
-        error = numalab_variables_set(variables, hydra_interface, "lo");
+    if (!error && !limits->sandbox) error = numalab_variables_set(variables, hydra_interface, "lo");
     return error;
 }
 
