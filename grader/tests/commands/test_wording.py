@@ -261,8 +261,9 @@ def test_a_kernel_of_another_name_beside_the_handout_is_named(first_touch: Lab) 
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     told = next_words(first_touch, record, unchanged=True, not_read=["kernel.C", "mine.c"])
     assert told.startswith(
-        "This is still the handout. Beside it is what nobody reads, kernel.C and mine.c: the "
-        "kernel has to be called kernel.c. Read labs/01_first_touch/README.md,"
+        "This is still the starting code, which earns no points. Beside it is what nobody reads, "
+        "kernel.C and mine.c: the kernel has to be called kernel.c. "
+        "Read labs/01_first_touch/README.md,"
     )
     assert "nobody reads" not in next_words(first_touch, record, unchanged=True)
     other = next_words(first_touch, record, unchanged=True, not_read=["kernel.F90", "kernel.cpp"])

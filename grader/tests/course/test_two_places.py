@@ -9,7 +9,7 @@ from support.deliveries import Files, put, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake.intake import take_in
-from numalab.course.intake.starting import starting_code
+from numalab.course.intake.starting import is_starting_code
 from numalab.course.records import Intake, Submission
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -32,7 +32,7 @@ class Desk:
         put(self.folder / "delivery" / "ada", files)
         return take_in(
             self.folder / "delivery", CourseFolder(self.folder / "course"), self.labs,
-            lambda _: None, is_starting=starting_code(self.kit),
+            lambda _: None, is_starting=is_starting_code,
         )  # fmt: skip
 
     def taken(self, files: Files) -> tuple[bytes, str]:

@@ -260,8 +260,7 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     assert "FAIL  touched_where_used  0/2" in done.out
     assert "first written by 0000" in done.out
     assert "used by          0000" in done.out
-    # the handout, as it was given out
-    assert "still the handout" in done.out
+    assert "still the starting code" in done.out
     # Fortran was not handed in, and this is said with the place
     assert f"thereisno{folder / 'kernel.f90'}" in "".join(done.out.split())
 

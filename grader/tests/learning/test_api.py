@@ -179,7 +179,7 @@ def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path)
     assert graded.status in ("fail", "error")
     assert graded.verdict.max_points == 10
     assert "not gradable here" in graded.report
-    assert "This is still the handout." in graded.report
+    assert "This is still the starting code" in graded.report
     assert isinstance(graded.timing("efficiency"), Figure)
     with pytest.raises(UserError, match="did you mean efficiency"):
         graded.timing("eficiency")

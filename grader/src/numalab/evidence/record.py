@@ -438,6 +438,7 @@ class Evidence:
     handed_in: tuple[HandedText, ...]
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
     unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
+    is_starting_code: bool = False  # all that was handed in, whatever comments and blanks it has
     interrupted: bool = False  # before all was seen
     race_refused: str | None = None  # why not, where that is the kernel's fault
     left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
@@ -487,6 +488,7 @@ class Evidence:
             runs=kept | of_solution,
             handed_in=tuple(HandedText(file, None, {}) for file in sorted(self.control_files)),
             unchanged_files=frozenset(),
+            is_starting_code=False,
         )
 
     @property

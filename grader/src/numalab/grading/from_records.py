@@ -18,7 +18,7 @@ from numalab.grading.modelled import modelled_beside
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
+from numalab.labs.declaration import LANGUAGES, Lab
 from numalab.machines.announced import other_processors
 from numalab.machines.gallery import published_latencies
 from numalab.machines.machine import NATIVE
@@ -55,11 +55,6 @@ class StoredGrading:
     def is_interrupted(self) -> bool:
         is_stopped = self.elsewhere is not None and self.elsewhere.interrupted_at is not None
         return is_stopped or self.here.interrupted
-
-    @property
-    def is_handout(self) -> bool:
-        files = {KERNEL_FILES[self.here.language], *(file.name for file in self.lab.files)}
-        return files <= self.here.unchanged_files
 
     def machine_notes(self) -> list[tuple[str, str]]:
         """Of each virtual node its name and how it differs from the machine."""
@@ -209,7 +204,7 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
         verdict,
         [(HERE, here), *stored.there.items()],
         accounts,
-        unchanged=stored.is_handout,
+        unchanged=verdict.unchanged,
         again=again,
         published=published_latencies(kit) if lab.mpi else (),
         interrupted=stored.is_interrupted,

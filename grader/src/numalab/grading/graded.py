@@ -18,7 +18,7 @@ from numalab.modelling.of_evidence import Comparison
 @dataclass(frozen=True)
 class GradedKernel:
     """A kernel that was graded. seen: places and their evidence, this node first; accounts: of
-    the criteria that were timed; unchanged: it is the handout byte for byte; again: what to do
+    the criteria that were timed; unchanged: all of it is starting code; again: what to do
     about times that stayed open; published: latencies to show once they have been predicted;
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
     at; afresh: how to have new times in the place of earlier ones, empty where there is no way;

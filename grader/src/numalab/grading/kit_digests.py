@@ -32,6 +32,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines": ("evidence", "what virtual nodes are made like, and units of topologies"),
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/core_kinds.py": ("neither", "writes files of machines, which count themselves"),
+    "machines/export_parts.py": ("neither", "writes files of machines, which count themselves"),
     "machines/hwloc_export.py": ("neither", "writes files of machines, which count themselves"),
     "machines/imported.py": ("neither", "writes files of machines, which count themselves"),
     "machines/picture.py": ("neither", "drawings of machines"),

@@ -17,7 +17,7 @@ from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.explanation import keep_explanation
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
-from numalab.grading.handout import edited_languages, is_pristine
+from numalab.grading.handout import edited_languages
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.modelled import modelled_beside
 from numalab.grading.own_files import provide
@@ -241,7 +241,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         sessions.verdict,
         seen,
         timing_accounts(lab, sessions.verdict, evidence),
-        unchanged=is_pristine(kit, lab, session.language, session.folder, with_placements=True),
+        unchanged=sessions.verdict.unchanged,
         published=published_latencies(kit) if lab.mpi else (),
         hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),

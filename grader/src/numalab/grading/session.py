@@ -43,7 +43,7 @@ from numalab.grading.continuing import (
     earlier_times,
     fingerprint,
 )
-from numalab.grading.handout import unchanged_files
+from numalab.grading.handout import is_starting_code, unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
 from numalab.harness.build import build_facts, build_kernel, build_kit
@@ -135,6 +135,7 @@ class Session:
             "elsewhere": None,  # until other places are asked
             "handed_in": [],
             "unchanged_files": unchanged_files(self.kit, self.lab, self.language, self.folder),
+            "starting_code": is_starting_code(self.kit, self.lab, self.language, self.folder),
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }

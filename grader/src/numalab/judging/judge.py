@@ -287,6 +287,8 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
         language=evidence.language,
         variant=evidence.variant,
         criteria=_slow_though_even(lab, evidence, verdicts),
+        earns_with=lab.earns_with,
+        unchanged=evidence.is_starting_code,
     )
 
 
@@ -299,6 +301,8 @@ def without_looking(
         language=evidence.language,
         variant=evidence.variant,
         criteria=tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria),
+        earns_with=lab.earns_with,
+        unchanged=evidence.is_starting_code,
     )
 
 

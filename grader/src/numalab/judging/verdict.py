@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from numalab.labs.declaration import Criterion, Kind
@@ -156,7 +156,9 @@ class CriterionVerdict:
     where: "here" or a machine's name; began_in: the function of the contract in which it went
     wrong, or as far as that is not known MPI's, or the array with the first wrong result; empty:
     not known; explained_by: another criterion, which fails by what most likely makes this one
-    fail; warnings: what runtimes said. Raises ValueError where the cause is none of that status."""
+    fail; warnings: what runtimes said; withheld: what its points need beside it and lack: another
+    criterion, or UNCHANGED; withheld_status: of that; withheld_points: what it would earn. Raises
+    ValueError where the cause is none of that status."""
 
     name: str
     kind: Kind
@@ -175,6 +177,9 @@ class CriterionVerdict:
     began_in: str = ""
     explained_by: str = ""
     warnings: tuple[Warned, ...] = ()
+    withheld: str = ""
+    withheld_status: Status | None = None
+    withheld_points: float = 0
 
     def __post_init__(self) -> None:
         if self.status not in CAUSES[self.cause].statuses:
@@ -183,7 +188,26 @@ class CriterionVerdict:
     @property
     def is_partial(self) -> bool:
         """It passes and could earn more."""
-        return self.status == "pass" and self.points < self.max_points
+        return self.status == "pass" and self.points < self.max_points and not self.withheld
+
+    @property
+    def points_status(self) -> Status:
+        """What its points are: as its status, but for those that are withheld."""
+        return self.withheld_status or self.status
+
+    def withholding(self, needed: str, status: Status) -> CriterionVerdict:
+        """Return the same without its points. needed: what they need beside it; status: of that."""
+        return replace(
+            self, points=0, withheld=needed, withheld_status=status, withheld_points=self.points
+        )
+
+    def with_own_points(self) -> CriterionVerdict:
+        """Return the same with the points that nothing else decides."""
+        if not self.withheld:
+            return self
+        return replace(
+            self, points=self.withheld_points, withheld="", withheld_status=None, withheld_points=0
+        )
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -212,6 +236,10 @@ class CriterionVerdict:
             data["explained_by"] = self.explained_by
         if self.warnings:
             data["warnings"] = [asdict(warned) for warned in self.warnings]
+        if self.withheld:
+            data["withheld"] = self.withheld
+            data["withheld_status"] = self.withheld_status
+            data["withheld_points"] = self.withheld_points
         return data
 
 
@@ -233,12 +261,52 @@ def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
     return status_over([criterion.status for criterion in same])
 
 
+# What starting code earns beside: nothing. In the place of a criterion's name, which is another.
+UNCHANGED = "unchanged"
+
+
 @dataclass(frozen=True)
 class Verdict:
+    """What a grading has found. earns_with: of criteria that earn their points only where another
+    one passes, that, by name; unchanged: all that was handed in is the starting code, which earns
+    nothing. Both are worked into the points of the criteria, whatever was put together of them."""
+
     lab: str
     language: str
     variant: str
     criteria: tuple[CriterionVerdict, ...]
+    earns_with: Mapping[str, str] = field(default_factory=dict, compare=False)
+    unchanged: bool = False
+
+    def __post_init__(self) -> None:
+        if self.earns_with or self.unchanged:
+            object.__setattr__(self, "criteria", self._settled())
+
+    def _settled(self) -> tuple[CriterionVerdict, ...]:
+        """Return the criteria with the points that they earn beside each other."""
+        own = [criterion.with_own_points() for criterion in self.criteria]
+        return tuple(
+            criterion.withholding(*needed) if (needed := self._lacks(criterion, own)) else criterion
+            for criterion in own
+        )
+
+    def _lacks(
+        self, criterion: CriterionVerdict, own: Sequence[CriterionVerdict]
+    ) -> tuple[str, Status] | None:
+        """Return what keeps one that passes from its points, and the status of that."""
+        if criterion.status != "pass":
+            return None
+        if self.unchanged:
+            return UNCHANGED, "fail"
+        name = self.earns_with.get(criterion.name)
+        status = over_all_places([c for c in own if c.name == name] or [criterion])
+        return (name, status) if name and status != "pass" else None
+
+    @property
+    def points_if_changed(self) -> float:
+        """What the same would earn if it were no starting code."""
+        own = tuple(criterion.with_own_points() for criterion in self.criteria)
+        return replace(self, criteria=own, unchanged=False).points
 
     @property
     def status(self) -> Status:
@@ -273,7 +341,9 @@ class Verdict:
     def points_of(self, *statuses: Status) -> int:
         """That the criteria of these statuses would give."""
         return sum(
-            same[0].max_points for same in self._by_name() if over_all_places(same) in statuses
+            same[0].max_points
+            for same in self._by_name()
+            if status_over([criterion.points_status for criterion in same]) in statuses
         )
 
     @property
@@ -314,6 +384,11 @@ class Verdict:
             "points": self.points,
             "max_points": self.max_points,
             "ungraded_points": self.ungraded_points,
+            **(
+                {"unchanged": True, "points_if_changed": self.points_if_changed}
+                if self.unchanged
+                else {}
+            ),
             "criteria": [criterion.to_json() for criterion in self.criteria],
         }
 
@@ -326,6 +401,7 @@ def read_verdict(data: Mapping[str, Any]) -> Verdict:
         language=data["language"],
         variant=data["variant"],
         criteria=tuple(_read_criterion(entry) for entry in data["criteria"]),
+        unchanged=data.get("unchanged", False),
     )
 
 
@@ -359,6 +435,9 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
         began_in=data.get("began_in", data.get("wrong_array", "")),  # as it was called before
         explained_by=data.get("explained_by", ""),
         warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
+        withheld=data.get("withheld", ""),
+        withheld_status=data.get("withheld_status"),
+        withheld_points=data.get("withheld_points", 0),
     )
 
 

@@ -18,6 +18,7 @@ from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
 from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
+from numalab.labs.starting_code import EARNS_WITH, STARTING_CODE, read_digests, read_earnings
 from numalab.toml_files.tables import Table, parse_table, read_table
 
 Language = Literal["c", "fortran"]
@@ -186,6 +187,8 @@ class Lab:
     predicted: tuple[Quantity, ...] = ()
     programs: tuple[str, ...] = ()
     has_solution_text: bool = True  # not so in a student's edition
+    earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
+    starting_code: Mapping[str, str] = field(default_factory=dict)  # digests, by file
 
     @property
     def number(self) -> str:
@@ -281,13 +284,13 @@ CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
     "variables", "runtimes", "slow", "kit_writes_first", "whole_team", "plausible_up_to",
-    "at_least_of_lightspeed", "seed", "nodes", "run_pages", "owner",
+    "at_least_of_lightspeed", "seed", "nodes", "run_pages", "owner", EARNS_WITH,
 )  # fmt: skip
 PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "programs", "environment",
     "machines", "mpi", "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "modelled_on", "lightspeed", "criterion", "predicted",
+    "modelled_on", "lightspeed", "criterion", "predicted", STARTING_CODE,
 )  # fmt: skip
 
 
@@ -391,6 +394,8 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         modelled_on=top.texts("modelled_on", ()),
         programs=top.texts("programs", ()),
         has_solution_text=not (folder.parents[1] / EDITION).is_file(),
+        earns_with=read_earnings([criterion.name for criterion in criteria], tables),
+        starting_code=read_digests(top.table(STARTING_CODE, None)),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]

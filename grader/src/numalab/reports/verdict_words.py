@@ -12,7 +12,7 @@ from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.verdict import CriterionVerdict, Verdict, over_all_places
+from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
@@ -103,6 +103,17 @@ class CriterionRow:
         return f" {verb} on {words.listed(self.elsewhere)}, too."
 
 
+def withheld_words(criterion: CriterionVerdict) -> str:
+    """Return why one that passes earns nothing, with a space before it; empty where that is said of
+    the whole hand-in, or it earns what it can."""
+    if criterion.withheld in ("", UNCHANGED):
+        return ""
+    until = {"fail": "passes", "not_gradable": "can be graded"}.get(
+        criterion.withheld_status or "", "is decided"
+    )
+    return f" Its points come once {criterion.withheld} {until}."
+
+
 def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRow]:
     """All criteria in order, each with its reason as it is printed: what runtimes said is at its
     end, and only once where it is the same."""
@@ -114,9 +125,10 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
         status = over_all_places([c for c in criteria if c.name == criterion.name])
         points = (
             f"{criterion.points}/{criterion.max_points}"
-            if criterion.status in ("pass", "fail")
+            if criterion.points_status in ("pass", "fail")
             else f"-/{criterion.max_points}"
         )
+        criterion = replace(criterion, why=criterion.why + withheld_words(criterion))
         if criterion.name in counted or criterion.status != status:
             points = ""  # graded in several places, it counts once
         else:
@@ -187,7 +199,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     failed = verdict.failed()
     text = f"{kernel.lab.own_place}/README.md"
     file = KERNEL_FILES[verdict.language]
-    if kernel.unchanged and failed:
+    if kernel.unchanged:
         own = {one.name for one in kernel.lab.files}
         names = [one.file for one in evidence.handed_in if one.file in own]
         kinds = sorted({name.rpartition(".")[2] for name in names})
@@ -205,7 +217,8 @@ def next_step(kernel: GradedKernel) -> str | None:
             others = filter(None, map(not_graded_words, kernel.not_read))
             beside += "".join(f" {sentence}." for sentence in others)
         return (
-            f"This is still the handout.{beside} Read {text}, edit {file}{more}, then grade again."
+            f"This is still the starting code, which earns no points.{beside} Read {text}, edit "
+            f"{file}{more}, then grade again."
         )
     if evidence.build.status == "missing":
         return f"Next: put {file} where it is looked for, then grade again."

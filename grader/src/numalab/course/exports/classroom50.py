@@ -69,10 +69,10 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     tests: list[Json] = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
-        if not shown.points or criterion.status == "not_gradable":
+        if not shown.points or criterion.points_status == "not_gradable":
             continue
         place = "" if criterion.where == "here" else f" on {criterion.where}"
-        is_decided = criterion.status in ("pass", "fail")
+        is_decided = criterion.points_status in ("pass", "fail")
         bound = verdict_words.bound_words(criterion)
         most = _hundredths(criterion.max_points * scale)
         tests.append(

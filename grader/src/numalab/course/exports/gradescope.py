@@ -35,13 +35,13 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
             "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
             "visibility": "visible",
         }
-        if criterion.status in _STATUS:
+        if criterion.points_status in _STATUS:
             test["status"] = _STATUS[criterion.status]
             if shown.points and scale:
                 test["score"] = rounded(criterion.points * scale)
                 test["max_score"] = rounded(criterion.max_points * scale)
         else:
-            words = verdict_words.STATUS_STYLE[criterion.status][0]
+            words = verdict_words.STATUS_STYLE[criterion.points_status][0]
             test["output"] = f"Not graded ({words}): {test['output']}"
         tests.append(test)
     return tests

@@ -13,7 +13,15 @@ from numalab.course.gradebook.open_points import OpenPoints, earnable_points, op
 from numalab.course.gradebook.parts import rounded
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.records import LATE_BY_CANVAS, QUICK, Attempt, AttemptState, Item, Student
+from numalab.course.records import (
+    LATE_BY_CANVAS,
+    QUICK,
+    Attempt,
+    AttemptState,
+    Item,
+    Json,
+    Student,
+)
 
 # Why a student has no grade, for each way in which an attempt can end without one.
 STATE_WORDS: Mapping[AttemptState, str] = {
@@ -106,6 +114,14 @@ def is_refused(attempt: Attempt, rules: Rules) -> bool:
     return attempt.state == "graded" and attempt.item.effort == QUICK and not rules.allow_quick
 
 
+def earned_points(result: Json, rules: Rules) -> float:
+    """Return what a result's criteria earn in the course, before anything is taken off."""
+    earned: float = result["points"]
+    if rules.starting_code_counts:
+        earned = result.get("points_if_changed", earned)
+    return earned
+
+
 def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
     """None where it was not graded, in no language that counts, or with too little care."""
     if attempt.state != "graded" or is_refused(attempt, rules):
@@ -117,12 +133,13 @@ def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | 
         if result["language"] not in rules.languages:
             continue
         gradable = earnable_points(result)
-        before = worth * result["points"] / gradable if gradable else None
+        earned = earned_points(result, rules)
+        before = worth * earned / gradable if gradable else None
         found.append(
             Weighed(
                 attempt=attempt,
                 language=result["language"],
-                earned=result["points"],
+                earned=earned,
                 gradable=gradable,
                 of=result["max_points"],
                 open=open_points(result),

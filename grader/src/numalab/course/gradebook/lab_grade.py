@@ -57,6 +57,8 @@ def _code(name: PartName, row: StandingRow) -> Shown:
     of = f"{result['points']:g} of {words.count(earnable, 'point')}"
     language = declaration.LANGUAGE_NAMES[result["language"]]
     share = result["points"] / earnable * (1 - row.penalty)
+    if result.get("unchanged") and row.points is not None:  # which may count in the course
+        share = row.points / row.max_points
     return Shown(name, "graded", share, f"{of} in {language}{_less(row)}")
 
 

@@ -30,7 +30,8 @@ def _by_name(result: Json) -> Mapping[str, tuple[Status, int]]:
     statuses: dict[str, list[Status]] = {}
     points: dict[str, int] = {}
     for criterion in result["criteria"]:
-        statuses.setdefault(criterion["name"], []).append(criterion["status"])
+        status = criterion.get("withheld_status") or criterion["status"]
+        statuses.setdefault(criterion["name"], []).append(status)
         points.setdefault(criterion["name"], criterion["max_points"])
     return {name: (status_over(of), points[name]) for name, of in statuses.items()}
 

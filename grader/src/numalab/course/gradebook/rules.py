@@ -99,7 +99,8 @@ class Extension:
 @dataclass(frozen=True)
 class Rules:
     """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
-    points; languages: those that count; allow_quick: gradings with --quick do, too; parts: of a
+    points; languages: those that count; allow_quick: gradings with --quick do, too;
+    starting_code_counts: what nobody has changed earns what its criteria would; parts: of a
     grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
     that have them, None: any may; asking: labs that have the other parts, by part, left out: all
     may; kept_until, contact: what students are told of what is kept; timezone: of the IANA
@@ -110,6 +111,7 @@ class Rules:
     provisional_below: float = 0.8
     languages: tuple[str, ...] = LANGUAGES
     allow_quick: bool = False
+    starting_code_counts: bool = False
     late: LateRules = LateRules()
     labs: Mapping[str, LabRules] = field(default_factory=dict)
     overrides: tuple[Override, ...] = ()
@@ -168,8 +170,9 @@ class Rules:
 
 COURSE_KEYS = (
     "title", "counts", "provisional_below", "languages", "allow_quick", "kept_until", "contact",
-    "timezone", "late", "parts", "labs", "override", "viva", "extension",
+    "starting_code", "timezone", "late", "parts", "labs", "override", "viva", "extension",
 )  # fmt: skip
+STARTING_CODE = ("nothing", "counts")
 LATE_KEYS = ("per_day", "most", "grace_minutes", "cut_off_days")
 LAB_KEYS = ("deadline", "points", "parts")
 OVERRIDE_KEYS = ("student", "lab", "points", "reason", "by", "at")
@@ -307,6 +310,7 @@ def parse_rules(
         provisional_below=float(course.number("provisional_below", 0, 1, default=0.8)),
         languages=course.choices("languages", LANGUAGES, LANGUAGES),
         allow_quick=course.truth("allow_quick", default=False),
+        starting_code_counts=course.choice("starting_code", STARTING_CODE, "nothing") == "counts",
         late=_late(course.table("late", LATE_KEYS)),
         labs={name: _lab(labs.table(name, LAB_KEYS), timezone) for name in labs.values},
         parts=_parts(course),
@@ -380,6 +384,9 @@ languages = ["c", "fortran"]
 # Whether gradings with --quick count. They decide up to 1 in 20 kernels wrongly that are just at
 # a limit of time; without --quick up to 1 in 100 pass wrongly, and 1 in 1,000 fail.
 allow_quick = false
+
+# What starting code earns that nobody has changed: "nothing", or "counts", what its criteria would.
+starting_code = "nothing"
 
 # The zone of times that name none, in Moodle's worksheet, handed_in_at and deadlines. Without it:
 # this machine's if it has the deadline's offset then, else the deadline's offset.

@@ -1,0 +1,71 @@
+"""Whether a text is a lab's starting code, whatever comments and blanks it has, and what earns its
+points only beside a criterion that needs all threads. Pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from numalab.toml_files.tables import Table
+
+EARNS_WITH, STARTING_CODE = "earns_with", "starting_code"
+
+# What is not closed ends with the text or the line, so that no end is looked for twice.
+_C = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?)", re.S)
+_FORTRAN = re.compile(r"!(?!\$)[^\n]*|(\"[^\"\n]*\"?|'[^'\n]*'?)")
+_CONTINUED = re.compile(r"&[ \t]*\n\s*&?")
+_LINES = re.compile(r"#[^\n]*")
+
+
+def code_of(name: str, content: bytes) -> str:
+    """Return what a file says: its text without comments and blanks. name: tells the language; all
+    that is no kernel has comments that begin with #."""
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    suffix = Path(name).suffix
+    if suffix == ".c":
+        text = _C.sub(lambda found: found[1] or " ", text.replace("\\\n", ""))
+    elif suffix == ".f90":
+        text = _FORTRAN.sub(lambda found: found[1] or " ", text).lower()
+        text = _CONTINUED.sub("", text)
+    else:
+        text = _LINES.sub(" ", text)
+    return "".join(text.split())
+
+
+def digest_of(name: str, content: bytes) -> str:
+    """Return the SHA-256 of what a file says, as lab.toml keeps that of the starting code."""
+    return hashlib.sha256(code_of(name, content).encode()).hexdigest()
+
+
+def read_digests(table: Table) -> dict[str, str]:
+    """Read [starting_code] of a lab.toml: the digest of each file that a student gets."""
+    for name, digest in table.text_values().items():
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            table.fail("a digest has 64 hexadecimal digits", name)
+    return table.text_values()
+
+
+def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, str]:
+    """Read which criteria earn their points only where another one passes. names: of all criteria,
+    in the order of their tables."""
+    found: dict[str, str] = {}
+    for name, table in zip(names, tables, strict=True):
+        if EARNS_WITH in table:
+            found[name] = table.choice(EARNS_WITH, [other for other in names if other != name])
+    for name, needed in found.items():
+        if needed in found:
+            table = tables[names.index(name)]
+            table.fail(f"{needed} earns with {found[needed]} itself; name that one", EARNS_WITH)
+    return found
+
+
+def is_unchanged(files: Mapping[str, bytes], digests: Mapping[str, str], kernel: str) -> bool:
+    """Return whether all that was handed in is the starting code. files: contents of those that
+    were; digests: of the starting code; kernel: the file without which nothing is."""
+    return kernel in files and all(
+        name in digests and digest_of(name, content) == digests[name]
+        for name, content in files.items()
+    )

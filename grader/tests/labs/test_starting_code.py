@@ -1,0 +1,101 @@
+"""Starting code: how it is told, and what earns with what."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.starting_code import code_of, digest_of, is_unchanged
+
+C = b"""/* Lab. */
+#include "first_touch.h"
+void f(double *a) { a[0] = 1; } // one
+const char *text = "/* no comment */ // nor this";
+"""
+FORTRAN = b"""! Lab
+module m
+!$omp parallel do
+  x = a + & ! goes on
+      b
+  print *, "! no comment"
+end module
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "other"),
+    [
+        ("kernel.c", C, C.replace(b"\n", b"\r\n")),
+        ("kernel.c", C, b"\xef\xbb\xbf" + C),
+        ("kernel.c", C, C.replace(b"/* Lab. */", b"/* Ada,\n 12 */")),
+        ("kernel.c", C, C.replace(b"// one", b"")),
+        ("kernel.c", C, C.replace(b"a[0] = 1", b"a[ 0 ]\n\t=  1")),
+        ("kernel.f90", FORTRAN, FORTRAN.upper().replace(b"! LAB", b"")),
+        ("kernel.f90", FORTRAN, FORTRAN.replace(b"& ! goes on\n      b", b"b")),
+        ("policy.env", b"A=1 # one\n", b"\n# two\nA=1\n"),
+    ],
+)
+def test_comments_and_blanks_change_no_code(name: str, given: bytes, other: bytes) -> None:
+    assert digest_of(name, given) == digest_of(name, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "other"),
+    [
+        ("kernel.c", C, C.replace(b"= 1", b"= 2")),
+        ("kernel.c", C, C.replace(b"no comment", b"no word")),
+        ("kernel.c", C, C.replace(b'"first', b'"//first')),
+        ("kernel.f90", FORTRAN, FORTRAN.replace(b"!$omp", b"!omp")),
+        ("kernel.f90", FORTRAN, FORTRAN.replace(b"no comment", b"a word")),
+        ("policy.env", b"A=1\n", b"A=2\n"),
+    ],
+)
+def test_what_is_read_is_code(name: str, given: bytes, other: bytes) -> None:
+    assert digest_of(name, given) != digest_of(name, other)
+
+
+def test_a_comment_that_does_not_end_is_no_hang() -> None:
+    assert code_of("kernel.c", b"/* " * 100_000) == ""
+    assert len(code_of("kernel.c", b'"\\' * 100_000)) > 0
+
+
+def test_all_that_is_handed_in_decides() -> None:
+    digests = {"kernel.c": digest_of("kernel.c", C), "a.env": digest_of("a.env", b"A=1")}
+    assert is_unchanged({"kernel.c": C}, digests, "kernel.c")
+    assert is_unchanged({"kernel.c": C, "a.env": b"A = 1 # mine"}, digests, "kernel.c")
+    assert not is_unchanged({"kernel.c": C, "a.env": b"A=2"}, digests, "kernel.c")
+    assert not is_unchanged({"a.env": b"A=1"}, digests, "kernel.c")
+    assert not is_unchanged({"kernel.f90": FORTRAN}, digests, "kernel.f90")
+
+
+def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        folder = kit.root / "labs" / lab.name
+        files = [*(KERNEL_FILES[language] for language in lab.languages)]
+        files += [file.name for file in lab.files]
+        there = {name for name in files if (folder / name).is_file()}
+        now = {name: digest_of(name, (folder / name).read_bytes()) for name in sorted(there)}
+        assert dict(lab.starting_code) == now, (
+            f"write these into [starting_code] of {folder}/lab.toml"
+        )
+
+
+def test_solutions_are_no_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        for language in lab.languages:
+            name = KERNEL_FILES[language]
+            solved = (kit.solution_folder(lab.name) / name).read_bytes()
+            assert digest_of(name, solved) != lab.starting_code[name]
+
+
+def test_what_starting_code_passes_earns_beside_what_it_fails(labs: dict[str, Lab]) -> None:
+    """Of a kernel criterion that it passes everywhere the points come with one that it fails: a
+    kernel whose names alone were changed earns no more than a fifth."""
+    for lab in labs.values():
+        by_name = {criterion.name: criterion for criterion in lab.criteria}
+        passed = [c for c in lab.criteria if c.handout_fails_from is None and c.kind != "timing"]
+        free = sum(c.points for c in passed if c.name not in lab.earns_with)
+        assert free <= lab.max_points / 5, lab.name
+        for needed in lab.earns_with.values():
+            assert by_name[needed].name not in lab.earns_with
