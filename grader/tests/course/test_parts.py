@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,39 @@ def test_being_late_costs_the_parts_that_were(tmp_path: Path) -> None:
     assert any("The variant was handed in 20 hours after" in line for line in feedback_lines(row))
     own = f"{text}[labs.{VARIANT}]\ndeadline = 2027-05-05T23:59:00+02:00\n"
     assert only_row(tmp_path, handed_in(ADA), [], own).points == 10.0
+
+
+def test_what_was_said_first_counts(tmp_path: Path) -> None:
+    """Also where a later hand-in counts for its code, is said to be older, or the first one is
+    handed in again behind it; and one that says nothing is no first one."""
+
+    def said(digest: str, day: int, points_: float, score: float | None) -> list[Attempt]:
+        at = f"2027-05-{day:02}T10:00:00+00:00"
+        more = {} if score is None else {"score": score}
+        diagnosis = {"diagnosis": more} if more else {}
+        prediction = {"prediction": more} if more else {}
+        one = result(points_, 10 - points_)
+        return [
+            attempt(ADA, one | diagnosis, digest=f"k{digest}", at=at),
+            attempt(ADA, one | {"lab": VARIANT} | prediction, digest=digest, lab=VARIANT, at=at),
+        ]
+
+    def handed(digest: str, at: str | None = None) -> list[Any]:
+        return [
+            submission(ADA, f"k{digest}", at=at),
+            submission(ADA, digest, at=at, lab=VARIANT),
+        ]
+
+    attempts = [*said("d1", 3, 2, None), *said("d2", 4, 5, 0.2), *said("d3", 5, 10, 1.0)]
+    deliveries = [*handed("d1"), *handed("d2"), *handed("d3", at="2027-05-01T10:00:00+00:00")]
+    row = only_row(tmp_path / "a", deliveries, attempts)
+    assert (points(row)["prediction"], points(row)["diagnose"]) == (0.2, 0.2)
+    assert (points(row)["kernel"], points(row)["variant"]) == (4.0, 3.0)
+    row = only_row(tmp_path / "b", [*deliveries, *handed("d2")], attempts)
+    assert (points(row)["prediction"], points(row)["diagnose"]) == (0.2, 0.2)
+    again = [replace(one, number=2) for one in said("d2", 9, 5, 0.4)]
+    row = only_row(tmp_path / "c", deliveries, [*attempts, *again])
+    assert points(row)["prediction"] == 0.4  # the same files, graded once more
 
 
 def test_without_parts_a_variant_is_a_lab_of_its_own(tmp_path: Path) -> None:

@@ -231,6 +231,10 @@ def test_a_missing_prediction_is_worth_nothing(lab: Lab) -> None:
     gain, solution_s, *_ = found.quantities
     assert (gain.score, gain.why) == (0, "Not usable: it has to be above 0.")
     assert (solution_s.score, solution_s.why) == (0, "Nothing was predicted.")
+    # What was measured is shown of what is predicted alone.
+    assert (gain.low, gain.high, solution_s.low, solution_s.high) == (None,) * 4
+    measured = [measured for _, _, measured, *_ in prediction_report.rows(found)]
+    assert measured[:2] == ["predict it first"] * 2 and "1 share" in measured
 
 
 @pytest.mark.parametrize("factor", [1.1, 1.5, 1.9, 2.5])

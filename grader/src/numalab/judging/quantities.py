@@ -30,7 +30,7 @@ from numalab.labs.quantities import (
 @dataclass(frozen=True)
 class ScoredQuantity:
     """predicted: None where it is missing or can't be used; low, high: what was measured, None
-    where nothing was, and then there is no score; why: a sentence."""
+    where nothing was, and then there is no score, or nothing is predicted; why: a sentence."""
 
     name: str
     predicted: float | None
@@ -97,6 +97,8 @@ def _scored(
         score = 0.0
         complaint = said.complaints.get(quantity.name)
         why = "Nothing was predicted." if complaint is None else f"Not usable: {complaint}."
+        # Who sees it first has nothing left to predict.
+        return ScoredQuantity(quantity.name, None, None, None, quantity.unit, score, why)
     else:
         score = round(measured.score(predicted), 4)
         misses = measured.misses(predicted)

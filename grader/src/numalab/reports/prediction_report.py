@@ -34,7 +34,7 @@ def none_words(kernel: GradedKernel) -> str:
 
 def _measured(one: ScoredQuantity) -> str:
     if one.low is None or one.high is None:
-        return "-"
+        return "-" if one.score is None else "predict it first"
     low, high = f"{one.low:.3g}", f"{one.high:.3g}"
     return f"{low} {one.unit}" if low == high else f"{low} to {high} {one.unit}"
 

@@ -3,8 +3,9 @@
 What each part's share is:
 
 - kernel, variant: points over what the node can show, less what being late costs;
-- diagnose, prediction: the score of diagnose.toml in the kernel's hand-in that counts, and of
-  predictions.toml in the variant's, less what that hand-in's being late costs;
+- diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and
+  of predictions.toml in the variant's, less what that hand-in's being late costs: what is said once
+  a grading has shown what is right earns nothing;
 - viva: the mark.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from numalab import words
 from numalab.course.gradebook.counting import Account
@@ -27,6 +29,7 @@ from numalab.course.gradebook.parts import (
 )
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.records import Json
 from numalab.labs import declaration
 
 # In a result of `grade --json`: where the score of each is.
@@ -62,21 +65,54 @@ def _code(name: PartName, row: StandingRow) -> Shown:
     return Shown(name, "graded", share, f"{of} in {language}{_less(row)}")
 
 
-def _score(name: PartName, row: StandingRow) -> Shown:
-    """Of the result that counts, or of another language's of the same attempt."""
-    result = row.result
-    if result is None:
+def _first_scored(key: str, account: Account) -> tuple[Json, float] | None:
+    """Of all gradings of a lab, the score that was given first, and the penalty of its hand-in.
+    Hand-ins are in the order in which they were first graded: what a grading shows is known from
+    then on, whatever time a hand-in bears. Of one hand-in the grading that counts, or the last."""
+    row = account.row
+    attempts = [*account.replaced, *row.others, *([row.attempt] if row.attempt else [])]
+    number = {hand_in.digest: place for place, hand_in in enumerate(account.hand_ins)}
+    begun: dict[str, str] = {}
+    for one in attempts:
+        if one.results:
+            digest = one.item.digest
+            begun[digest] = min(begun.get(digest, one.started_at), one.started_at)
+    found = []
+    for place, weighed in enumerate(account.weighed):
+        digest, results = weighed.attempt.item.digest, weighed.attempt.results
+        ordered = sorted(results, key=lambda one: one["language"] != weighed.language)
+        score = next((one[key] for one in ordered if one.get(key) is not None), None)
+        if score is not None:
+            is_other = weighed.attempt is not row.attempt
+            order = (
+                score.get("score") is None,
+                datetime.fromisoformat(begun[digest]).timestamp(),
+                number[digest],
+                is_other,
+                -place,
+            )
+            found.append((order, score, weighed.penalty))
+    if not found:
+        return None
+    _, first, penalty = min(found, key=lambda one: one[0])
+    return first, penalty
+
+
+def _score(name: PartName, account: Account) -> Shown:
+    """Of the first hand-in that has one, in whatever language it was graded."""
+    row = account.row
+    if row.result is None:
         return Shown(name, _ungraded(row))
-    others = row.attempt.results if row.attempt is not None else ()
-    key = _SCORES[name]
-    found = next((one[key] for one in (result, *others) if one.get(key) is not None), None)
-    if found is None:
+    first = _first_scored(_SCORES[name], account)
+    if first is None:
         return Shown(name, "missing")
+    found, penalty = first
     score = found.get("score")
     if score is None:
         return Shown(name, "left out")
     share = min(1.0, max(0.0, float(score)))
-    return Shown(name, "graded", share * (1 - row.penalty), f"a score of {share:.2g}{_less(row)}")
+    late = f", less {words.percent(penalty)} for being late" if penalty else ""
+    return Shown(name, "graded", share * (1 - penalty), f"a score of {share:.2g}{late}")
 
 
 def _viva(student_id: str, lab: str, rules: Rules) -> Shown:
@@ -111,9 +147,9 @@ def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Accoun
     what was set by hand for the lab as a whole; variant: None where it is no part of its grade."""
     row, lab, student_id = kernel.row, kernel.row.lab, kernel.row.student.id
     of_variant = variant.row if variant is not None else None
-    shown = [_code("kernel", row), _score("diagnose", row), _viva(student_id, lab, rules)]
-    if of_variant is not None:
-        shown[1:1] = [_code("variant", of_variant), _score("prediction", of_variant)]
+    shown = [_code("kernel", row), _score("diagnose", kernel), _viva(student_id, lab, rules)]
+    if variant is not None:
+        shown[1:1] = [_code("variant", variant.row), _score("prediction", variant)]
     parts = parts_of(shown, rules.weights(lab), row.max_points)
     mark, override = rules.viva(student_id, lab), rules.override(student_id, lab)
     is_there = (
