@@ -44,8 +44,12 @@ set(NUMALAB_KERNEL_ARCHITECTURE ${default_architecture} CACHE STRING "-march= of
 # No errno: gfortran sets none either, and a loop with a square root can be vectorised.
 set(NUMALAB_KERNEL_FLAGS -O3 -g -march=${NUMALAB_KERNEL_ARCHITECTURE} -fno-math-errno -Wall)
 
-# What compiles and links a student's kernel: in a sandbox where the grader asks for it.
-set(NUMALAB_COMPILE_APART ${PROJECT_SOURCE_DIR}/common/cmake/compile_apart)
+# What compiles and links a student's kernel: in a sandbox where the grader asks for it. By sh, since
+# files of a copy need not be executable. CMake quotes a command's words, but not the property
+# RULE_LAUNCH_COMPILE, which is a piece of a shell's line.
+set(NUMALAB_COMPILE_APART /bin/sh ${PROJECT_SOURCE_DIR}/common/cmake/compile_apart)
+string(REPLACE "'" "'\\''" quoted "${PROJECT_SOURCE_DIR}/common/cmake/compile_apart")
+set(NUMALAB_COMPILE_APART_QUOTED "/bin/sh '${quoted}'")
 
 # Leaves of a kernel's object nothing to be seen but the names of its contract.
 set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
@@ -248,12 +252,12 @@ function(numalab_add_worker lab language variant kernel)
   numalab_link_worker(${worker} ${lab} ${language} ${isolated} numalab::openmp_runtime)
   if(variant STREQUAL "submission")
     # Not <LANG>_COMPILER_LAUNCHER, which leaves out that Fortran is preprocessed first.
-    set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE ${NUMALAB_COMPILE_APART})
+    set_target_properties(${worker}-kernel PROPERTIES RULE_LAUNCH_COMPILE "${NUMALAB_COMPILE_APART_QUOTED}")
     set(programs ${worker})
     if(lab_ON_LINK)
       list(APPEND programs ${worker}-link)
     endif()
-    set_target_properties(${programs} PROPERTIES C_LINKER_LAUNCHER ${NUMALAB_COMPILE_APART})
+    set_target_properties(${programs} PROPERTIES C_LINKER_LAUNCHER "${NUMALAB_COMPILE_APART}")
     # An object with code for the link to optimise names options of the compiler that does so, plugins
     # and all.
     foreach(program IN LISTS programs)
@@ -453,7 +457,7 @@ function(numalab_keep_handout lab file result)
 endfunction()
 
 function(numalab_add_lab_tests lab language)
-  set(launcher ${PROJECT_SOURCE_DIR}/numalab)
+  set(launcher /bin/sh ${PROJECT_SOURCE_DIR}/numalab)
   set(measure ${lab}-${language}-measure)
   add_test(NAME ${measure} COMMAND ${launcher} measure ${lab} --lang ${language})
   set_tests_properties(${measure} PROPERTIES

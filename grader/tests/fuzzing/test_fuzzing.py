@@ -43,7 +43,7 @@ from numalab.errors import KitError, UserError, wrapped
 from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_in
 from numalab.grading.from_records import judge_again, read_grading
-from numalab.harness import build, interface, noted_accesses
+from numalab.harness import build, interface, kernel_texts, noted_accesses
 from numalab.harness.watched import unfollowed_complaint
 from numalab.judging import explain
 from numalab.kit import Kit
@@ -507,7 +507,7 @@ def test_what_compilers_and_linkers_say(first_touch: Lab) -> None:
         assert output == visible_lines(output)
         assert len(output) < 15_000
         assert set(build._undefined(text, first_touch)) <= set(first_touch.functions)
-        for note in build.misspelt_directives(text, "fortran"):
+        for note in kernel_texts.misspelt_directives(text, "fortran"):
             assert note == visible(note)
         interface.prototypes(interface._prototype_lines(text, first_touch.functions))
         interface._assumed_shape(text, "initialize")

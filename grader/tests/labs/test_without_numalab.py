@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.commands import SOON_LIMIT_S
 
-from numalab.harness.build import kernels_beside
+from numalab.harness.kernel_texts import kernels_beside
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 

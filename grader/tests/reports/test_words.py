@@ -13,14 +13,9 @@ from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
 from numalab.evidence.results import Mismatch
 from numalab.grading.handed_in import not_utf8
-from numalab.harness.build import (
-    compiler_output,
-    is_other_language,
-    kernels_beside,
-    misspelt_directives,
-    stage,
-)
+from numalab.harness.build import compiler_output, stage
 from numalab.harness.interface import Argument, prototypes
+from numalab.harness.kernel_texts import is_other_language, kernels_beside, misspelt_directives
 from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
 from numalab.judging.runtime_words import warning_words

@@ -12,8 +12,9 @@ from support.hostile_files import put_no_files
 from numalab.errors import wrapped
 from numalab.files import NotPlain, read_plain, read_plain_text
 from numalab.grading.handout import unchanged_files
-from numalab.harness.build import build_kernel, compiler_output, misspelt_directives
+from numalab.harness.build import build_kernel, compiler_output
 from numalab.harness.interface import prototypes
+from numalab.harness.kernel_texts import misspelt_directives
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.strangers.tools import LOOK, TookTooLong, run_limited, told_by

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from numalab.errors import KitError
@@ -27,7 +28,7 @@ from numalab.grading.link_runs import look_on_link
 from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_kit, starting_code_failure
 from numalab.harness.watched import search_complaint
 from numalab.judging import needs
 from numalab.labs.launch import BadPolicy
@@ -316,18 +317,20 @@ def _run_race(session: Session, role: str, part: str | None) -> None:
     session.run(RACE, options, environment)
 
 
-def _watched(session: Session, role: str) -> list[str]:
-    """The targets of a kernel in all programs that watch it."""
+def _watched(session: Session) -> list[Path]:
+    """A kernel's programs that are watched."""
     rules = {criterion.rule for criterion in session.lab.criteria}
     kinds = [kind for kind in WATCHED if kind.rules & rules]
-    return [f"{session.program(role, kind.program).name}-built" for kind in kinds]
+    return [session.program(SUBMISSION, kind.program) for kind in kinds]
 
 
 def _build_watched_kernel(session: Session) -> None:
+    programs = _watched(session)
+    targets = [f"{program.name}-built" for program in programs]
     try:
-        build_kit(session.kit, _watched(session, SUBMISSION), session.sandbox)
+        build_kit(session.kit, targets, session.sandbox)
     except KitError as error:
-        _note_no_watched_kernel(session, str(error))
+        _note_no_watched_kernel(session, str(error), programs, targets)
     else:
         program = session.program(SUBMISSION, RACE.program)  # the object of both is in its name
         complaint = search_complaint(program, session.language)
@@ -335,14 +338,17 @@ def _build_watched_kernel(session: Session) -> None:
             session.data["race_refused"] = f"Data races were not looked for: {complaint}"
 
 
-def _note_no_watched_kernel(session: Session, said: str) -> None:
-    """Whose fault it is that there is no program to find races with: the solution's tells. said:
-    by the compiler. Where the kernel's alone is not built, its author could keep it from being
-    looked at, and can fix it, too."""
+def _note_no_watched_kernel(
+    session: Session, said: str, programs: Sequence[Path], targets: Sequence[str]
+) -> None:
+    """Whose fault it is that there is no program to find races with: the starting code's tells.
+    said: by the compiler. Where the kernel's alone is not built, its author could keep it from
+    being looked at, and can fix it, too."""
     why = f"the kernel does not compile with ThreadSanitizer: {first_error(said)}"
-    try:
-        build_kit(session.kit, _watched(session, SOLUTION))
-    except KitError:
+    failure = starting_code_failure(
+        session.kit, session.lab, session.language, programs, targets, session.sandbox
+    )
+    if failure is not None:
         session.data["race_error"] = f"Data races can't be looked for, since {why}"
     else:
         session.data["race_refused"] = (

@@ -61,7 +61,7 @@ def _make_top(root: Path, work: Path) -> None:
     (work / "labs").mkdir(exist_ok=True)
     _link(work / "solutions", root / "solutions")
     command = work / "numalab"
-    text = f'#!/bin/sh\n{_OURS}\nexec {shlex.quote(str(root / "numalab"))} "$@"\n'
+    text = f'#!/bin/sh\n{_OURS}\nexec sh {shlex.quote(str(root / "numalab"))} "$@"\n'
     there = read_text(command)
     if there is None or (_OURS in there and there != text.strip()):
         write_whole(command, text)

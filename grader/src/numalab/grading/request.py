@@ -27,9 +27,10 @@ from numalab.harness.build import (
     MPI_REMEDY,
     build_kit,
     configure,
-    kernels_beside,
     mpi_of,
 )
+from numalab.harness.build_folder import drop_foreign_build
+from numalab.harness.kernel_texts import kernels_beside
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.judging.effort import effort_for
@@ -127,6 +128,7 @@ def build_own_programs(
 ) -> list[Lab]:
     """Returns the labs that this build has: those on MPI only where there is MPI. Raises
     UserError if one of those was chosen."""
+    drop_foreign_build(kit)
     if not kit.describe_node.is_file():
         with listener.on_progress("numalab") as progress:
             progress("building the kit, for the first time")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
+from numalab.harness.build_folder import say
 from numalab.kit import EDITION, Kit
 from numalab.labs import quantities
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab, load_labs
@@ -63,6 +64,10 @@ def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path
     above = kit.build_root / "variants"
     root = above / f"{name}-{seed.number}-{digest[:12]}"
     try:
+        if root.is_dir() and not _is_linked_to(root, kit):
+            # A copied or moved kit's still has the links to where that was.
+            say(f"{root} was made in another folder; making it anew")
+            shutil.rmtree(root)
         if not root.is_dir():
             for old in above.glob(f"{name}-{seed.number}-*"):
                 shutil.rmtree(old, ignore_errors=True)
@@ -80,6 +85,14 @@ def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path
         root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
         kit.variants_root,
     )  # fmt: skip
+
+
+def _is_linked_to(root: Path, kit: Kit) -> bool:
+    """Whether a variant's kit has the rest of this very kit."""
+    linked = [name for name in _LINKED if (kit.root / name).exists()]
+    return all(
+        (root / name).exists() and (root / name).samefile(kit.root / name) for name in linked
+    )
 
 
 def _put_in_place(begun: Path, root: Path) -> None:

@@ -4,33 +4,39 @@ result, with a sentence and the compiler's own words; anything else is a KitErro
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
 from numalab.files import NotPlain, read_plain
+from numalab.harness.build_folder import check_build_folder, drop_foreign_build
 from numalab.harness.compilers import chosen_compilers
 from numalab.harness.interface import interface_complaint
+from numalab.harness.kernel_texts import (
+    MAX_OUTPUT_LINES,
+    MOST_COLUMNS,
+    OTHER_LANGUAGE,
+    is_other_language,
+    kernels_beside,
+    misspelt_directives,
+)
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
-from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
+from numalab.labs.kernel_names import not_graded_words
 from numalab.processes import shell_variables
 from numalab.strangers import tools
 from numalab.strangers.text_kinds import kind_of_text
 from numalab.strangers.tools import ToolLimits, told_by
-from numalab.strangers.visible import shortened, shown, visible_lines
+from numalab.strangers.visible import shortened, visible_lines
 
-MAX_OUTPUT_LINES = 24
-MOST_COLUMNS = 400  # of a line that a compiler or linker says
 BUILD_LIMIT_S = 300
 # Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel
 # can have its compiler write and say what it likes.
@@ -47,13 +53,11 @@ class TookTooLong(KitError):
     """A build did not come to its end."""
 
 
-# Of the kit, beside the kernels of every lab; a lab names what else it has (programs).
-KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
-
-
 def _plain_environment() -> dict[str, str]:
-    """For messages that can be searched: not translated."""
-    return shell_variables.for_builders() | {"LC_ALL": "C"}
+    """For messages that can be searched: not translated. Without PWD, since CMake takes the user's
+    names of folders from it, links and all."""
+    kept = {k: v for k, v in shell_variables.for_builders().items() if k != "PWD"}
+    return kept | {"LC_ALL": "C"}
 
 
 def _run(
@@ -75,14 +79,16 @@ def _run(
 
 def configure(kit: Kit, *definitions: str) -> None:
     """Configures the build folder unless that is done. definitions: NAME=VALUE, for CMake's
-    cache. Raises KitError."""
+    cache. Raises UserError where nothing can be built there, and KitError."""
+    drop_foreign_build(kit)
     if (kit.build / "build.ninja").is_file():
         return
+    check_build_folder(kit)
     compilers = chosen_compilers(kit.preset, shell_variables.for_builders())
     more = [f"-D{definition}" for definition in definitions]
-    done = _run(
-        ["cmake", "--preset", kit.preset, "-B", str(kit.build), *compilers, *more], kit.root
-    )
+    # The real paths: by whatever links the kit is reached later, it finds its build.
+    root, build = kit.root.resolve(), kit.build.resolve()
+    done = _run(["cmake", "--preset", kit.preset, "-B", str(build), *compilers, *more], root)
     if done.returncode != 0:
         raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
 
@@ -94,6 +100,7 @@ def _tail(output: str) -> str:
 def _ninja(
     kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
+    configure(kit)
     return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
 
 
@@ -103,13 +110,21 @@ def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) 
     done = _ninja(kit, targets, sandbox)
     if done.returncode != 0:
         raise KitError(
-            f"the kit's own {', '.join(targets)} can't be built:\n"
-            f"{compiler_output(done.stdout, {}) or _tail(done.stdout)}"
+            f"the kit's own {', '.join(targets)} can't be built:\n{_failure(done.stdout)}"
         )
+
+
+def _failure(output: str) -> str:
+    """What was said of it: by compilers, else by whatever was started in their stead, and by Ninja
+    where it gave up itself."""
+    said = compiler_output(output, {})
+    own = [line for line in visible_lines(output).split("\n") if line.startswith("ninja: error:")]
+    return "\n".join([said, *own]).strip() or _tail(output)
 
 
 def build_facts(kit: Kit) -> Json:
     """What build.json says of the build. Raises KitError."""
+    configure(kit)
     try:
         facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
@@ -203,65 +218,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
     return "\n".join(kept)
 
 
-def misspelt_directives(source: str, language: str) -> list[str]:
-    """Lines of Fortran that look like OpenMP and are comments. (In C the compiler warns.)"""
-    if language != "fortran":
-        return []
-    sentinel = "an OpenMP line begins with !$omp"
-    # Without its blanks: a pattern that skips them in several places takes the square of them.
-    squeezed = ((number, " ".join(line.split())) for number, line in _lines(source))
-    found = [
-        f"line {number}: `{shown(line, 40)}` is a comment; {sentinel}"
-        for number, line in squeezed
-        if re.match(r"! ?\$? ?(omp|opm|mop)\b", line, re.IGNORECASE)
-        and not re.match(r"!\$omp\b", line, re.IGNORECASE)
-    ]
-    more = len(found) - MAX_OUTPUT_LINES
-    return [*found[:MAX_OUTPUT_LINES], f"... and {more} more"] if more > 0 else found
-
-
-_OTHER = {"c": "Fortran", "fortran": "C"}
-# What a language has at the beginning of a line, and the other has nowhere.
-_ONLY_IN = {
-    "C": re.compile(r"(#include\b|void \w+\(|int \w+\(|double \w+\(|\}$)"),
-    "Fortran": re.compile(r"(subroutine|end subroutine|module|end module|implicit none|use)\b",
-                          re.IGNORECASE),
-}  # fmt: skip
-
-
-def is_other_language(source: str, language: str) -> bool:
-    """Whether it has lines that only the other language has, and none that only its own has."""
-    other = _OTHER[language]
-    own = "Fortran" if other == "C" else "C"
-    starts = [line.strip() for _, line in _lines(source)]
-    return any(map(_ONLY_IN[other].match, starts)) and not any(map(_ONLY_IN[own].match, starts))
-
-
-def _lines(source: str) -> Iterator[tuple[int, str]]:
-    """With their numbers; of each as much as a compiler reads of a line."""
-    for number, line in enumerate(source.splitlines(), start=1):
-        yield number, line[:MOST_COLUMNS]
-
-
 _MOST_NAMED = 4
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Nothing where that can't be seen."""
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
-def kernels_beside(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
-    """Files of a folder that look like a kernel in a language and are not called so, which nobody
-    reads. programs: of the lab's own."""
-    return sorted(
-        shown(path.name)
-        for path in _inside(folder)
-        if looks_like_kernel(path.name, language, (*KIT_SOURCES, *programs)) and path.is_file()
-    )
 
 
 def _missing(kit: Kit, lab: Lab, folder: Path, language: str) -> Build:
@@ -330,13 +287,13 @@ def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Bui
     return Build("does_not_link", complaint, "") if complaint else None
 
 
-def _forget_other_level(staged: Path, sandbox: Sandbox | None) -> None:
+def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> None:
     """Has a kernel compiled anew that was compiled with or without a sandbox, unlike now: what
     it includes may be another file."""
     mark = staged.with_name(staged.name + ".level")
     level = level_of(sandbox)
     if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
-        os.utime(staged)
+        _forget_built(worker)
         mark.write_text(level, encoding="utf-8")
 
 
@@ -351,10 +308,62 @@ def _with_oddity(failed: Build, staged: Path) -> Build:
     return replace(failed, message=f"{staged.name} {kind.why}.", output="")
 
 
+def _forget_built(worker: Path) -> None:
+    """Remove what a kernel was compiled to. Ninja goes by times alone, and a kernel's may be older
+    than its last object's: the clock was set back, or both are of the same tick."""
+    objects = worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/*.o")
+    for path in (*objects, *worker.parent.glob(f"{worker.name}*")):
+        if path.is_file():
+            path.unlink()
+
+
+def starting_code_failure(
+    kit: Kit,
+    lab: Lab,
+    language: str,
+    programs: Sequence[Path],
+    targets: Sequence[str],
+    sandbox: Sandbox | None,
+) -> str | None:
+    """Build the starting code in the place of a kernel that does not build, by the same steps. It
+    compiles; where it does not either, what failed is not the kernel, and what was said then is
+    returned. programs: what the targets make, which is removed."""
+    file = KERNEL_FILES[language]
+    staged = kit.staged_folder(lab.name) / file
+    kernel = staged.read_bytes()
+    try:
+        for program in programs:
+            _forget_built(program)
+        stage(kit.pristine_folder(lab.name) / file, staged)
+        done = _ninja(kit, targets, sandbox)
+        return None if done.returncode == 0 else _failure(done.stdout)
+    except TookTooLong as error:
+        return str(error)
+    finally:
+        staged.write_bytes(kernel)
+        for program in programs:
+            _forget_built(program)
+
+
+def _check_with_starting_code(
+    kit: Kit, lab: Lab, language: str, targets: Sequence[str], sandbox: Sandbox | None
+) -> None:
+    """Of a kernel that does not build. Raises KitError where that is not its fault."""
+    worker = kit.worker(lab.name, language, "submission")
+    said = starting_code_failure(kit, lab, language, [worker], targets, sandbox)
+    if said is not None:
+        raise KitError(
+            f"{KERNEL_FILES[language]} can't be built, and neither can the starting code of "
+            f"{lab.name} in its place: the fault is not the kernel's. Mend what is said below, or "
+            f"see whether ./numalab setup does:\n{said}"
+        )
+
+
 def build_kernel(
     kit: Kit, lab: Lab, language: str, folder: Path, sandbox: Sandbox | None = None
 ) -> Build:
-    """Builds the worker of the kernel in folder; the result says how that went."""
+    """Builds the worker of the kernel in folder; the result says how that went. Raises KitError
+    where no kernel can be built."""
     file = KERNEL_FILES[language]
     staged = kit.staged_folder(lab.name) / file
     said = staged.with_name(file + ".said")  # what the compiler said of it
@@ -362,17 +371,21 @@ def build_kernel(
     try:
         if not is_own and folder.is_symlink():
             raise NotPlain("lies in a folder that is a link")
+        before = staged.read_bytes() if staged.is_file() else None
         is_there = stage(folder / file, staged, follow_links=is_own)
     except NotPlain as error:
         return Build("missing", f"{file} {error}; hand in the file itself.", "")
     if not is_there:
         return _missing(kit, lab, folder, language)
-    _forget_other_level(staged, sandbox)
     worker = kit.worker(lab.name, language, "submission")
+    if staged.read_bytes() != before:
+        _forget_built(worker)
+    _forget_other_level(staged, worker, sandbox)
+    targets = [worker.name, *([worker.name + LINK_JOB] if lab.has_link_job else [])]
     try:
-        jobs = [worker.name + LINK_JOB] if lab.has_link_job else []
-        done = _ninja(kit, [worker.name, *jobs], sandbox)
+        done = _ninja(kit, targets, sandbox)
     except TookTooLong:
+        _check_with_starting_code(kit, lab, language, targets, sandbox)
         return Build(
             "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""
         )
@@ -403,6 +416,8 @@ def build_kernel(
             said.write_text(text, encoding="utf-8")
         warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
+    if not _undefined(done.stdout, lab):
+        _check_with_starting_code(kit, lab, language, targets, sandbox)
     if object_file is not None and is_not_linked:
         failed = _link_failure(done.stdout, text, lab, language, object_file, sandbox)
         return _with_oddity(failed, staged)
@@ -417,7 +432,7 @@ def build_kernel(
             )
     message = f"{file} does not compile."
     if is_other_language(staged.read_text(errors="replace"), language):
-        message += f" It looks like {_OTHER[language]}: is it the other kernel's text?"
+        message += f" It looks like {OTHER_LANGUAGE[language]}: is it the other kernel's text?"
     if "File size limit exceeded" in done.stdout:
         message += (
             " It asks for a larger file than a compiler may write here: leave large arrays without "

@@ -95,7 +95,7 @@ def _gfortran(
         with tempfile.TemporaryDirectory() as modules:
             code, said = run_limited(
                 [
-                    *([str(sandbox.launcher)] if sandbox else []),
+                    *(["/bin/sh", str(sandbox.launcher)] if sandbox else []),
                     _compiler(uses_mpi),
                     option,
                     "-fsyntax-only",

@@ -60,10 +60,10 @@ class NoSandbox:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher: what goes
-    before a compiler's command, in compiler_environment; roots: folders that are seen beside
-    the system's, of compilers and libraries that lie elsewhere; hidden: folders that are not seen,
-    wherever they lie."""
+    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher: the shell
+    script that runs a compiler's command, in compiler_environment; roots: folders that are seen
+    beside the system's, of compilers and libraries that lie elsewhere; hidden: folders that are
+    not seen, wherever they lie."""
 
     bwrap: str
     confine: Path

@@ -104,7 +104,7 @@ def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
         environment = environment_for(shell_variables.for_numalab()) | {"NUMALAB_BUILD": folder}
         more = ["--notebooks"] if wish.with_notebooks else []
         command = [
-            str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
+            "sh", str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
         ]  # fmt: skip
         said: list[str] = []
         with starting.start_with_text(
@@ -151,7 +151,7 @@ def _write_command(prefix: Prefix) -> None:
     """Raises OSError."""
     prefix.command.parent.mkdir(parents=True, exist_ok=True)
     kits = shlex.quote(str(prefix.root / "numalab"))
-    write_whole(prefix.command, f'#!/bin/sh\nexec {kits} "$@"\n')
+    write_whole(prefix.command, f'#!/bin/sh\nexec sh {kits} "$@"\n')
     prefix.command.chmod(0o755)
 
 

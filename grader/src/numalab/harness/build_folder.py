@@ -1,0 +1,123 @@
+"""Whose a build folder is, and whether one can be made there.
+
+CMake writes absolute paths into a build. In a copy of numalab that was made with its build, these
+are still the original's, whose kernels would be compiled and graded; in one that was moved they
+lead nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from numalab.errors import KitError, UserError, reason_of, wrapped
+from numalab.files import read_text
+from numalab.kit import Kit
+
+# What CMake and Ninja put into a build folder, beside plain files. All else there is the user's:
+# results, the starting code as it was given, settings of notebooks.
+_BUILT = ("CMakeFiles", "Testing", "common", "labs", "slides", "submissions")
+_LOCK = "lock"  # held while a command builds
+# A value with a blank at an end has quotes around it.
+_ENTRY = re.compile(r"^(CMAKE_\w+):\w+=('?)(.*)\2$", re.MULTILINE)
+# CMake and Ninja have meanings of their own for these in paths, as common/setup/folder.sh says.
+UNUSABLE = '[]$;#"\\|\n\r'
+ELSEWHERE = "set NUMALAB_BUILD to a folder elsewhere"
+
+
+def say(text: str) -> None:
+    print(wrapped(f"numalab: {text}"), file=sys.stderr, flush=True)
+
+
+def _is_same(name: str | None, folder: Path) -> bool:
+    """By whatever links either is reached."""
+    try:
+        return name is not None and Path(name).samefile(folder)
+    except OSError:
+        return False
+
+
+def drop_foreign_build(kit: Kit) -> None:
+    """Remove what was built from another folder than the kit's or for another build folder, or is
+    newer than now, and say so; results and the like stay. The caller configures anew. Raises
+    UserError where the folder is another project's, and KitError where it can't be removed."""
+    cache = read_text(kit.build / "CMakeCache.txt")
+    if cache is None and not (kit.build / "build.ninja").exists():
+        return
+    entries = {name: value for name, _, value in _ENTRY.findall(cache or "")}
+    source = entries.get("CMAKE_HOME_DIRECTORY", "another folder")
+    if _is_same(source, kit.root) and _is_same(entries.get("CMAKE_CACHEFILE_DIR"), kit.build):
+        if not _is_from_the_future(kit.build):
+            return
+        why = "later than now, by this machine's clock; building anew"
+    else:
+        why = f"from {source}; building anew from {kit.root}"
+    if entries.get("CMAKE_PROJECT_NAME", "numalab") != "numalab":
+        raise UserError(
+            f"{kit.build} is the build folder of another project, {source}; {ELSEWHERE}."
+        )
+    say(f"{kit.build} was built {why}")
+    try:
+        for path in kit.build.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                if path.name in _BUILT:
+                    shutil.rmtree(path)
+            elif path.name != _LOCK:
+                path.unlink()
+    except OSError as error:
+        raise KitError(
+            f"can't remove what was built {why.split(';')[0]} from {kit.build}: "
+            f"{reason_of(error)}. Remove that folder."
+        ) from error
+
+
+def _is_from_the_future(build: Path) -> bool:
+    """Whether Ninja ended after now, as where the clock was set back: what is changed now would
+    be older than what was built of it."""
+    try:
+        ended_s = (build / ".ninja_log").stat().st_mtime
+        if ended_s <= time.time():
+            return False
+        with tempfile.NamedTemporaryFile(dir=build, prefix=".now-") as now:
+            # By the clock of the file system, which may be a server's.
+            return ended_s > Path(now.name).stat().st_mtime
+    except OSError:
+        return False
+
+
+def check_build_folder(kit: Kit) -> None:
+    """Raises UserError where CMake can't build, or what is built can't be run."""
+    for folder, remedy in ((kit.root, "move numalab"), (kit.build, ELSEWHERE)):
+        unusable = sorted(set(UNUSABLE).intersection(str(folder.resolve())))
+        if unusable:
+            raise UserError(
+                f"CMake can't build in {folder.resolve()}: its path has "
+                f"{' '.join(map(_name, unusable))}. Rename that folder, or {remedy}."
+            )
+    if not _runs_programs(kit.build):
+        raise UserError(
+            f"programs can't be run in {kit.build}: it is on a file system without execute "
+            f"permissions, or mounted noexec. Move numalab to your home folder on this machine, or "
+            f"{ELSEWHERE}."
+        )
+
+
+def _name(character: str) -> str:
+    return {"\n": "a line end", "\r": "a carriage return"}.get(character, character)
+
+
+def _runs_programs(folder: Path) -> bool:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".runs-") as inside:
+        program = Path(inside) / "program"
+        program.write_text("#!/bin/sh\n")
+        try:
+            program.chmod(0o700)
+            return subprocess.run([program], check=False).returncode == 0
+        except PermissionError:
+            return False

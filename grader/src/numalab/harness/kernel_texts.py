@@ -1,0 +1,73 @@
+"""What a kernel's text and folder show at a glance, beside what compilers say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from numalab.labs.kernel_names import looks_like_kernel
+from numalab.strangers.visible import shown
+
+MAX_OUTPUT_LINES = 24  # of what is told of a kernel
+MOST_COLUMNS = 400  # of a line that a compiler or linker says
+# Of the kit, beside the kernels of every lab; a lab names what else it has (programs).
+KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
+
+
+def misspelt_directives(source: str, language: str) -> list[str]:
+    """Lines of Fortran that look like OpenMP and are comments. (In C the compiler warns.)"""
+    if language != "fortran":
+        return []
+    sentinel = "an OpenMP line begins with !$omp"
+    # Without its blanks: a pattern that skips them in several places takes the square of them.
+    squeezed = ((number, " ".join(line.split())) for number, line in _lines(source))
+    found = [
+        f"line {number}: `{shown(line, 40)}` is a comment; {sentinel}"
+        for number, line in squeezed
+        if re.match(r"! ?\$? ?(omp|opm|mop)\b", line, re.IGNORECASE)
+        and not re.match(r"!\$omp\b", line, re.IGNORECASE)
+    ]
+    more = len(found) - MAX_OUTPUT_LINES
+    return [*found[:MAX_OUTPUT_LINES], f"... and {more} more"] if more > 0 else found
+
+
+OTHER_LANGUAGE = {"c": "Fortran", "fortran": "C"}
+# What a language has at the beginning of a line, and the other has nowhere.
+_ONLY_IN = {
+    "C": re.compile(r"(#include\b|void \w+\(|int \w+\(|double \w+\(|\}$)"),
+    "Fortran": re.compile(r"(subroutine|end subroutine|module|end module|implicit none|use)\b",
+                          re.IGNORECASE),
+}  # fmt: skip
+
+
+def is_other_language(source: str, language: str) -> bool:
+    """Whether it has lines that only the other language has, and none that only its own has."""
+    other = OTHER_LANGUAGE[language]
+    own = "Fortran" if other == "C" else "C"
+    starts = [line.strip() for _, line in _lines(source)]
+    return any(map(_ONLY_IN[other].match, starts)) and not any(map(_ONLY_IN[own].match, starts))
+
+
+def _lines(source: str) -> Iterator[tuple[int, str]]:
+    """With their numbers; of each as much as a compiler reads of a line."""
+    for number, line in enumerate(source.splitlines(), start=1):
+        yield number, line[:MOST_COLUMNS]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Nothing where that can't be seen."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def kernels_beside(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
+    """Files of a folder that look like a kernel in a language and are not called so, which nobody
+    reads. programs: of the lab's own."""
+    return sorted(
+        shown(path.name)
+        for path in _inside(folder)
+        if looks_like_kernel(path.name, language, (*KIT_SOURCES, *programs)) and path.is_file()
+    )
