@@ -61,7 +61,7 @@ find_newer() (
 )
 
 runs_no_programs() {
-    [ "$thorough" = 1 ] && [ -w "$NUMALAB_ROOT" ] || return 1
+    [ "$thorough" = 1 ] && [ -w "$NUMALAB_ROOT" ] && has_command chmod || return 1
     program=$NUMALAB_ROOT/.runs.$$
     printf '#!/bin/sh\n' 2>/dev/null >"$program" || return 1 # a full disk, which is told later
     if chmod 700 "$program" 2>/dev/null && "$program" 2>/dev/null; then

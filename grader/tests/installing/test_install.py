@@ -187,7 +187,7 @@ def test_it_goes_on_where_it_was_interrupted(source: Kit, tmp_path: Path) -> Non
     asked = (prefix.root / "set-up").read_text().split()
     assert asked[:5] == ["--preset", "gnu", "setup", "--yes", "--notebooks"]
     assert not Path(asked[5]).exists(), "what was built to see whether it can be is gone"
-    assert f"exec {prefix.root}/numalab" in prefix.command.read_text()
+    assert f"exec sh {prefix.root}/numalab" in prefix.command.read_text()
     with pytest.raises(UserError, match="already"):
         chosen_prefix(tmp_path / "installed", source.root, __version__)
 
