@@ -8,8 +8,8 @@
 /* Whether stops between which no gap is without one count as one. */
 static const bool rows_are_one_stop = false;
 
-/* By which share one of two programs may take longer, and no word is worth it. */
-static const double not_worth = 0.0;
+/* By which share A and B may take longer than the other, and no word is worth it. */
+static const double not_worth[2] = {0.0, 0.0};
 
 /* Kinds of pairs whose difference is never worth one. */
 static const char apart_in_nothing[] = "equal", apart_in_noise[] = "equal and noisy";

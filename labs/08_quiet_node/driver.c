@@ -396,16 +396,18 @@ static void decide_advance(struct numalab_oracle *oracle, const char *phase)
 /* What a series of n pairs is made of: time[k][i] of the faster program and, k = 1, the other. */
 struct made {
     size_t n;
+    size_t faster; /* A or B */
     double time[2][MOST_PAIRS];
     bool is_told; /* the times tell */
 };
 
 /* By what one program takes longer than the other, if without not_worth it were factor, 1 where
  * there is nothing to tell. */
-static double drawn_apart(double factor, struct numalab_random *random)
+static double drawn_apart(double factor, size_t faster, struct numalab_random *random)
 {
-    if (factor != 1.0) return (1.0 + not_worth) * factor;
-    return not_worth > 0.0 ? between(random, 1.0, 1.0 + not_worth) : 1.0;
+    const double most = 1.0 + not_worth[1 - faster];
+    if (factor != 1.0) return most * factor;
+    return most > 1.0 ? between(random, 1.0, most) : 1.0;
 }
 
 /* The two programs' own times, with noise of each: 1, and what they are apart. */
@@ -414,7 +416,7 @@ static void begin(struct made *made, size_t n, double factor, double spread,
 {
     made->n = n;
     made->is_told = factor != 1.0;
-    const double apart = drawn_apart(factor, random);
+    const double apart = drawn_apart(factor, made->faster, random);
     for (size_t i = 0; i < n; i++) {
         made->time[0][i] = exp(spread * normal(random));
         made->time[1][i] = apart * exp(spread * normal(random));
@@ -556,12 +558,11 @@ _Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
                    sizeof pair_kind_names / sizeof pair_kind_names[0],
                "each kind has a name");
 
-/* In seconds, of whatever size; which of the two is A is drawn, too. What lies behind the series is
- * no number, for who reads on. */
+/* In seconds, of whatever size. What lies behind the series is no number, for who reads on. */
 static void take(struct pairs *pairs, const struct made *made, struct numalab_random *random)
 {
     const double unit_s = pow(10.0, between(random, -6.0, 1.0));
-    const size_t faster = (size_t)(numalab_random_next(random) % 2);
+    const size_t faster = made->faster;
     for (size_t i = 0; i < pairs->n; i++)
         for (size_t which = 0; which < 2; which++)
             pairs->time_s[which == 0 ? faster : 1 - faster][i] =
@@ -574,6 +575,7 @@ static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t s
 {
     struct made made;
     struct numalab_random random = {.seed = seed};
+    made.faster = (size_t)(numalab_random_next(&random) % 2);
     pair_kinds[kind](&made, &random);
     take(&oracle->pairs, &made, &random);
     return made.n;
@@ -585,7 +587,7 @@ static void decide_truth(const struct numalab_oracle *oracle, int64_t truth[NUMA
 }
 
 /* Where results are checked, times that leave nothing open: both the same, or, of LEAST_CLEAR pairs
- * or more, one twice as long each time. */
+ * or more, one each time twice as long as is not worth a word. */
 enum { LEAST_CLEAR = 12 };
 
 static void decide_renew(struct numalab_oracle *oracle, uint64_t seed)
@@ -596,8 +598,8 @@ static void decide_renew(struct numalab_oracle *oracle, uint64_t seed)
     pairs->length = (int64_t)pairs->n;
     for (size_t i = 0; i < pairs->n; i++) {
         const double time_s = between(&random, 0.01, 0.011);
-        pairs->time_s[A][i] = pairs->verdict == 1 ? 2 * time_s : time_s;
-        pairs->time_s[B][i] = pairs->verdict == -1 ? 2 * time_s : time_s;
+        pairs->time_s[A][i] = pairs->verdict == 1 ? 2 * (1 + not_worth[A]) * time_s : time_s;
+        pairs->time_s[B][i] = pairs->verdict == -1 ? 2 * (1 + not_worth[B]) * time_s : time_s;
     }
 }
 

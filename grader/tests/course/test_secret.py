@@ -9,7 +9,7 @@ import pytest
 from numalab.course.course_folder import CourseFolder
 from numalab.course.secret import course_secret, seed_of
 from numalab.errors import UserError
-from numalab.labs.seeds import personal_seed
+from numalab.labs.seeds import DRAWS, personal_seed
 
 
 def test_it_is_made_once_and_for_its_owner(tmp_path):
@@ -20,6 +20,18 @@ def test_it_is_made_once_and_for_its_owner(tmp_path):
     assert stat.S_IMODE(course.secret.stat().st_mode) == 0o600
     assert course_secret(CourseFolder(tmp_path / "other")) != secret
     assert seed_of(course, "ada") == personal_seed(secret, "ada")
+
+
+def test_a_course_that_was_begun_before_keeps_its_variants(tmp_path):
+    course = CourseFolder(tmp_path / "course")
+    secret = course_secret(course)
+    assert seed_of(course, "ada").draws == DRAWS
+    course.secret.write_text(f"{secret.hex()}\n")
+    assert course_secret(course) == secret
+    assert seed_of(course, "ada") == personal_seed(secret, "ada", 1)
+    course.secret.write_text(f"{secret.hex()}\ndraws {DRAWS + 1}\n")
+    with pytest.raises(UserError, match="a newer one"):
+        seed_of(course, "ada")
 
 
 def test_a_spoilt_one_is_told(tmp_path):

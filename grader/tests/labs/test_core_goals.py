@@ -28,6 +28,17 @@ def hydra(kit):
         ("last_numa_node", [1, 3, 5, 7]),
         ("farthest_numa_node", [1, 3, 5, 7]),
         ("odd_numa_nodes", [1, 3, 5, 7]),
+        ("even_numa_nodes", [0, 2, 4, 6]),
+        ("all_but_first_numa_node", [1, 3, 5, 7]),
+        ("all_but_last_numa_node", [0, 2, 4, 6]),
+        ("but_second_cores", [0, 4, 6, 1, 5, 7]),
+        ("but_last_cores", [0, 2, 4, 1, 3, 5]),
+        ("every_second_core", [2, 6, 3, 7]),
+        ("first_halves", [0, 2, 1, 3]),
+        ("second_cores", [2, 3]),
+        ("last_but_one_cores", [4, 5]),
+        ("first_cores_of_odd_nodes", [1]),
+        ("last_cores_of_even_nodes", [6]),
     ],
 )
 def test_which_cores_are_wanted(hydra, goal, pus):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,45 @@ def test_a_lab_must_leave_something_to_draw(tmp_path):
     all_never = DRAWS.replace('[[never]]\nway = "up"\nfar = "7"', "[[never]]\n[[never]]")
     with pytest.raises(KitError, match="no variant"):
         draw_variant(read_draws(made_up(tmp_path, all_never), "01_lab"), Seed(5, "ada"))
+
+
+@pytest.mark.parametrize("lab", ["02_affinity", "08_quiet_node", "09_interconnect"])
+def test_a_class_has_variants_enough(lab):
+    """By what is drawn alone: answers about a machine, a recording or links come on top of it."""
+    draws = read_draws(ROOT, lab)
+    found = {
+        tuple(draw_variant(draws, Seed(number, "ada")).chosen.values()) for number in range(2000)
+    }
+    assert len(found) >= 200
+
+
+@pytest.mark.parametrize(
+    ("lab", "digest"),
+    [
+        ("02_affinity", "bd83e6c0052f9da0"),
+        ("08_quiet_node", "67a3d3905046784c"),
+        ("09_interconnect", "cd5977488f567ad9"),
+    ],
+)
+def test_who_has_begun_keeps_the_variant(lab, digest):
+    """By what the first edition drew; what has come since is as it was."""
+    draws, drawn = read_draws(ROOT, lab), hashlib.sha256()
+    since = {"08_quiet_node": {"other": "same"}, "09_interconnect": {"moved": "0"}}.get(lab, {})
+    for number in range(1, 301):
+        chosen = dict(draw_variant(draws, Seed(number, "ada", 1)).chosen)
+        assert {name: chosen.pop(name) for name in since} == since
+        drawn.update(repr(list(chosen.items())).encode())
+    assert drawn.hexdigest()[:16] == digest
+
+
+def test_choices_that_have_come_are_drawn_from_then_on(tmp_path):
+    later = DRAWS.replace(
+        '[[draw.choice]]\nname = "down"', '[[draw.choice]]\nsince = 2\nname = "down"'
+    )
+    draws = read_draws(made_up(tmp_path, later), "01_lab")
+    for edition, ways in ((1, {"up"}), (2, {"up", "down"})):
+        seeds = (Seed(number, "x", edition) for number in range(1, 50))
+        assert {draw_variant(draws, seed).chosen["way"] for seed in seeds} == ways
 
 
 @pytest.mark.parametrize("lab", HAVING)

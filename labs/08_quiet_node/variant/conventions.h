@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 static const bool rows_are_one_stop = @stops.rows@;
-static const double not_worth = @worth.share@;
+static const double not_worth[2] = {@other.share@, @worth.share@};
 static const char apart_in_nothing[] = "hardly apart", apart_in_noise[] = "hardly apart and noisy";
 
 #endif

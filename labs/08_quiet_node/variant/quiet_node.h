@@ -32,8 +32,9 @@ void noise(int64_t (*now_ns)(void), int64_t watch_ns, int64_t least_ns,
  * order. Something else on the node may have disturbed either of them, or both,
  * once or for a while.
  *
- * That one program takes up to @worth.percent@ longer is not worth a word: 0 is
- * right. Where it is worth one, one takes at least @worth.least@ times as long.
+ * That B takes up to @worth.percent@ longer than A is not worth a word, nor that A
+ * takes up to @other.percent@ longer than B: 0 is right. Where it is worth one, B
+ * takes at least @worth.least@ times as long, or A at least @other.least@ times.
  * A wrong -1 or 1 costs twice as much as a 0 in place of either. */
 int decide(size_t n, const double *a_s, const double *b_s);
 

@@ -14,7 +14,7 @@ static inline size_t first_place(size_t i, size_t length)
 {
     (void)i;
     (void)length;
-    return @lies.c@;
+    return @lies.c@@moved.by@;
 }
 
 #endif

@@ -52,9 +52,9 @@ void told(size_t n, int64_t width_bits, int64_t sticks,
  * There are n items, 1 or more, n the same in both ranks. Item i, counted from
  * 0, has lengths[i] numbers, 1 to SLOT. They lie in its slot, which are the SLOT
  * places from slots[i * SLOT] on:
- * @lies.words@.
+ * @lies.words@@moved.header@.
  * With length for lengths[i], its first number is at place
- *     (@lies.c@) % SLOT
+ *     (@lies.c@@moved.by@) % SLOT
  * of the slot. Each other one is at the next place, and behind the last place
  * comes the slot's first one again. What lies at other places is nobody's.
  *

@@ -73,7 +73,6 @@ static bool is_longer(size_t n, const double *own_s, double factor,
 
 int decide(size_t n, const double *a_s, const double *b_s)
 {
-    const double factor = 1.0 + @worth.share@;
-    if (is_longer(n, b_s, factor, a_s)) return -1;
-    return is_longer(n, a_s, factor, b_s);
+    if (is_longer(n, b_s, 1.0 + @worth.share@, a_s)) return -1;
+    return is_longer(n, a_s, 1.0 + @other.share@, b_s);
 }

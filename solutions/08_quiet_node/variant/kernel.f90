@@ -47,11 +47,10 @@ contains
   integer(c_int) function decide(n, a_s, b_s) bind(c)
     integer(c_size_t), value :: n
     real(c_double), intent(in) :: a_s(n), b_s(n)
-    real(c_double), parameter :: factor = 1 + @worth.share@_c_double
 
     decide = 0
-    if (is_longer(a_s, factor * b_s)) decide = 1
-    if (is_longer(b_s, factor * a_s)) decide = -1
+    if (is_longer(a_s, (1 + @other.share@_c_double) * b_s)) decide = 1
+    if (is_longer(b_s, (1 + @worth.share@_c_double) * a_s)) decide = -1
   end function decide
 
   ! Whether a program takes longer than other times.

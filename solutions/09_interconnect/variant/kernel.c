@@ -75,7 +75,7 @@ void told(size_t n, int64_t width_bits, int64_t sticks,
 /* Where item i has a number. */
 static size_t place_of(size_t i, size_t length, size_t number)
 {
-    const size_t first = @lies.c@;
+    const size_t first = @lies.c@@moved.by@;
 
     return i * SLOT + (first + number) % SLOT;
 }

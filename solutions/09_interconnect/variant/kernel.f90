@@ -108,7 +108,7 @@ contains
     integer :: places(length), k
     integer(c_size_t) :: first
 
-    first = @lies.fortran@
+    first = @lies.fortran@@moved.by@
     places = [(1 + int(mod(first + k, slot)), k = 0, length - 1)]
   end function places
 

@@ -4,28 +4,47 @@ variant of the class, and who loses it none: it is kept with the course, for its
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from contextlib import suppress
 
 from numalab.course.course_folder import CourseFolder
 from numalab.errors import UserError, reason_of
-from numalab.labs.seeds import Seed, personal_seed
+from numalab.labs.seeds import DRAWS, Seed, personal_seed
 
 BYTES = 32
 
 
+_EDITION = re.compile(r"draws ([0-9]+)")
+
+
 def course_secret(course: CourseFolder) -> bytes:
     """Made the first time. Raises UserError."""
+    return _read(course)[0]
+
+
+def _read(course: CourseFolder) -> tuple[bytes, int]:
+    """The secret, and the edition of what variants are drawn from, of a course that was begun
+    before there was a second one the first. Raises UserError."""
     path = course.secret
     try:
         course.root.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(file, "w", encoding="ascii") as opened:
-                opened.write(secrets.token_hex(BYTES) + "\n")
+                opened.write(f"{secrets.token_hex(BYTES)}\ndraws {DRAWS}\n")
         text = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError as error:
         raise UserError(f"can't read or make {path}: {reason_of(error)}") from error
+    text, _, named = text.partition("\n")
+    edition = _EDITION.fullmatch(named)
+    draws = int(edition[1]) if edition else 1
+    if (named and edition is None) or not 1 <= draws <= DRAWS:
+        raise UserError(
+            f"{path} says {named!r}, which this version of numalab does not know: its students "
+            "would get other variants. Go on with the version that the course was begun with, or "
+            "a newer one."
+        )
     try:
         secret = bytes.fromhex(text)
     except ValueError:
@@ -35,9 +54,10 @@ def course_secret(course: CourseFolder) -> bytes:
             f"{path} does not hold a secret of {BYTES} bytes in hexadecimal digits. Bring back the "
             "file as it was: with another one every student gets another variant."
         )
-    return secret
+    return secret, draws
 
 
 def seed_of(course: CourseFolder, student_id: str) -> Seed:
     """Raises UserError."""
-    return personal_seed(course_secret(course), student_id)
+    secret, draws = _read(course)
+    return personal_seed(secret, student_id, draws)

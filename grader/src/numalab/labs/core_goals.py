@@ -35,19 +35,43 @@ def _farthest(structure: Structure) -> list[Pus]:
     return _cores(structure, max(structure.numa_nodes, key=distance))
 
 
-def _odd(structure: Structure) -> list[Pus]:
-    nodes = [node for node in sorted(structure.numa_nodes) if node % 2 == 1]
-    return [core for node in nodes for core in _cores(structure, node)]
+def _of_nodes(
+    is_wanted: Callable[[int, Structure], bool], part: slice = slice(None)
+) -> Callable[[Structure], list[Pus]]:
+    def chosen(structure: Structure) -> list[Pus]:
+        nodes = [node for node in sorted(structure.numa_nodes) if is_wanted(node, structure)]
+        return [core for node in nodes for core in _cores(structure, node)[part]]
+
+    return chosen
+
+
+def _is_odd(node: int, _: Structure) -> bool:
+    return node % 2 == 1
+
+
+def _is_even(node: int, _: Structure) -> bool:
+    return node % 2 == 0
 
 
 CORE_GOALS: Mapping[str, Callable[[Structure], list[Pus]]] = {
     "but_first_cores": _in_each(lambda cores: cores[1:]),
+    "but_second_cores": _in_each(lambda cores: cores[:1] + cores[2:]),
+    "but_last_cores": _in_each(lambda cores: cores[:-1]),
+    "every_second_core": _in_each(lambda cores: cores[1::2]),
+    "first_halves": _in_each(lambda cores: cores[: len(cores) // 2]),
     "second_halves": _in_each(lambda cores: cores[(len(cores) + 1) // 2 :]),
     "first_cores": _in_each(lambda cores: cores[:1]),
+    "second_cores": _in_each(lambda cores: cores[1:2]),
+    "last_but_one_cores": _in_each(lambda cores: cores[-2:-1]),
     "last_cores": _in_each(lambda cores: cores[-1:]),
+    "first_cores_of_odd_nodes": _of_nodes(_is_odd, slice(1)),
+    "last_cores_of_even_nodes": _of_nodes(_is_even, slice(-1, None)),
     "last_numa_node": lambda structure: _cores(structure, max(structure.numa_nodes)),
     "farthest_numa_node": _farthest,
-    "odd_numa_nodes": _odd,
+    "odd_numa_nodes": _of_nodes(_is_odd),
+    "even_numa_nodes": _of_nodes(_is_even),
+    "all_but_first_numa_node": _of_nodes(lambda node, of: node != min(of.numa_nodes)),
+    "all_but_last_numa_node": _of_nodes(lambda node, of: node != max(of.numa_nodes)),
 }
 
 

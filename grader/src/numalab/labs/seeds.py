@@ -24,18 +24,26 @@ _SIGN_BITS = 5
 _CODE_SIGNS = 9
 _CHECK_BITS = _CODE_SIGNS * _SIGN_BITS - 32
 
+# What can be drawn has grown: a code says which edition its variants are drawn from, by what its
+# check is combined with. So whoever has begun keeps the variants.
+DRAWS = 2
+_EDITIONS = {1: 0, 2: 0b1010101010101}
+
 
 @dataclass(frozen=True)
 class Seed:
-    """number: one of SEEDS; owner: whose it is, as a code is bound to it."""
+    """number: one of SEEDS; owner: whose it is, as a code is bound to it; draws: the edition of
+    what its variants are drawn from."""
 
     number: int
     owner: str
+    draws: int = DRAWS
 
     @property
     def code(self) -> str:
         """Of nine signs in threes."""
-        value = self.number << _CHECK_BITS | _check(self.owner, self.number)
+        check = _check(self.owner, self.number) ^ _EDITIONS[self.draws]
+        value = self.number << _CHECK_BITS | check
         bits = range((_CODE_SIGNS - 1) * _SIGN_BITS, -1, -_SIGN_BITS)
         signs = "".join(_SIGNS[value >> bit & 31] for bit in bits)
         return "-".join(signs[at : at + 3] for at in range(0, _CODE_SIGNS, 3))
@@ -46,10 +54,10 @@ def _check(owner: str, number: int) -> int:
     return int.from_bytes(digest[:2], "big") >> (16 - _CHECK_BITS)
 
 
-def personal_seed(secret: bytes, owner: str) -> Seed:
+def personal_seed(secret: bytes, owner: str, draws: int = DRAWS) -> Seed:
     """owner: a student's id, as the gradebook has it."""
     digest = hmac.new(secret, f"numalab seed {owner}".encode(), hashlib.sha256).digest()
-    return Seed(SEEDS[int.from_bytes(digest[:8], "big") % len(SEEDS)], owner)
+    return Seed(SEEDS[int.from_bytes(digest[:8], "big") % len(SEEDS)], owner, draws)
 
 
 def seed_of_code(owner: str, code: str) -> Seed:
@@ -63,13 +71,15 @@ def seed_of_code(owner: str, code: str) -> Seed:
     value = 0
     for sign in signs:
         value = value << _SIGN_BITS | _SIGNS.index(sign)
-    seed = Seed(value >> _CHECK_BITS, owner)
-    if seed.number not in SEEDS or seed.code.replace("-", "") != signs:
-        raise UserError(
-            f"the code {code} does not belong to '{owner}'. Write both as your instructor sent "
-            "them to you; a code holds for one person."
-        )
-    return seed
+    number = value >> _CHECK_BITS
+    for draws in _EDITIONS if number in SEEDS else ():
+        seed = Seed(number, owner, draws)
+        if seed.code.replace("-", "") == signs:
+            return seed
+    raise UserError(
+        f"the code {code} does not belong to '{owner}'. Write both as your instructor sent "
+        "them to you; a code holds for one person."
+    )
 
 
 def chosen_seed(text: str, today: date) -> Seed:

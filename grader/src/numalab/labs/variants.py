@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -46,10 +46,15 @@ _PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
 
 @dataclass(frozen=True)
 class Draw:
-    """Something that is drawn. choices: names of what it can be, with the texts of each."""
+    """Something that is drawn. choices: names of what it can be, with the texts of each; since: by
+    name the edition in which a choice came. Seeds of an older one draw from what there was."""
 
     name: str
     choices: Mapping[str, Mapping[str, str]]
+    since: Mapping[str, int] = field(default_factory=dict)
+
+    def drawn_from(self, edition: int) -> list[str]:
+        return [name for name in self.choices if self.since.get(name, 1) <= edition]
 
 
 @dataclass(frozen=True)
@@ -191,14 +196,19 @@ def _draw(table: Table) -> Draw:
         values = table.texts("values")
         return Draw(name, {value: {"": value} for value in values})
     choices: dict[str, Mapping[str, str]] = {}
+    since: dict[str, int] = {}
     for choice in table.tables("choice", None):
-        texts = choice.text_values()
+        edition = choice.whole("since", 1, 1)
+        texts = {key: choice.text(key, default="") for key in choice.values if key != "since"}
         if "name" not in texts:
             choice.fail("a choice needs a name", "name")
-        choices[texts.pop("name")] = texts
+        name_ = texts.pop("name")
+        choices[name_], since[name_] = texts, edition
+    if 1 not in since.values():
+        table.fail(f"of {name} one choice at least has to be there from the first edition on")
     if len({frozenset(texts) for texts in choices.values()}) > 1:
         table.fail(f"the choices of {name} don't all have the same keys", "choice")
-    return Draw(name, choices)
+    return Draw(name, choices, since)
 
 
 def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> bool:
@@ -216,7 +226,7 @@ def draw_variant(draws: Draws, seed: Seed) -> Variant:
 
 def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
     text = f"numalab variant {seed.number} {lab}: {one.name} {attempt}"
-    return pick(text, list(one.choices))
+    return pick(text, one.drawn_from(seed.draws))
 
 
 @lru_cache(maxsize=16)

@@ -4,8 +4,8 @@ What each part's share is:
 
 - kernel, variant: points over what the node can show, less what being late costs;
 - diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and
-  of predictions.toml in the variant's, less what that hand-in's being late costs: what is said once
-  a grading has shown what is right earns nothing;
+  of predictions.toml in the variant's, less what that hand-in's being late costs: what is said
+  after a grading has shown what is right earns nothing;
 - viva: the mark.
 """
 
