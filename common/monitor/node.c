@@ -195,11 +195,26 @@ static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t ty
     return found;
 }
 
+/* Whether an export gives another NUMA node of ordinary memory the same PUs, of several packages:
+ * as hwloc writes it where NUMA nodes cross packages, and which PU is whose can't be told. */
+static bool is_crossed(const struct numalab_node *node, hwloc_obj_t numa_node)
+{
+    hwloc_obj_t other = NULL;
+    if (hwloc_get_nbobjs_inside_cpuset_by_type(node->topology, numa_node->cpuset,
+                                               HWLOC_OBJ_PACKAGE) < 2)
+        return false;
+    while ((other = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, other)))
+        if (other != numa_node && (!other->subtype || strcmp(other->subtype, "DRAM") == 0) &&
+            hwloc_bitmap_isequal(other->cpuset, numa_node->cpuset))
+            return true;
+    return false;
+}
+
 int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
 {
     if (node->map.pus > 0) return numalab_numa_map_of(&node->map, pus);
     hwloc_obj_t numa_node = covering(node, HWLOC_OBJ_NUMANODE, pus);
-    return numa_node ? (int)numa_node->os_index : -1;
+    return numa_node && !is_crossed(node, numa_node) ? (int)numa_node->os_index : -1;
 }
 
 int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)

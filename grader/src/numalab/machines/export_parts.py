@@ -131,7 +131,30 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
         )
     for core in cores:
         near[core.pus[0]].cores.append(core)
+    _refuse_crossing(export, nodes, what)
     return sorted(nodes, key=lambda n: n.number)
+
+
+def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> None:
+    """hwloc attaches a NUMA node to the smallest part that holds its PUs: of those that cross
+    packages, all seem to have the PUs of all."""
+    for node in nodes:
+        pus = node.memory.pus
+        if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
+            continue
+        alike = [
+            n.number
+            for n in nodes
+            if n.memory.pus == pus and kind_of(n.memory) not in NO_CORES and not n.is_added
+        ]
+        if len(alike) > 1:
+            raise UserError(
+                f"{what}: NUMA nodes {listed(sorted(alike))} all have the PUs "
+                f"{listed(sorted(pus))}, of several packages, as hwloc writes it where NUMA nodes "
+                "cross packages, or have no PUs: which PU belongs to which is not in an export. "
+                "Ask Linux on the machine (numactl -H), and write the description by hand; "
+                "common/machines/README.md tells how"
+            )
 
 
 def _add_without_memory(

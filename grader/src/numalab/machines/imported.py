@@ -14,7 +14,6 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.machines.export_parts import (
-    NO_CORES,
     WHOLE,
     FoundCore,
     FoundNode,
@@ -245,29 +244,12 @@ def _parts_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
             f"NUMA nodes {listed([m.number for m in kept if m.number is not None])} are left out: "
             f"their PUs were not allowed to who made the export; to have them, {WHOLE}."
         )
-    for group in _indistinct(export):
-        notes.append(
-            f"NUMA nodes {listed(group)} have the same PUs in the export, of several packages, as "
-            "hwloc writes it where NUMA nodes cross packages: which PU belongs to which is not in "
-            f"it. All are given to NUMA node {min(group)}; where Linux says otherwise (numactl -H) "
-            "write the description by hand."
-        )
     packages = sum(1 for package in export.packages if package.pus)
     if len(export.dies) > max(1, packages):
         notes.append(f"The export has {len(export.dies)} dies, which are not described.")
     if any(not node.cores for node in nodes):
         notes.append("NUMA nodes without cores are memory attached beside that of the cores' node.")
     return notes
-
-
-def _indistinct(export: Export) -> list[list[int]]:
-    """NUMA nodes of ordinary memory that have the same PUs, and those of several packages."""
-    found: dict[frozenset[int], list[int]] = {}
-    for memory in export.numa_nodes:
-        is_ordinary = kind_of(memory) not in NO_CORES and memory.number is not None
-        if is_ordinary and sum(bool(memory.pus & p.pus) for p in export.packages) > 1:
-            found.setdefault(memory.pus, []).append(memory.number or 0)
-    return [numbers for numbers in found.values() if len(numbers) > 1]
 
 
 def _architecture(export: Export) -> tuple[list[str], list[str]]:

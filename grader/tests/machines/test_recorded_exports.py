@@ -1,0 +1,94 @@
+"""Exports of hwloc as they come from machines (exports/): the import says what describe_node reads
+in them, and tells what was left out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.exports import cores, imported, machine, memory, thing
+
+from numalab.commands.machine_import import import_command
+from numalab.errors import UserError
+from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.kit import Kit
+from numalab.machines.machine import Machine
+from numalab.machines.topology import topology_of_machine
+
+EXPORTS = Path(__file__).parent / "exports"
+
+
+def described(kit: Kit, path: Path) -> Json:
+    command = [str(kit.describe_node), "--xml", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: Json = json.loads(done.stdout)
+    return found
+
+
+def nodes_with_memory(machine: Machine) -> int:
+    return sum(node.memory_mb != 0 for node in machine.numa_nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "numa_nodes", "usable", "note"),
+    [
+        # NUMA node 1 of the machine has no memory, and hwloc leaves it out.
+        ("half_without_node", "2 x 2 x 4 x 2", [0, 4, 2, 3], 1, "hold"),
+        ("node_with_cpus_without_memory", "2 x 1 x 4 x 1", [0, 1], 1, ""),
+        ("smt", "2 x 2 x 4 x 2", [0, 1, 2, 3], 4, ""),
+        ("two_nodes_one_pu_each", "1 x 2 x 1 x 1", [0, 1], 2, ""),
+    ],
+)
+def test_an_export_is_imported_as_describe_node_reads_it(
+    kit: Kit, name: str, shape: str, numa_nodes: Sequence[int], usable: int, note: str
+) -> None:
+    path = EXPORTS / f"{name}.xml"
+    found, node = imported(kit, path), described(kit, path)
+    assert found.shape == shape
+    assert usable_numa_nodes(node) == usable
+    assert node["numa_nodes"] == nodes_with_memory(found)
+    own = topology_of_machine(found)
+    # -1: the export has no packages
+    assert own.package == {pu["pu"]: max(pu["package"], 0) for pu in node["pu_list"]}
+    number = {n: index for index, n in enumerate(sorted(numa_nodes))}
+    seen = {pu["pu"]: number.get(pu["numa_node"]) for pu in node["pu_list"]}
+    without = [one.number for one in found.numa_nodes if one.memory_mb == 0]
+    for pu, numa_node in own.numa_node.items():
+        assert seen[pu] == numa_node or (seen[pu] is None and numa_node in without)
+    assert any(note in line for line in found.notes) or not note
+
+
+def test_an_export_of_nodes_that_cross_packages_is_refused(kit: Kit) -> None:
+    path = EXPORTS / "nodes_across_packages.xml"
+    with pytest.raises(UserError, match=r"NUMA nodes 0,1 all have the PUs 0-7") as error:
+        imported(kit, path)
+    assert "numactl -H" in str(error.value)
+    node = described(kit, path)
+    assert {pu["numa_node"] for pu in node["pu_list"]} == {-1}
+    assert usable_numa_nodes(node) == 1
+
+
+def test_memory_beside_that_of_all_packages_is_no_crossing(kit: Kit, tmp_path: Path) -> None:
+    near = memory(0, range(4)) + memory(1, range(4), more='subtype="HBM"')
+    packages = [thing("Package", pus, cores(pus, (0, 1)), (0, 1)) for pus in ([0, 1], [2, 3])]
+    path = tmp_path / "node.xml"
+    path.write_text(machine(range(4), near + "".join(packages), (0, 1)), encoding="utf-8")
+    found = imported(kit, path)
+    assert [len(node.pus) for node in found.numa_nodes] == [4, 0]
+    assert {pu["numa_node"] for pu in described(kit, path)["pu_list"]} == {0}
+
+
+def test_import_says_what_was_kept_from_the_export(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMALAB_MACHINES", str(tmp_path / "machines"))
+    inside = thing("Package", range(4), memory(0, range(4)) + cores(range(4)))
+    path = tmp_path / "node.xml"
+    path.write_text(machine(range(4), inside, allowed=[0, 1]), encoding="utf-8")
+    done = CliRunner().invoke(import_command, [str(path)], obj=kit)
+    assert done.exit_code == 0, done.output
+    assert "Note: PUs 2,3 were kept from who made the export, and are described" in done.output
