@@ -142,6 +142,14 @@ def test_what_the_package_needs_is_pinned() -> None:
     }
     project = tomllib.loads((ROOT / "grader/pyproject.toml").read_text())
     assert set(project["project"]["dependencies"]) <= pins
+    for path in (ROOT / "grader").glob("requirements*.txt"):
+        lines = path.read_text().splitlines()
+        for line, after in zip(lines, [*lines[1:], ""], strict=True):
+            is_pin = re.fullmatch(r"[A-Za-z0-9._-]+==[0-9a-z.]+ \\", line)
+            is_hash = re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line)
+            assert is_pin or is_hash or line.startswith("#"), line
+            # What has hashes below it goes on there, and the last of them ends it.
+            assert line.endswith("\\") is after.startswith("    --hash="), line
     (backend,) = project["build-system"]["requires"]
     assert backend.split(">=")[0] in pins
 
@@ -241,4 +249,5 @@ def test_what_few_commands_need_is_installed_for_them(
     called = copy.called()
     installed = re.findall(r"requirements-(\w+)\.txt", " ".join(called))
     assert installed == files
+    assert all("--require-hashes" in call for call in called if "requirements" in call)
     assert called[-1] == f"python -m numalab {' '.join(words)}"

@@ -364,7 +364,7 @@ def test_where_pip_itself_can_not_be_had_the_folder_of_wheels_is_told(node: Node
     done = node.run("doctor", CONDA_PREFIX=str(prefix), LOG=str(node.home / "log"))
     assert done.returncode == 3
     assert "pip could not install pip" in done.stderr
-    assert "pip download --dest wheels pip -r grader/requirements.txt\n" in done.stderr
+    assert "pip download --dest wheels -r grader/requirements.txt\n" in done.stderr
 
 
 def test_where_pypi_is_out_of_reach_a_folder_of_wheels_is_told(node: Node) -> None:
@@ -379,7 +379,7 @@ def test_where_pypi_is_out_of_reach_a_folder_of_wheels_is_told(node: Node) -> No
     (node.programs / "chmod").symlink_to(shutil.which("chmod") or "")
     done = node.run("doctor", CONDA_PREFIX=str(prefix))
     assert done.returncode == 3
-    assert "pip download --dest wheels pip -r grader/requirements.txt\n" in done.stderr
+    assert "pip download --dest wheels -r grader/requirements.txt\n" in done.stderr
     assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=/path/to/wheels ./numalab setup" in done.stderr
 
 
