@@ -252,14 +252,28 @@ static json_t *describe_pus(const struct numalab_node *node)
     return list;
 }
 
+/* Whether it has PUs, and none that this process may use. */
+static bool is_not_allowed(const struct numalab_node *node, hwloc_obj_t numa_node)
+{
+    const int number = (int)numa_node->os_index;
+    hwloc_obj_t pu = NULL;
+    while ((pu = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_PU, pu)))
+        if (numalab_node_of_pus(node, pu->cpuset) == number) return false;
+    for (size_t i = 0; i < node->map.pus; i++)
+        if (node->map.node_of_pu[i] == number) return true;
+    return hwloc_bitmap_iszero(numa_node->cpuset) &&
+           !hwloc_bitmap_iszero(numa_node->complete_cpuset);
+}
+
 static json_t *describe_numa_nodes(const struct numalab_node *node)
 {
     json_t *list = json_array();
     hwloc_obj_t numa_node = NULL;
     while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, numa_node)))
-        json_array_append_new(list, json_pack("{si sI}", "numa_node", (int)numa_node->os_index,
+        json_array_append_new(list, json_pack("{si sI sb}", "numa_node", (int)numa_node->os_index,
                                               "memory_bytes",
-                                              (json_int_t)numa_node->attr->numanode.local_memory));
+                                              (json_int_t)numa_node->attr->numanode.local_memory,
+                                              "not_allowed", is_not_allowed(node, numa_node)));
     return list;
 }
 

@@ -15,8 +15,9 @@ from numalab.evidence.record import Json, usable_numa_nodes
 from numalab.kit import Kit
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.machine_file import parse_machine
-from numalab.machines.picture import summary
+from numalab.machines.picture import summary, terminal
 from numalab.machines.topology import topology_of_machine, topology_of_node
+from numalab.reports.figures.boxes import shape_of
 from numalab.virtual.qemu import positions
 
 SYSTEM = "sys/devices/system"
@@ -165,3 +166,15 @@ def test_pus_of_no_numa_node_are_one_without_memory(kit: Kit, tmp_path: Path) ->
     assert [node.memory_mb for node in found.numa_nodes] == [1000, 0]
     assert found.numa_nodes[1].pus == (4, 5, 6, 7)
     assert any("without memory" in note for note in found.notes)
+
+
+def test_memory_of_a_node_in_several_packages_is_told_once() -> None:
+    one = parse_machine(CROSSING_FILE, Path("crossing.toml"))
+    text = "\n".join(line.plain for line in terminal(one, 100))
+    assert text.count("512 MiB") == text.count(" 0 MiB") == 1
+    assert text.count("NUMA node 0") == text.count("NUMA node 1") == 2
+    shape = shape_of(one)
+    drawn = [(node.package, node.number, node.memory_mb, node.pus) for node in shape.nodes]
+    assert drawn == [
+        (0, 0, 512, (0, 1)), (0, 1, 0, (2, 3)), (1, 0, None, (4, 5)), (1, 1, None, (6, 7)),
+    ]  # fmt: skip

@@ -92,3 +92,16 @@ def test_import_says_what_was_kept_from_the_export(
     done = CliRunner().invoke(import_command, [str(path)], obj=kit)
     assert done.exit_code == 0, done.output
     assert "Note: PUs 2,3 were kept from who made the export, and are described" in done.output
+
+
+def test_numa_nodes_whose_pus_are_not_allowed_are_not_memory_only(kit: Kit, tmp_path: Path) -> None:
+    pairs = ([0, 1], [2, 3])
+    inside = "".join(
+        thing("Package", pus, memory(n, pus) + cores(pus, [n]), [n]) for n, pus in enumerate(pairs)
+    )
+    path = tmp_path / "node.xml"
+    path.write_text(machine(range(4), inside, (0, 1), allowed=[0, 1]), encoding="utf-8")
+    node = described(kit, path)
+    assert [one["not_allowed"] for one in node["numa_node_list"]] == [False, True]
+    assert [pu["pu"] for pu in node["pu_list"]] == [0, 1]
+    assert [one.pus for one in imported(kit, path).numa_nodes] == [(0, 1), (2, 3)]

@@ -286,6 +286,8 @@ def test_a_terminal_of_80_columns_shows_all_of_it(name: str) -> None:
         matrices = text[text.index("latency [ns]") : text.index("Latency: a table")]
         rows = [line.split()[0] for line in matrices.splitlines() if re.match(r"\d +\d", line)]
         assert "NUMA node 1: 16.0 GiB, memory only." in text and rows == ["0"] * 3
+        found.node["numa_node_list"][1]["not_allowed"] = True
+        assert "NUMA node 1: 16.0 GiB, its PUs are not allowed here." in shown(found)
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -91,19 +91,25 @@ class NumaNode:
         return self.package if core.package is None else core.package
 
     def part_in(self, package: int) -> NumaNode:
-        """The node with those of its cores that are in a package."""
+        """The node with those of its cores that are in a package; its memory is told in the first
+        of its packages."""
         if self.packages == (package,):
             return self
+        told = self if package == self.packages[0] else _without_memory_told(self)
         kept = (
             tuple(core for core in group if self.package_of(core) == package)
             for group in self.core_groups
         )
-        return replace(self, package=package, core_groups=tuple(group for group in kept if group))
+        return replace(told, package=package, core_groups=tuple(group for group in kept if group))
 
     @property
     def pus(self) -> tuple[int, ...]:
         """In ascending order."""
         return tuple(sorted(pu for core in self.cores for pu in core.pus))
+
+
+def _without_memory_told(node: NumaNode) -> NumaNode:
+    return replace(node, memory_mb=None, memory_kind="", memory_side_cache_mb=None)
 
 
 @dataclass(frozen=True)

@@ -248,6 +248,8 @@ def terminal(machine: Machine, width: int) -> list[Text]:
         legend += ", 0-6:2 is 0,2,4,6"
     if machine.threads_per_core.most > 1:
         legend += "; + joins the threads of " + ("each core" if collapse else "a core")
+    if len(machine.parts) > len(machine.nodes_with_cores):
+        legend += "; memory of a node in several packages stands in the first"
     if machine.groups_per_node.most > 1:
         legend += "; L3: cores that share one"
     if any(node.memory_side_cache_mb for node in machine.numa_nodes):

@@ -49,6 +49,8 @@ def topology_lines(portrait: Portrait) -> Iterator[str]:
         number = entry["numa_node"]
         pus = [one["pu"] for one in node["pu_list"] if one["numa_node"] == number]
         where = f"PUs {format_pus(pus)}" if pus else "memory only"
+        if entry.get("not_allowed"):
+            where = "its PUs are not allowed here"
         yield f"NUMA node {number}: {amount(entry['memory_bytes'])}, {where}."
 
 

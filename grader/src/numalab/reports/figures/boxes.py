@@ -74,19 +74,19 @@ class Shape:
         return max((len(core.pus) for node in self.nodes for core in node.cores), default=1)
 
     @cached_property
-    def node_labels(self) -> dict[int, tuple[str, ...]]:
+    def node_labels(self) -> tuple[tuple[str, ...], ...]:
         """Of each NUMA node the lines above its cores: its memory's size, kind and cache have
         lines of their own."""
-        return {node.number: _label_lines(node) for node in self.nodes}
+        return tuple(map(_label_lines, self.nodes))
 
     @cached_property
     def most_label_lines(self) -> int:
-        return max(map(len, self.node_labels.values()))
+        return max(map(len, self.node_labels))
 
     @cached_property
     def longest_label(self) -> int:
         """In letters."""
-        return max(len(line) for lines in self.node_labels.values() for line in lines)
+        return max(len(line) for lines in self.node_labels for line in lines)
 
 
 def _label_lines(node: NumaNode) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
         return Shape(
             heading(what),
             ". ".join(filter(None, (summary(what), kinds_line(what), f"Source: {what.source}"))),
-            what.numa_nodes,
+            tuple(part for n in range(what.packages) for part in what.nodes_of(n)),
             True,
             what.distances,
             note,
@@ -137,14 +137,16 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
 def _of_topology(
     topology: Topology, title: str, memory_mib: Mapping[int, int], distances: Matrix | None
 ) -> Shape:
-    nodes = []
+    nodes: list[NumaNode] = []
     for package, number in dict.fromkeys((pu.package, pu.numa_node) for pu in topology.pus):
         cores: dict[int, list[int]] = {}
         for pu in topology.pus:
             if (pu.package, pu.numa_node) == (package, number):
                 cores.setdefault(pu.core, []).append(pu.number)
         group = tuple(Core(tuple(pus)) for pus in cores.values())
-        nodes.append(NumaNode(number, package, memory_mib.get(number), (group,)))
+        is_told = any(node.number == number for node in nodes)
+        memory = None if is_told else memory_mib.get(number)
+        nodes.append(NumaNode(number, package, memory, (group,)))
     subtitle = ", ".join(
         count(number, noun)
         for number, noun in (
@@ -330,7 +332,7 @@ def draw_outlines(axes: Axes, layout: Layout, x: float, y: float) -> None:
         axes.text(x + box.x + PAD, y + box.y + LABEL_H / 2, name, va="center", fontsize=12)
     for node, box in layout.node_boxes():
         add_box(axes, moved(box), "#FFFFFF", place_colour(node.number), 3)
-        for row, line in enumerate(layout.shape.node_labels[node.number]):
+        for row, line in enumerate(_label_lines(node)):
             axes.text(
                 x + box.x + PAD,
                 y + box.y + (row + 0.55) * LABEL_H,
