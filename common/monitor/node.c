@@ -195,6 +195,12 @@ static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t ty
     return found;
 }
 
+/* Whether it is of no second kind, as far as the export tells. */
+static bool is_ordinary(hwloc_obj_t numa_node)
+{
+    return !numa_node->subtype || strcmp(numa_node->subtype, "DRAM") == 0;
+}
+
 /* Whether an export gives another NUMA node of ordinary memory the same PUs, of several packages:
  * as hwloc writes it where NUMA nodes cross packages, and which PU is whose can't be told. */
 static bool is_crossed(const struct numalab_node *node, hwloc_obj_t numa_node)
@@ -204,16 +210,28 @@ static bool is_crossed(const struct numalab_node *node, hwloc_obj_t numa_node)
                                                HWLOC_OBJ_PACKAGE) < 2)
         return false;
     while ((other = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, other)))
-        if (other != numa_node && (!other->subtype || strcmp(other->subtype, "DRAM") == 0) &&
+        if (other != numa_node && is_ordinary(other) &&
             hwloc_bitmap_isequal(other->cpuset, numa_node->cpuset))
             return true;
     return false;
 }
 
+/* Linux counts PUs to ordinary memory, though that of a second kind may be of a smaller part. */
+static hwloc_obj_t numa_node_covering(const struct numalab_node *node, hwloc_const_bitmap_t pus)
+{
+    hwloc_obj_t other = NULL, found = NULL;
+    while ((other = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, other)))
+        if (is_ordinary(other) && hwloc_bitmap_isincluded(pus, other->cpuset) &&
+            (!found || hwloc_bitmap_weight(other->cpuset) < hwloc_bitmap_weight(found->cpuset)))
+            found = other;
+    return found ? found : covering(node, HWLOC_OBJ_NUMANODE, pus);
+}
+
 int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)
 {
     if (node->map.pus > 0) return numalab_numa_map_of(&node->map, pus);
-    hwloc_obj_t numa_node = covering(node, HWLOC_OBJ_NUMANODE, pus);
+    if (hwloc_bitmap_iszero(pus)) return -1;
+    hwloc_obj_t numa_node = numa_node_covering(node, pus);
     return numa_node && !is_crossed(node, numa_node) ? (int)numa_node->os_index : -1;
 }
 

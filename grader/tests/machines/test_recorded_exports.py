@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.exports import cores, imported, machine, memory, thing
+from support.exports import cores, group, imported, machine, memory, thing
 
 from numalab.commands.machine_import import import_command
 from numalab.errors import UserError
@@ -105,3 +105,22 @@ def test_numa_nodes_whose_pus_are_not_allowed_are_not_memory_only(kit: Kit, tmp_
     assert [one["not_allowed"] for one in node["numa_node_list"]] == [False, True]
     assert [pu["pu"] for pu in node["pu_list"]] == [0, 1]
     assert [one.pus for one in imported(kit, path).numa_nodes] == [(0, 1), (2, 3)]
+
+
+def test_memory_of_dies_is_beside_that_of_their_package(kit: Kit, tmp_path: Path) -> None:
+    dies = "".join(
+        group(pus, memory(n, pus, 500, 'subtype="HBM"') + cores(pus, (0, n)), (0, n))
+        for n, pus in ((1, [0, 1]), (2, [2, 3]))
+    )
+    inside = thing("Package", range(4), memory(0, range(4)) + dies, (0, 1, 2))
+    path = tmp_path / "node.xml"
+    path.write_text(machine(range(4), inside, (0, 1, 2)), encoding="utf-8")
+    found = imported(kit, path)
+    assert [(node.pus, node.memory_kind) for node in found.numa_nodes] == [
+        ((0, 1, 2, 3), ""), ((), "HBM"), ((), "HBM"),
+    ]  # fmt: skip
+    assert (
+        "NUMA node 2 (HBM) is memory only, beside NUMA node 0 with the PUs; that it is nearest to "
+        "PUs 2,3 alone is not described."
+    ) in found.notes
+    assert {pu["numa_node"] for pu in described(kit, path)["pu_list"]} == {0}

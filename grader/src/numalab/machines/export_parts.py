@@ -115,7 +115,7 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
     # Memory of a second kind has the PUs of what it is attached to. Linux counts the cores to the
     # node of ordinary memory, to that of a part rather than of the whole, and to the first one.
     order = sorted(
-        nodes, key=lambda n: (len(n.memory.pus), kind_of(n.memory) in NO_CORES, n.number)
+        nodes, key=lambda n: (kind_of(n.memory) in NO_CORES, len(n.memory.pus), n.number)
     )
     near: dict[int, FoundNode] = {}
     for node in reversed(order):

@@ -247,8 +247,27 @@ def _parts_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
     packages = sum(1 for package in export.packages if package.pus)
     if len(export.dies) > max(1, packages):
         notes.append(f"The export has {len(export.dies)} dies, which are not described.")
-    if any(not node.cores for node in nodes):
-        notes.append("NUMA nodes without cores are memory attached beside that of the cores' node.")
+    return notes + _beside_notes(nodes)
+
+
+def _beside_notes(nodes: Sequence[FoundNode]) -> list[str]:
+    """Which NUMA nodes are memory only, beside which, and whose nearness is left out."""
+    notes = []
+    owner = {pu: node for node in nodes for core in node.cores for pu in core.pus}
+    for node in nodes:
+        if node.cores:
+            continue
+        pus = node.memory.pus & owner.keys()
+        near = sorted({owner[pu].number for pu in pus})
+        kind = kind_of(node.memory)
+        note = f"NUMA node {node.number}{f' ({kind})' if kind else ''} is memory only"
+        if near:
+            note += f", beside NUMA node{'' if len(near) == 1 else 's'} {listed(near)} with the PUs"
+        if len(near) == 1 and pus < owner[min(pus)].memory.pus:
+            note += f"; that it is nearest to PUs {listed(sorted(pus))} alone is not described"
+        notes.append(f"{note}.")
+    if len(notes) > 8:
+        notes[7:] = [f"{len(notes) - 7} more NUMA nodes are memory only, too."]
     return notes
 
 
