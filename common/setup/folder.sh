@@ -5,7 +5,7 @@
 # where thorough is 1, and needs no program that a bare system may be without.
 
 # In this order; the first that is there is told.
-folder_faults='has_unusable_path is_from_the_future runs_no_programs'
+folder_faults='has_unusable_path belongs_to_others is_from_the_future runs_no_programs'
 
 look_at_folder() {
     for fault in $folder_faults; do
@@ -26,6 +26,38 @@ has_unusable_path() {
     esac
     amiss="nothing can be built in $real: its path has one of the characters
 [ ] \$ ; # \" \\ | : or a line end. Rename that folder, or move numalab to another one."
+}
+
+# After a sudo, say: in a clone that is the user's, and in her home. In a clone of somebody else's
+# the build says where it can be instead. Looked at some folders deep: whatever writes below writes
+# there, too.
+belongs_to_others() {
+    theirs='' owned=$NUMALAB_ROOT
+    [ ! -O "$owned" ] || theirs=$(first_of_others "$owned"/.venv* "$owned/.venv"/* \
+        "$owned/build" "$owned/build"/* "$owned/build"/*/* "$owned/build"/*/.ninja* \
+        "$owned/build"/*/results/* "$owned/build"/*/submissions/* \
+        "$owned/build"/*/submissions/*/*)
+    for folder in "${XDG_CACHE_HOME:-${HOME:-}/.cache}" "${XDG_STATE_HOME:-${HOME:-}/.local/state}"; do
+        [ -z "$theirs" ] && [ -O "${HOME:-}" ] || break
+        owned=$folder/numalab
+        theirs=$(first_of_others "$owned" "$owned"/* "$owned"/.host-*)
+    done
+    [ -n "$theirs" ] || return 1
+    # Names of users have no blanks.
+    owner=$(ls -ld -- "$theirs" 2>/dev/null | { read -r _ _ name _ && printf '%s' "$name"; }) || :
+    amiss="$theirs belongs to ${owner:-somebody else}, and you may not write there,
+as after a sudo ./numalab. Take it back, and call numalab without sudo:
+  sudo chown -R \"\$(id -un)\" $(quoted "$owned")"
+}
+
+# Prints the first of these that somebody else owns, and that this user may not write.
+first_of_others() {
+    for path in "$@"; do
+        if [ -e "$path" ] && [ ! -L "$path" ] && [ ! -O "$path" ] && [ ! -w "$path" ]; then
+            printf '%s' "$path"
+            return
+        fi
+    done
 }
 
 # Files that CMake and compilers read, beside those that somebody edits: Ninja takes a build to be
@@ -64,14 +96,17 @@ runs_no_programs() {
     [ "$thorough" = 1 ] && [ -w "$NUMALAB_ROOT" ] && has_command chmod || return 1
     program=$NUMALAB_ROOT/.runs.$$
     printf '#!/bin/sh\n' 2>/dev/null >"$program" || return 1 # a full disk, which is told later
-    if chmod 700 "$program" 2>/dev/null && "$program" 2>/dev/null; then
-        rm -f "$program"
-        return 1
+    lacking=''
+    if ! { chmod 700 "$program" && "$program"; } 2>/dev/null; then
+        lacking="programs can't be run in $NUMALAB_ROOT: its file system has no execute permissions, or
+is mounted noexec"
+    elif has_command ln && ! ln -s "$program" "$program.link" 2>/dev/null; then
+        lacking="Python can't be installed in $NUMALAB_ROOT: its file system has no symbolic links"
     fi
-    rm -f "$program"
-    amiss="programs can't be run in $NUMALAB_ROOT: its file system has no execute permissions, or
-is mounted noexec, as folders of Windows and memory sticks are. Clone numalab into your home folder
-on this machine instead (cd ~; in WSL2 that is inside Linux)."
+    rm -f "$program" "$program.link"
+    [ -n "$lacking" ] || return 1
+    amiss="$lacking, as folders of Windows and memory sticks are. Clone numalab into your
+home folder on this machine instead (cd ~; in WSL2 that is inside Linux)."
 }
 
 # As one word of a shell's command.

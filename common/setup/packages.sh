@@ -187,11 +187,26 @@ install_with_apt() {
     rm -f "$log"
 }
 
+# What was installed may not be what the PATH finds first.
+look_again() {
+    look
+    hiding=''
+    for need in $missing_needed; do
+        case $need in cmake) program=cmake ;; gcc) program=$c_compiler ;; *) continue ;; esac
+        has_command "$program" || continue
+        hiding="$hiding$need "
+        say "$(command -v "$program") comes first on PATH, and is still too old:"
+    done
+    [ -n "$hiding" ] || return 0
+    tell_rows "$hiding"
+    die "put the folder of a newer one first, such as: PATH=/usr/bin:\$PATH ./numalab setup"
+}
+
 install_packages() {
     look
     [ -n "$missing_needed$missing_optional" ] || return 0
     if can_install; then
-        is_done_without || install_with_apt
+        is_done_without || { install_with_apt && look_again; }
         return 0
     fi
     [ -n "$missing_needed" ] || [ "$command" = setup ] || return 0

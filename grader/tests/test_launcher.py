@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from numalab.kit import find_kit
 
 ROOT = find_kit("gnu").root
+NOBODY = 64001  # a user whom nobody has to make
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >>"{log}"\n'
 TOOLS = (
     "basename", "cat", "cmp", "cp", "date", "dirname", "env", "id", "mktemp", "rm", "sed", "sh",
@@ -152,6 +154,134 @@ def test_what_the_package_needs_is_pinned() -> None:
             assert line.endswith("\\") is after.startswith("    --hash="), line
     (backend,) = project["build-system"]["requires"]
     assert backend.split(">=")[0] in pins
+
+
+# ---- its own folder --------------------------------------------------------------------
+
+
+only_root = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be another user"
+)
+
+
+def give_to_nobody(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def as_nobody(copy: Copy, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """As another user than root."""
+    for folder in copy.root.parents:
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(0o755)
+    return subprocess.run(
+        ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+         str(copy.root / "numalab"), *words],
+        env={"PATH": os.defpath, "HOME": str(copy.root.parent)} | more, text=True,
+        capture_output=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+
+@only_root
+@pytest.mark.parametrize(
+    ("theirs", "owned"),
+    [
+        ("my kit/.venv", "my kit"),
+        ("my kit/build/gnu/results/01_first_touch", "my kit"),
+        ("my kit/build/gnu/submissions/01_first_touch/kernel.c", "my kit"),
+        (".cache/numalab/.host-1.json", ".cache/numalab"),
+        (".local/state/numalab", ".local/state/numalab"),
+    ],
+)
+@pytest.mark.parametrize("word", ["grade", "setup", "doctor"])
+def test_files_of_root_are_named_with_the_command_that_takes_them_back(
+    copy: Copy, theirs: str, owned: str, word: str
+) -> None:
+    home = copy.root.parent
+    path = home / theirs
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    give_to_nobody(home)
+    os.chown(path, 0, 0)
+    done = as_nobody(copy, word)
+    assert done.returncode == 3
+    assert f"{path} belongs to root" in done.stderr
+    assert f"sudo chown -R \"$(id -un)\" '{home / owned}'" in done.stderr
+    assert copy.called() == []
+
+
+@only_root
+def test_what_belongs_to_the_user_is_no_fault(copy: Copy) -> None:
+    copy.log.touch()
+    give_to_nobody(copy.root.parent)
+    done = as_nobody(copy, "doctor")
+    assert done.returncode == 0, done.stderr
+    assert copy.called()[-1] == "python -m numalab doctor"
+
+
+@pytest.mark.parametrize("character", '[]$;#"\\|:\n\r')
+def test_a_path_that_nothing_can_be_built_in_is_refused(copy: Copy, character: str) -> None:
+    moved = copy.root.rename(copy.root.parent / f"a{character}b")
+    done = copy.run("setup", root=moved)
+    assert done.returncode == 3 and copy.called() == []
+    assert "its path has one of the characters" in done.stderr
+    assert "Rename that folder, or move numalab" in done.stderr
+
+
+def test_files_from_the_future_are_named_before_anything_is_built(copy: Copy) -> None:
+    lists = copy.root / "CMakeLists.txt"
+    lists.touch()
+    assert copy.run("doctor").returncode == 0
+    copy.called()
+    os.utime(lists, (time.time() + 86400,) * 2)
+    done = copy.run("doctor")
+    assert done.returncode == 3 and copy.called() == []
+    assert "CMakeLists.txt was changed in the future" in done.stderr
+    command = done.stderr.split("times:\n")[1]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert copy.run("doctor").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [("ln", "has no symbolic links"), ("chmod", "has no execute permissions")],
+)
+def test_a_file_system_without_links_or_modes_is_told_before_anything_is_installed(
+    copy: Copy, program: str, says: str
+) -> None:
+    """As on a folder of Windows, where these fail."""
+    refusing = copy.root.parent / "bin" / program
+    refusing.parent.mkdir()
+    refusing.write_text("#!/bin/sh\nexit 1\n")
+    refusing.chmod(0o755)
+    path = f"{refusing.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(copy.root / "numalab"), "setup"], env=os.environ | {"PATH": path}, text=True,
+        capture_output=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3 and copy.called() == []
+    assert says in done.stderr and "cd ~" in done.stderr
+    assert not list(copy.root.glob(".runs*"))
+
+
+def test_nothing_steers_pip_away_from_the_virtual_environment(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = copy.root / ".venv/bin/python"
+    python.write_text(python.read_text() + f'env | grep "^PIP_" >>"{copy.log}"\nexit 0\n')
+    for name, value in (("USER", "1"), ("TARGET", "/nowhere"), ("NO_INDEX", "1")):
+        monkeypatch.setenv(f"PIP_{name}", value)
+    assert copy.run("doctor").returncode == 0
+    called = copy.called()
+    assert "pip install" in called[0]
+    command = called.index("python -m numalab doctor")
+    kernel = next(i for i, line in enumerate(called) if "ipykernel install" in line)
+    installing, users = called[1:kernel], called[command:]
+    assert {"PIP_NO_INDEX=1", "PIP_USER=0"} <= set(installing)
+    assert not {"PIP_USER=1", "PIP_TARGET=/nowhere"} & set(installing)
+    # The user's programs get what the user set.
+    assert {"PIP_USER=1", "PIP_TARGET=/nowhere"} <= set(users)
 
 
 # ---- words -----------------------------------------------------------------------------

@@ -496,3 +496,18 @@ def test_what_virtual_nodes_start_needs_no_libseccomp() -> None:
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_hides_an_installed_program_is_named_with_its_place(node: Node) -> None:
+    """apt brings a newer one, which the PATH does not find first."""
+    with_everything(node, node.home / "site")
+    node.program("cmake", "echo cmake version 3.16.3\n")
+    node.program("id", "echo 0\n")
+    node.program("apt-get")
+    node.program("apt-cache")
+    done = node.run("setup", "--yes", CMAKE_PREFIX_PATH=str(node.home / "site"))
+    assert done.returncode == 3
+    said = " ".join(done.stderr.split())
+    assert f"{node.programs}/cmake comes first on PATH, and is still too old" in said
+    assert "CMake 3.25 or newer (found cmake version 3.16.3)" in said
+    assert "PATH=/usr/bin:$PATH ./numalab setup" in said
