@@ -234,11 +234,12 @@ def deserved_there(lab: Lab, entry: Json) -> set[str]:
 def says_why(found: Iterable[CriterionVerdict], entry: Json, language: str) -> bool:
     """Whether the first of what fails, if it always does, has the cause that it deserves and says
     why."""
-    failing = [c for c in found if c.status == "fail"]
+    failing = [c for c in found if c.status == "fail" or WOULD_FAIL in c.why]
     sure = [c for c in failing if c.name not in entry.get("may_fail", ())]
     says: str = entry.get("says") or entry[f"says_{language}"]
     return any(
-        says in c.why + warning_words(c.warnings) and entry.get("cause", c.cause) == c.cause
+        says in c.why + warning_words(c.warnings)
+        and (WOULD_FAIL in c.why or entry.get("cause", c.cause) == c.cause)
         for c in (sure or failing)[:1]
     )
 
@@ -248,8 +249,12 @@ def reasons(criteria: Iterable[CriterionVerdict]) -> str:
     return "\n" + "\n".join(f"{c.where} {c.name}: {c.status}, {c.cause}: {c.why}" for c in criteria)
 
 
+# Of a file that can't be used, where this node can't show what it is about.
+WOULD_FAIL = "It would fail where it can: "
+
+
 def failed(criteria: list[CriterionVerdict]) -> list[str]:
-    return [criterion.name for criterion in criteria if criterion.status == "fail"]
+    return [c.name for c in criteria if c.status == "fail" or WOULD_FAIL in c.why]
 
 
 # What other load can leave open, beside times.
@@ -355,7 +360,8 @@ def test_wrong_submission(
         found = verdict.criteria if of_several else by_place
         assert says_why(found, entry, language), reasons(found)
     earned_at_most = verdict.max_points - (0 if left_open else verdict.ungraded_points)
-    assert verdict.points < earned_at_most
+    would_fail = any(WOULD_FAIL in c.why for c in verdict.criteria)
+    assert would_fail or verdict.points < earned_at_most
     if "hint" in entry:
         assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_fix(labs[lab_name], verdict)
     # Nothing is the kit's fault.

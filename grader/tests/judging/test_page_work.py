@@ -14,8 +14,9 @@ from numalab.errors import KitError
 from numalab.evidence.kinds import AT_WORK
 from numalab.evidence.page_work import busy_waiter, chance_of, excused_uses, seams
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import AtWork, TracedArray
+from numalab.evidence.record import AtWork
 from numalab.evidence.sample import Sample
+from numalab.evidence.traced_pages import TracedArray
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict

@@ -20,11 +20,11 @@ from numalab.evidence.record import (
     Kind,
     Memory,
     Trace,
-    TracedArray,
 )
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Slots, Stores, WrittenLine
+from numalab.evidence.traced_pages import TracedArray
 from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.kit import Kit
 from numalab.labs.declaration import load_lab

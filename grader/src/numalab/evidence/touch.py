@@ -10,13 +10,12 @@ from numalab.errors import KitError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import (
     Evidence,
-    Origin,
     Placement,
     Thread,
     Trace,
-    TracedArray,
 )
 from numalab.evidence.sample import Sample
+from numalab.evidence.traced_pages import Origin, TracedArray
 
 Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
 

@@ -200,7 +200,6 @@ def pauses(left_out: Sequence[LeftOut]) -> str:
     )
 
 
-# What keeps a function from returning, by what n counts.
 _NEVER_ENDS = {
     "": "Look for a loop that never ends, or threads that wait for each other.",
     "readings": "Time passes there by readings of now_ns alone: a loop that goes by another clock, "
@@ -298,9 +297,8 @@ def _crash(ended: Outcome, phase: str, language: str) -> str:
         )
     if detail.get("is_trap"):
         return (
-            f"{crashed}. The compiler has put a trap there, since it found what the code does at "
-            "this point undefined, whatever the input: most often a division by zero, a null "
-            "pointer, or a function that ends without the value that it is to return."
+            f"{crashed}. The compiler has put a trap there: what the code does at this point is "
+            "undefined, whatever the input, as a division by zero or a null pointer."
         )
     return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(detail["signal"], ())])
 

@@ -22,9 +22,9 @@ from numalab.evidence.record import (
     Kind,
     Memory,
     Trace,
-    TracedArray,
 )
 from numalab.evidence.store_notes import Stores
+from numalab.evidence.traced_pages import TracedArray
 from numalab.labs.quantities import Quantity, What
 
 # Who shares a line hangs on how many share the room: so few that it can be drawn, on every node.

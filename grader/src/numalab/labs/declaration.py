@@ -163,8 +163,7 @@ class Lab:
     words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
     byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
     which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
-    which the probe is timed beside. predicted: what is asked of the staff's run, in
-    predictions.toml."""
+    which the probe is timed beside. predicted: of the staff's run, in predictions.toml."""
 
     name: str
     title: str
