@@ -365,7 +365,7 @@ def machine_text(export: Export, name: str, source: str, what: str) -> str:
         lines += ["distances = [", *rows, "]"]
     rank = {pu: number for number, pu in enumerate(pus)}
     kinds = [kind_of(node.memory) for node in nodes]
-    has_sizes = any(node.memory.memory_bytes for node in nodes)
+    has_sizes = any(node.memory.memory_bytes >= MIB for node in nodes)
     for node in nodes:
         lines += _node_lines(node, kinds, has_sizes, rank, what)
     lines += _figure_lines(export, nodes, source)
