@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 import pytest
-from support.commands import environment, numalab_command
+from support.commands import environment, grade_json, numalab_command, statuses
+from support.commands import without_times as no_times
 
+from numalab.harness.build import configure
 from numalab.kit import Kit
 
 pytestmark = pytest.mark.builds
@@ -23,9 +26,17 @@ NEVER_TIMED = 'kind = "timing"\npoints = 1\nneeds_numa_nodes = 2\n'
 PARALLEL = "#pragma omp parallel for schedule(static)\n" + SERIAL
 
 
+# In a shell, a URL, a format and C each of these means something.
+ODD = "Übung 1, (b) & 'c' %d"
+LONG = 180  # characters of its path
+
+
 @pytest.fixture(scope="module")
 def copy(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    root = tmp_path_factory.mktemp("kit")
+    """In a folder with an odd path, reached by a link, and with the build that was copied along."""
+    above = tmp_path_factory.mktemp("kit")
+    root = above / ODD / ("x" * max(1, LONG - len(str(above / ODD)) - 1))
+    root.mkdir(parents=True)
     for name in ("common", "grader", "labs", "solutions"):
         shutil.copytree(
             kit.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "tests")
@@ -34,9 +45,89 @@ def copy(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
     for name in ("CMakeLists.txt", "CMakePresets.json", "numalab"):
         shutil.copy(kit.root / name, root)
     (root / ".venv").symlink_to(kit.root / ".venv")
-    made = Kit(root, kit.preset)
-    assert build(made, "--preset", kit.preset).returncode == 0
+    copied = Kit(root, kit.preset).build
+    copied.mkdir(parents=True)
+    for name in ("CMakeCache.txt", "build.ninja", ".ninja_log", "build.json"):
+        shutil.copy(kit.build / name, copied)
+    link = tmp_path_factory.mktemp("linked") / "kit"
+    link.symlink_to(root)
+    made = Kit(link, kit.preset)
+    said = io.StringIO()
+    with redirect_stderr(said):
+        configure(made)
+    assert f"was built from {kit.root.resolve()}" in " ".join(said.getvalue().split())
     return made
+
+
+@pytest.fixture
+def hand_in(copy: Kit, tmp_path: Path) -> Path:
+    """Of right kernels in both languages, in a folder of no less odd a name."""
+    folder = tmp_path / ODD
+    shutil.copytree(copy.solution_folder(LAB), folder / LAB)
+    return folder
+
+
+def test_a_copy_grades_what_is_handed_in_to_it_wherever_it_lies(
+    copy: Kit, hand_in: Path, tmp_path: Path
+) -> None:
+    """By its own build, of no other folder; and where no file can be executed."""
+    for path in (copy.root / "common" / "cmake").iterdir():
+        path.chmod(0o644)
+    done, result = grade_json(
+        copy, tmp_path, "01", "--quick", "--submission", str(hand_in), **no_times(tmp_path)
+    )
+    assert done.code == 0, done.out + done.err
+    assert len(result["results"]) == 2
+    for verdict in result["results"]:
+        assert statuses(verdict)["touched_where_used"] == "pass", verdict
+    cache = (copy.build / "CMakeCache.txt").read_text()
+    assert f"CMAKE_HOME_DIRECTORY:INTERNAL={copy.root.resolve()}\n" in cache
+    (hand_in / LAB / "kernel.c").write_text(copy.lab_folder(LAB).joinpath("kernel.c").read_text())
+    _, result = grade_json(
+        copy, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(hand_in),
+        **no_times(tmp_path),
+    )  # fmt: skip
+    assert statuses(result["results"][0])["touched_where_used"] == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, *(pytest.param(text, marks=pytest.mark.slow)
+             for text in ("exit 1\n", "if (\n", "exec /nowhere/compiler\n"))],
+)  # fmt: skip
+def test_what_fails_before_a_compiler_runs_is_no_kernels_fault(
+    copy: Kit, hand_in: Path, tmp_path: Path, text: str | None
+) -> None:
+    launcher = copy.compile_apart
+    before = launcher.read_text()
+    (hand_in / LAB / "kernel.c").open("a").write(f"/* {text} */\n")
+    try:
+        launcher.unlink() if text is None else launcher.write_text(text)
+        done = numalab_command(
+            copy, "grade", "01", "--quick", "--here-only", "--lang", "c",
+            "--submission", str(hand_in), **no_times(tmp_path),
+        )  # fmt: skip
+    finally:
+        launcher.write_text(before)
+    assert done.code == 3 and "does not compile" not in done.out
+    assert "the fault is not the kernel's" in done.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "character", [*" '(),&%`!^*?{}<>~@=+", "\t", "é", os.fsdecode(b"\xdc")],
+)  # fmt: skip
+def test_a_copy_grades_in_a_folder_with_each_odd_character(
+    copy: Kit, hand_in: Path, tmp_path: Path, character: str
+) -> None:
+    root = tmp_path / f"a{character}b"
+    shutil.copytree(copy.root, root, symlinks=True, ignore=shutil.ignore_patterns("build"))
+    _, result = grade_json(
+        Kit(root, copy.preset), tmp_path, "01", "--quick", "--submission", str(hand_in),
+        **no_times(tmp_path),
+    )  # fmt: skip
+    for verdict in result["results"]:
+        assert statuses(verdict)["touched_where_used"] == "pass", verdict
 
 
 @contextmanager
@@ -221,8 +312,8 @@ def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("points = 1", "points = true", "lab.toml:41: 'points' is true; write a whole number"),
-        ("points = 1", 'points = "one"', "lab.toml:41: 'points' is 'one'; write a whole number"),
+        ("points = 1", "points = true", "lab.toml:42: 'points' is true; write a whole number"),
+        ("points = 1", 'points = "one"', "lab.toml:42: 'points' is 'one'; write a whole number"),
         ('kind = "timing"', 'kind = "time"', "'kind' is 'time'. Did you mean 'timing'?"),
         ("at_most = 0\n", "at_moist = 0\n", "unknown key 'at_moist'"),
         ("minutes = 60\n", "", "the file has no key 'minutes'; add it"),

@@ -10,12 +10,14 @@ from numalab.commands.reporter import note
 from numalab.commands.shared import (
     prepare_virtual_nodes,
     progress_line,
+    virtual_places,
 )
 from numalab.errors import UserError, wrapped
 from numalab.grading.own_files import provide
 from numalab.grading.request import (
     labs_with_mpi,
 )
+from numalab.grading.trial import grade_on_trial
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
@@ -75,6 +77,8 @@ def setup(
             for language in lab.languages
         ]
         build_kit(kit, ["all", *workers])
+        with virtual_places(kit) as places:
+            grade_on_trial(kit, labs, places, progress)
         unable = None if without_virtual_nodes else prepare_virtual_nodes(kit, progress)
     if unable:
         click.echo(wrapped(f"numalab: no virtual nodes here: {unable}"), err=True)

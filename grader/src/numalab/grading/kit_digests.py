@@ -49,6 +49,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
     "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/trial.py": ("neither", "set-up's own grading"),
     "grading/variant_audit.py": ("neither", "the command that proves variants"),
     "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/from_records.py": ("verdict", "judges kept records"),

@@ -354,8 +354,8 @@ def _check_with_starting_code(
     if said is not None:
         raise KitError(
             f"{KERNEL_FILES[language]} can't be built, and neither can the starting code of "
-            f"{lab.name} in its place: the fault is not the kernel's. Mend what is said below, or "
-            f"see whether ./numalab setup does:\n{said}"
+            f"{lab.name} in its place: the fault is not the kernel's. Fix what is told below, "
+            f"then try again:\n{said}"
         )
 
 

@@ -1,0 +1,63 @@
+"""One grading that shows whether any would work: of starting code, by the way of a hand-in."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from numalab.errors import KitError
+from numalab.files import write_whole
+from numalab.grading.request import Listener, Request, grade_all
+from numalab.kit import Kit
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.virtual.place import VirtualPlaces
+from numalab.words import StepReport
+
+_COMMENT = {"c": "//", "fortran": "!"}
+_CRITERION = "correct"  # which most labs' starting code passes
+
+
+def grade_on_trial(
+    kit: Kit, labs: Sequence[Lab], places: VirtualPlaces, progress: StepReport
+) -> None:
+    """Grade the starting code of a lab in all languages, without times; nothing of it is kept. The
+    caller holds the kit's lock. Raises KitError where it does not come out as it has to."""
+    lab = next(filter(_is_simple, labs), None)
+    if lab is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="numalab-trial-") as folder:
+        for language in lab.languages:
+            file = KERNEL_FILES[language]
+            target = Path(folder) / lab.name / file
+            target.parent.mkdir(exist_ok=True)
+            content = (kit.pristine_folder(lab.name) / file).read_text(encoding="utf-8")
+            # Another text each time, or nothing would be compiled.
+            write_whole(target, f"{content}{_COMMENT[language]} {secrets.token_hex(8)}\n")
+        request = Request(
+            [lab], "all", "submission", Path(folder), size="quick", quick=True, here_only=True,
+            no_times="set-up takes no times",
+        )  # fmt: skip
+        listener = Listener(on_progress=lambda title: nullcontext(progress))
+        for verdict in grade_all(kit, request, places, listener).verdicts:
+            for criterion in verdict.criteria:
+                if criterion.name == _CRITERION and criterion.status != "pass":
+                    raise KitError(
+                        f"all is built, but the starting code of {lab.name} can't be graded in "
+                        f"{verdict.language}: {criterion.name} is '{criterion.status}'. "
+                        f"{criterion.why}"
+                    )
+
+
+def _is_simple(lab: Lab) -> bool:
+    """Whether it is one process's, of kernels alone, and its starting code is correct."""
+    named = {criterion.name: criterion for criterion in lab.criteria}
+    return (
+        not lab.calls_mpi
+        and not lab.files
+        and not lab.has_link_job
+        and _CRITERION in named
+        and named[_CRITERION].handout_fails_from is None
+    )
