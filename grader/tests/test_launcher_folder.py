@@ -101,4 +101,4 @@ def test_where_no_program_can_be_run_nothing_is_installed(tmp_path: Path) -> Non
         stdin=subprocess.DEVNULL, env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"},
     )  # fmt: skip
     assert done.returncode == 3 and "programs can't be run in" in done.stderr
-    assert "your home folder" in done.stderr
+    assert "home folder" in done.stderr
