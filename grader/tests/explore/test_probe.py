@@ -45,11 +45,12 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
             assert text.count(old) == 1
             text = text.replace(old, new)
         (folder / name).write_text(text)
+    common = source.parent
     program = folder / "probe"
     flags = shlex.split(read_build(kit)["probe_flags"])
     subprocess.run(
-        ["gcc", "-std=c11", *flags, "-fopenmp", f"-I{kit.root / 'common' / 'include'}",
-         *(folder / name for name in SOURCES), "-lm", "-o", program],
+        ["gcc", "-std=c11", *flags, "-fopenmp", f"-I{common / 'include'}", f"-I{common}",
+         *(folder / name for name in SOURCES), common / "numbers.c", "-lm", "-o", program],
         check=True,
     )  # fmt: skip
     return program
@@ -129,7 +130,7 @@ def test_places_that_can_t_be_had_are_refused(
     build_explorations(kit, [kit.probe.name])
     done = subprocess.run([kit.probe, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(says)
+    assert says in done.stderr
 
 
 ALL_MIXES = 19

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from numalab.errors import KitError, UserError, reason_of, wrapped
 from numalab.files import read_text
 from numalab.kit import Kit
+from numalab.processes import starting
 
 # What CMake and Ninja put into a build folder, beside plain files. All else there is the user's:
 # results, the starting code as it was given, settings of notebooks.
@@ -118,6 +118,6 @@ def _runs_programs(folder: Path) -> bool:
         program.write_text("#!/bin/sh\n")
         try:
             program.chmod(0o700)
-            return subprocess.run([program], check=False).returncode == 0
+            return starting.run([program], {}).returncode == 0
         except PermissionError:
             return False
