@@ -21,11 +21,11 @@ has_unusable_path() {
     real=$(real_root && echo .)
     real=${real%??}
     case $real in
-        *[][\$\;\#\"\\\|:"$line_end$(printf '\r')"]*) ;;
+        *[][\$\;\#\"\\\|\<\>:"$line_end$(printf '\r')"]*) ;;
         *) return 1 ;;
     esac
     amiss="nothing can be built in $real: its path has one of the characters
-[ ] \$ ; # \" \\ | : or a line end. Rename that folder, or move numalab to another one."
+[ ] \$ ; # \" \\ | < > : or a line end. Rename that folder, or move numalab to another one."
 }
 
 # After a sudo, say: in a clone that is the user's, and in her home. In a clone of somebody else's

@@ -55,3 +55,19 @@ def test_that_of_an_earlier_kit_is_taken_away(apart: Kit) -> None:
     before = made_kit(apart, NAME, SEED, DIGEST, lambda root: put(root, "before"))
     now = made_kit(apart, NAME, SEED, DIGEST[::-1], lambda root: put(root, "now"))
     assert now.root.is_dir() and not before.root.exists()
+
+
+def test_that_of_a_copied_kit_is_made_anew_with_links_to_the_copy(
+    apart: Kit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else the original's sources would be built, or none."""
+    (first, second) = (replace(apart, root=tmp_path / name) for name in ("one", "two"))
+    for kit in (first, second):
+        (kit.root / "common").mkdir(parents=True)
+    before = made_kit(first, NAME, SEED, DIGEST, lambda root: put(root, "one's"))
+    assert made_kit(first, NAME, SEED, DIGEST, lambda root: put(root, "again")) == before
+    assert "anew" not in capsys.readouterr().err
+    made = made_kit(second, NAME, SEED, DIGEST, lambda root: put(root, "two's"))
+    assert made.root == before.root
+    assert (made.root / "common").samefile(second.root / "common")
+    assert "anew" in capsys.readouterr().err

@@ -26,7 +26,7 @@ _LOCK = "lock"  # held while a command builds
 # A value with a blank at an end has quotes around it.
 _ENTRY = re.compile(r"^(CMAKE_\w+):\w+=('?)(.*)\2$", re.MULTILINE)
 # CMake and Ninja have meanings of their own for these in paths, as common/setup/folder.sh says.
-UNUSABLE = '[]$;#"\\|\n\r'
+UNUSABLE = '[]$;#"\\|<>\n\r'
 ELSEWHERE = "set NUMALAB_BUILD to a folder elsewhere"
 
 
