@@ -347,7 +347,7 @@ static size_t walk_from_1(const struct cycle *cycle)
 {
     size_t place = cycle->start;
     for (size_t step = 0; step < cycle->steps; step++) {
-        if (place == 0) return cycle->n;
+        if (!place) return cycle->n;
         place = cycle->next[place - 1];
     }
     return place;

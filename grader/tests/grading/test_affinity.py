@@ -37,6 +37,8 @@ def two_nodes(kit: Kit) -> Json:
     for entry in node["pu_list"]:
         entry["numa_node"] = int(cores.index(entry["core"]) >= len(cores) / 2)
     node["numa_nodes"] = 2
+    first = node["numa_node_list"][0]
+    node["numa_node_list"] = [first | {"numa_node": number} for number in range(2)]
     return node
 
 
