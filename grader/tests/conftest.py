@@ -26,6 +26,7 @@ from numalab.labs.declaration import Lab, load_labs
 from numalab.virtual.plan import build_programs
 
 os.environ.pop("NUMALAB_STARTED", None)
+os.environ.pop("PYTHONSAFEPATH", None)  # which the launcher sets, for itself
 os.environ[VARIABLE] = OFF  # it sees to it itself who is alone on the node
 os.environ[STARTED_BY] = str(os.getpid())
 os.environ[OWN_MACHINES] = "/nowhere"  # the user's own change no test
