@@ -32,7 +32,7 @@ def write_cache(at: Path, build: Path, source: Path, project: str = "numalab") -
     """As CMake does, which puts quotes around what has a blank at an end."""
     values = [f"'{path}'" if str(path).endswith(" ") else str(path) for path in (build, source)]
     text = CACHE.format(project, values[0], "CMAKE_HOME_DIRECTORY", values[1])
-    (at / "CMakeCache.txt").write_text(text)
+    (at / "CMakeCache.txt").write_bytes(os.fsencode(text))
 
 
 def assert_dropped(kit: Kit, said: str, why: str) -> None:
@@ -42,7 +42,7 @@ def assert_dropped(kit: Kit, said: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("preset", ["gnu", "llvm", "sanitize"])
-@pytest.mark.parametrize("name", ["kit", "my kit ", "Übung 'c' %d"])
+@pytest.mark.parametrize("name", ["kit", "my kit ", "Übung 'c' %d", os.fsdecode(b"a\xdcb")])
 def test_ones_own_build_stays_by_whatever_link_it_is_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, preset: str
 ) -> None:

@@ -114,11 +114,19 @@ def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) 
         )
 
 
+# Whatever happens, or where a command has failed that said why.
+_NINJA_SAYS = (
+    "ninja: Entering", "ninja: no work", "ninja: build stopped: subcommand",
+    "ninja: build stopped: cannot make progress",
+)  # fmt: skip
+
+
 def _failure(output: str) -> str:
     """What was said of it: by compilers, else by whatever was started in their stead, and by Ninja
     where it gave up itself."""
     said = compiler_output(output, {})
-    own = [line for line in visible_lines(output).split("\n") if line.startswith("ninja: error:")]
+    lines = visible_lines(output).split("\n")
+    own = [line for line in lines if line.startswith("ninja:") and not line.startswith(_NINJA_SAYS)]
     return "\n".join([said, *own]).strip() or _tail(output)
 
 
@@ -163,8 +171,14 @@ def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
             raise
         return False
     if not staged.is_file() or staged.read_bytes() != content:
-        staged.parent.mkdir(parents=True, exist_ok=True)
-        staged.write_bytes(content)
+        try:
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            staged.write_bytes(content)
+        except OSError as error:
+            raise KitError(
+                f"can't write to {staged.parent}: {error.strerror}. Make room there, or set "
+                "NUMALAB_BUILD to another folder."
+            ) from error
     return True
 
 

@@ -7,6 +7,7 @@ lead nowhere.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -15,7 +16,6 @@ import time
 from pathlib import Path
 
 from numalab.errors import KitError, UserError, reason_of, wrapped
-from numalab.files import read_text
 from numalab.kit import Kit
 from numalab.processes import starting
 
@@ -46,10 +46,15 @@ def drop_foreign_build(kit: Kit) -> None:
     """Remove what was built from another folder than the kit's or for another build folder, or is
     newer than now, and say so; results and the like stay. The caller configures anew. Raises
     UserError where the folder is another project's, and KitError where it can't be removed."""
-    cache = read_text(kit.build / "CMakeCache.txt")
-    if cache is None and not (kit.build / "build.ninja").exists():
-        return
-    entries = {name: value for name, _, value in _ENTRY.findall(cache or "")}
+    try:
+        cache = os.fsdecode(
+            (kit.build / "CMakeCache.txt").read_bytes()
+        )  # its paths need be no text
+    except OSError:
+        if not (kit.build / "build.ninja").exists():
+            return
+        cache = ""
+    entries = {name: value for name, _, value in _ENTRY.findall(cache)}
     source = entries.get("CMAKE_HOME_DIRECTORY", "another folder")
     if _is_same(source, kit.root) and _is_same(entries.get("CMAKE_CACHEFILE_DIR"), kit.build):
         if not _is_from_the_future(kit.build):
