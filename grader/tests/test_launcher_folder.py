@@ -102,3 +102,19 @@ def test_where_no_program_can_be_run_nothing_is_installed(tmp_path: Path) -> Non
     )  # fmt: skip
     assert done.returncode == 3 and "programs can't be run in" in done.stderr
     assert "home folder" in done.stderr
+
+
+def test_a_clone_by_git_for_windows_has_line_ends_that_a_shell_reads(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this copy has no git")
+    repository, clone = tmp_path / "repository", tmp_path / "clone"
+    shutil.copytree(ROOT / "common/setup", repository / "common/setup")
+    for name in ("numalab", ".gitattributes"):
+        shutil.copy(ROOT / name, repository)
+    own = ["-c", "user.name=numalab", "-c", "user.email=numalab@localhost"]
+    for words in (["init", "-q"], ["add", "."], [*own, "commit", "-qm", "all"]):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    windows = ["git", "-c", "core.autocrlf=true", "clone", "-q", repository, clone]
+    subprocess.run(windows, check=True)
+    texts = [path.read_bytes() for path in (clone / "numalab", *(clone / "common/setup").iterdir())]
+    assert len(texts) > 4 and not any(b"\r" in text for text in texts)
