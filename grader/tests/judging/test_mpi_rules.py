@@ -451,9 +451,11 @@ def test_a_bad_launch_fails_no_time_that_the_node_cant_show(hybrid: Lab) -> None
         assert (found[name].status, found[name].cause) == ("fail", "bad_file"), name
     record["node"] = invented.ONE_NODE.describe()
     found = judged(hybrid, record)
-    assert found["over_flat"].cause == "too_few_numa_nodes"
-    for name in ("ranks_placed", "launch_speedup"):
-        assert (found[name].status, found[name].cause) == ("fail", "bad_file"), name
+    for name in ("ranks_placed", "over_flat"):
+        assert found[name].cause == "too_few_numa_nodes", name
+        assert "It would fail where it can: launch.toml: what?" in found[name].why
+    launched = found["launch_speedup"]
+    assert (launched.status, launched.cause) == ("fail", "bad_file")
 
 
 def test_a_library_may_provide_more_than_it_is_asked_for(hybrid: Lab) -> None:
@@ -1154,6 +1156,9 @@ def test_without_mpi_the_other_labs_are_graded(
 ) -> None:
     here = Kit(tmp_path)
     here.build.mkdir(parents=True)
+    (here.build / "CMakeCache.txt").write_text(
+        f"CMAKE_HOME_DIRECTORY:INTERNAL={tmp_path}\nCMAKE_CACHEFILE_DIR:INTERNAL={here.build}\n"
+    )
     labs = [first_touch, messages]
     (here.build / "build.json").write_text('{"mpi": ""}')
     notes: list[str] = []
