@@ -797,7 +797,10 @@ def test_a_compiler_that_is_gone_is_told(tmp_path: Path) -> None:
     kit = Kit(tmp_path)
     kit.build.mkdir(parents=True)
     (kit.build / "build.ninja").write_text("")
-    (kit.build / "CMakeCache.txt").write_text("CMAKE_C_COMPILER:FILEPATH=/nowhere/bin/gcc\n")
+    (kit.build / "CMakeCache.txt").write_text(
+        f"CMAKE_HOME_DIRECTORY:INTERNAL={tmp_path}\nCMAKE_CACHEFILE_DIR:INTERNAL={kit.build}\n"
+        "CMAKE_C_COMPILER:FILEPATH=/nowhere/bin/gcc\n"
+    )
     with pytest.raises(KitError, match=r"compiler /nowhere/bin/gcc.*numalab setup"):
         build_explorations(kit, ["x-explore"])
 
