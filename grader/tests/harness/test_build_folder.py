@@ -36,7 +36,8 @@ def write_cache(at: Path, build: Path, source: Path, project: str = "numalab") -
 
 
 def assert_dropped(kit: Kit, said: str, why: str) -> None:
-    assert why in " ".join(said.split()) and "building anew" in said
+    told = " ".join(said.split())
+    assert why in told and "building anew" in told
     assert not any((kit.build / name).exists() for name in (*BUILT, "CMakeCache.txt"))
     assert all((kit.build / name).exists() for name in OF_USER)
 
