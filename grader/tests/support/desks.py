@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 from numalab.kit import Kit
 
+_CACHE = "CMakeCache.txt"
+
 
 def make_desk(kit: Kit, folder: Path) -> Kit:
-    """What a learner may edit is copied; the build is the kit's own, with its lock, and what
-    the copy keeps of her lies beside it."""
+    """Return a copy of the kit in a new folder, for the price of a few links.
+
+    What a learner may edit is copied. The build is the kit's own, with its lock: links to what
+    is in it, and a cache that names the copy, since the kit builds anew what another folder's
+    build is. What a command keeps for the learner lies beside the build.
+    """
     root = folder / "numalab"
-    (root / "build").mkdir(parents=True)
-    (root / "build" / kit.preset).symlink_to(kit.build)
+    _link_build(kit.build, root, root / "build" / kit.preset)
     shutil.copytree(kit.root / "labs", root / "labs")
     for name in ("common", "grader", "solutions", ".venv", "numalab", "CMakePresets.json"):
         (root / name).symlink_to(kit.root / name)
@@ -23,3 +29,17 @@ def make_desk(kit: Kit, folder: Path) -> Kit:
         for file in pristine.iterdir() if pristine.is_dir() else ():
             shutil.copy(file, lab / file.name)
     return desk
+
+
+def _link_build(build: Path, root: Path, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (build / "submissions").mkdir(exist_ok=True)  # Ninja knows it by its place in the kit's build
+    for path in build.iterdir():
+        if path.name != _CACHE:
+            (folder / path.name).symlink_to(path)
+    cache, own = build / _CACHE, folder / _CACHE
+    text = cache.read_text()
+    for name, value in (("CMAKE_HOME_DIRECTORY", root), ("CMAKE_CACHEFILE_DIR", folder)):
+        text = re.sub(f"^{name}:.*$", f"{name}:INTERNAL={value}", text, flags=re.MULTILINE)
+    own.write_text(text)
+    shutil.copystat(cache, own)  # a later one would be configured anew
