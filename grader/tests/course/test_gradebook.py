@@ -210,6 +210,15 @@ def test_what_being_late_costs(tmp_path: Path, late: str, points: float, penalty
     assert row.late_s == pytest.approx(7 * 86400 - 3 * 3600 - 59 * 60)
 
 
+@pytest.mark.parametrize(("grace_minutes", "late_s"), [(1202, 0), (1201, 0), (1200, 72060)])
+def test_the_end_of_the_grace_is_in_time(tmp_path: Path, grace_minutes: int, late_s: float) -> None:
+    """Handed in 1,201 minutes after the deadline."""
+    given = [intake(submission(ADA, at=A_DAY_LATE))], [attempt(ADA, result(8, 2))]
+    text = f"[late]\nper_day = 0.5\ngrace_minutes = {grace_minutes}\n{DEADLINE}"
+    row = only_row(tmp_path, *given, text)
+    assert (row.late_s, row.points) == (late_s, 4 if late_s else 8)
+
+
 def test_the_best_late_one_counts_where_none_is_in_time(tmp_path: Path) -> None:
     given = [intake(submission(ADA, at=A_DAY_LATE))], [attempt(ADA, result(8, 2))]
     text = f'counts = "best_before_deadline"\n[late]\nper_day = 0.5\n{DEADLINE}'

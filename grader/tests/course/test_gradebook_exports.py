@@ -197,6 +197,26 @@ def test_moodles_worksheet_keeps_all_but_grade_and_feedback(
     assert "be changed, left as it was: =HYPERLINK" in told
 
 
+@pytest.mark.parametrize(
+    ("number", "email", "name", "grade"),
+    [
+        ("101", "zoe@example.org", "Zoë Ångström", "7.5"),
+        ("101", "", "Zoë Ångström", "7.5"),
+        ("999", "zoe@example.org", "Ada Lovelace", "4"),
+        ("999", "", "Ada Lovelace", "7.5"),
+    ],
+)
+def test_moodles_participant_is_told_by_number_then_address_then_name(
+    standing: Standing, tmp_path: Path, number: str, email: str, name: str, grade: str
+) -> None:
+    """Somebody of the same name does not get the grade."""
+    header = WORKSHEET[: WORKSHEET.index("\n") + 1]
+    line = f'"Participant {number}","{name}",{email},Submitted,,10.00,Yes,-,,-,\n'
+    made = moodle_filled(tmp_path, standing, header + line)
+    filled_in = dict(zip(*cells(made.text), strict=True))
+    assert filled_in["Grade"] == grade
+
+
 def test_moodles_rows_have_grade_and_feedback_or_neither(
     standing: Standing, tmp_path: Path
 ) -> None:

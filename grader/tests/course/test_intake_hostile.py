@@ -163,6 +163,16 @@ def test_a_link_in_a_zip(desk: Desk) -> None:
     assert "kernel.c is a link" in why(desk.archive(packed.getvalue(), ".zip"))
 
 
+@pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_pipes_and_devices_in_a_zip(desk: Desk, kind: int) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        info = zipfile.ZipInfo("kernel.c")
+        info.external_attr = (kind | 0o666) << 16
+        archive.writestr(info, KERNEL)
+    assert "kernel.c is no plain file" in why(desk.archive(packed.getvalue(), ".zip"))
+
+
 def test_links_and_pipes_in_a_folder(desk: Desk) -> None:
     folder = put(desk.delivery / "eve", {"notes.txt": b""})
     (folder / "kernel.c").symlink_to(desk.delivery / "ada" / "kernel.c")

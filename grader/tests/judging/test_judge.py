@@ -336,6 +336,14 @@ def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab)
     assert "100 % of a sits on node 5. Thread 0 wrote it, most likely before it was bound to" in why
     as_bound = invented.evidence(invented.EIGHT_NODES, writer=invented.master_writes)
     assert "Thread 0" not in criterion(judged(first_touch, as_bound), "local_pages").why
+    # Where no other node holds most of it, that is no reason either.
+    for count in (2, 3):
+        spread = invented.evidence(
+            invented.EIGHT_NODES,
+            writer=invented.master_writes,
+            home=lambda owner, page, count=count: 5 + page % count,
+        )
+        assert "Thread 0" not in criterion(judged(first_touch, spread), "local_pages").why
     # Where its owners write it, and it is on one node even so, that is no reason.
     moved = invented.evidence(invented.EIGHT_NODES, home=lambda owner, page: 5)
     assert "Thread 0" not in criterion(judged(first_touch, moved), "local_pages").why

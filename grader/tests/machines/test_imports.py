@@ -151,6 +151,16 @@ def test_distances_and_gaps_in_numbers(kit: Kit, tmp_path: Path) -> None:
     assert any("no distances" in note for note in wrong.notes)
 
 
+@pytest.mark.parametrize("far", [254, 255])
+def test_distances_of_what_can_not_be_reached_are_left_out(
+    kit: Kit, tmp_path: Path, far: int
+) -> None:
+    """255 is ACPI's "unreachable", which Linux takes for no distance."""
+    told = distances([0, 4], [[10, far], [21, 10]])
+    found = imported(kit, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], told)))
+    assert found.distances == (((10, far), (21, 10)) if far == 254 else None)
+
+
 def test_an_export_of_hwloc_1(kit: Kit, tmp_path: Path) -> None:
     """There NUMA nodes are around their cores, and packages are sockets."""
     nodes = "".join(
@@ -336,6 +346,15 @@ def test_odd_words_in_an_export_survive(kit: Kit, tmp_path: Path) -> None:
     found = imported(kit, path)
     assert found.title == '"A\\B" <&é\\x7f'
     assert found.source == 'hwloc export a "b" \\.xml'
+
+
+def test_a_kind_of_memory_is_no_longer_than_pictures_have_room_for(
+    kit: Kit, tmp_path: Path
+) -> None:
+    inside = memory(0, range(4)) + memory(1, range(4), 500, f'subtype="HBM {"x" * 60}"')
+    text = machine(range(4), inside + cores(range(4)), [0, 1])
+    found = imported(kit, written(tmp_path, text))
+    assert sorted(node.memory_kind for node in found.numa_nodes) == ["", f"HBM {'x' * 20}"]
 
 
 def test_the_title_is_the_processors_name(kit: Kit, tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ from numalab.harness.kernel_texts import is_other_language, kernels_beside, miss
 from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.verdict import Warned
+from numalab.judging.verdict import CriterionVerdict, Warned
 from numalab.labs.declaration import Lab, choose_labs, load_lab
 from numalab.reports.touch_map import touch_map_picture
+from numalab.reports.verdict_words import bound_words
 
 
 def test_percentages_are_100_only_when_all() -> None:
@@ -56,6 +57,15 @@ def test_suite_counts_each_kind(tmp_path: Path) -> None:
         "<testcase><error/></testcase><testcase><skipped/></testcase></testsuite></testsuites>"
     )
     assert count_tests([report]) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("noun", ["thread", "answer", "rank", "fault"])
+@pytest.mark.parametrize(("value", "ending"), [(1.0, ""), (2.0, "s")])
+def test_one_is_counted_in_the_singular(noun: str, value: float, ending: str) -> None:
+    found = CriterionVerdict(
+        "x", "evidence", "fail", "missed", "", 0, 1, value, at_most=0, unit=f"{noun}s"
+    )
+    assert bound_words(found) == f"{value:.0f} {noun}{ending}"
 
 
 # ---- building ----------------------------------------------------------------

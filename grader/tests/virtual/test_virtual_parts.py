@@ -187,6 +187,22 @@ def test_memory_without_cores_is_beside_those_of_its_package_in_order() -> None:
         assert f"node,nodeid={node + 8},memdev=m{node + 8},initiator={node}" in numa
 
 
+def test_more_memory_only_nodes_than_those_with_cores_are_dealt_in_blocks() -> None:
+    """Neighbours in order are beside the same one."""
+    cores = "".join(
+        f"[[numa_node]]\npackage = 0\npeak_gb_s = 300\npus = ['{n}']\n" for n in range(2)
+    )
+    machine = parse_machine(
+        'name = "x"\ntitle = "x"\nsource = "x"\n'
+        + cores
+        + "[[numa_node]]\npackage = 0\npeak_gb_s = 900\npus = []\n" * 4,
+        Path("x.toml"),
+    )
+    line = command_line(machine, [])
+    for node, beside in {2: 0, 3: 0, 4: 1, 5: 1}.items():
+        assert f"node,nodeid={node},memdev=m{node},initiator={beside}" in line
+
+
 def test_folders_are_read_only_unless_said_and_may_hold_commas() -> None:
     line = command_line(GALLERY["laptop"], [("/a,b", False), ("/out", True)])
     fsdev = [line[i + 1] for i, word in enumerate(line) if word == "-fsdev"]
@@ -468,6 +484,18 @@ def test_the_writable_folder_wins_over_the_same_one(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", "/home/u")
     both = [Share(Path("/w/out")), Share(Path("/w/out"), writable=True)]
     assert plan.combine(both) == (both[1],)
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_folder_that_changes_is_shared_beside_one_that_does_not(
+    monkeypatch: pytest.MonkeyPatch, outer: bool
+) -> None:
+    """Within a folder that the guest caches, what changes would be read once only."""
+    monkeypatch.setenv("HOME", "/home/u")
+    shares = [Share(Path("/w"), cached=outer), Share(Path("/w/out"), cached=not outer)]
+    assert plan.combine(shares) == tuple(shares)
+    alike = [Share(Path("/w"), cached=outer), Share(Path("/w/out"), cached=outer)]
+    assert plan.combine(alike) == (alike[0],)
 
 
 def test_a_home_among_the_programs_is_left_out(
