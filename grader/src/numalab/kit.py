@@ -11,8 +11,9 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from numalab.processes import shell_variables
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
 EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
+RETRY_S = 0.5  # while another command holds the lock that is waited for
 
 
 @dataclass(frozen=True)
@@ -218,11 +220,32 @@ class Kit:
             ) from error
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keeps a second command of the same user out of the build folder and the results.
+    def lock(self, waiting: Callable[[str], None] | None = None) -> Iterator[None]:
+        """Keep a second command of the same user out of the build folder and the results.
 
-        Raises BusyError when another one holds it, and UserError where there can be none.
+        waiting: is told once that another one holds it, until whose end this one waits; None:
+        nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
+        who has the lock may wait for a turn. Raises BusyError where another one holds it and
+        nothing is waited for, and UserError where there can be none.
         """
+        is_told = False
+        with ExitStack() as stack:
+            while True:
+                try:
+                    stack.enter_context(self._locked())
+                    break
+                except BusyError:
+                    if waiting is None:
+                        raise
+                    if not is_told:
+                        waiting("another numalab command is measuring; waiting until it is done")
+                    is_told = True
+                    time.sleep(RETRY_S)
+            yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock, or raise as `lock` does where nothing is waited for."""
         self.make_folders()
         path = self.state_root / self.preset / "lock"
         try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,14 +24,15 @@ from numalab.evidence.record import Json
 from numalab.explore.declaration import Exploration, TableSizes, load_exploration
 from numalab.explore.samples import read_found
 from numalab.grading import grade as grading
+from numalab.grading import turns
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, Verdict, verdict_on
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
-from numalab.learning import exploring
+from numalab.learning import crossing, exploring
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
-from numalab.virtual import place
+from numalab.virtual import place, plan
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
@@ -168,9 +171,50 @@ def test_wrong_use_gets_a_sentence(first: OpenLab, call: object, says: str) -> N
         call(first)  # type: ignore[operator]
 
 
-def test_while_a_command_measures_a_call_is_refused(first: OpenLab) -> None:
-    with first.kit.lock(), pytest.raises(UserError, match="another numalab command"):
-        first.run("c")
+def test_while_a_command_measures_a_call_waits_for_its_turn(first: OpenLab) -> None:
+    """Told once, and run as soon as the lock is free; a step of the progress frees it."""
+    steps: list[str] = []
+    with ExitStack() as other:
+        other.enter_context(first.kit.lock())
+
+        def progress(step: str) -> None:
+            steps.append(step)
+            if "waiting until it is done" in step:
+                other.close()
+
+        run = replace(first, progress=progress).run("c", source=WRONG)
+    assert not run.is_built
+    assert steps[0].startswith("another numalab command is measuring")
+    assert steps.count(steps[0]) == 1 and "building" in steps
+
+
+@pytest.mark.parametrize(
+    ("number", "call", "how"),
+    [
+        ("03", "run", {}),
+        ("03", "sweep", {"part": "pair_energy"}),
+        ("04", "explore", {"rounds": 2}),
+        ("06", "across", {}),
+    ],
+)
+def test_who_waits_for_the_lock_holds_no_turn(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: str, call: str, how: Json
+) -> None:
+    """Who has the lock waits for a turn: two that wait for each other would wait for ever."""
+    path = tmp_path / "turns"
+    monkeypatch.setenv(turns.VARIABLE, str(path))
+    monkeypatch.setattr(crossing, "_build", lambda *_: None)
+    monkeypatch.setattr(plan, "programs_are_built", lambda *_, **__: False)
+
+    def progress(step: str) -> None:
+        if "another numalab command" in step:
+            with path.open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            raise Interrupted
+
+    lab = replace(open_lab(number, kit), progress=progress)
+    with kit.lock(), pytest.raises(Interrupted):
+        getattr(lab, call)(**how)
 
 
 def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path) -> None:

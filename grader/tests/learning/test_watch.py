@@ -15,7 +15,6 @@ import pytest
 from support.commands import SOON_LIMIT_S, assert_all_gone, environment, numalab_command
 from support.desks import make_desk
 
-from numalab.commands.watch import turn
 from numalab.kit import Kit
 from numalab.learning.progress import load_progress
 from numalab.learning.watch import Change, Marks, change_of, changed, look, next_change, remembered
@@ -172,7 +171,7 @@ def test_a_kernel_on_its_way(desk: Kit) -> None:
         assert "Changed" not in given and "timing" not in given
 
         # Between two gradings other commands may work, and are waited for.
-        with turn(desk):
+        with desk.lock():
             save(desk, solution.replace("0.0f;", "0.0f", 1))
             until(process, "another numalab command is measuring; waiting")
         broken = until(process, "Changed: correct and shared_out FAIL now.")

@@ -6,8 +6,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from numalab.commands import shared
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import Reporter, note, waits
 from numalab.commands.which_lab import named_lab, variant_option
-from numalab.errors import BusyError, KitError, UserError, wrapped
+from numalab.errors import KitError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.own_files import provide
 from numalab.grading.request import Graded, Request
@@ -37,8 +36,6 @@ from numalab.words import listed
 if TYPE_CHECKING:
     from numalab.judging.verdict import Status
     from numalab.virtual.place import VirtualPlaces
-
-RETRY_S = 0.5  # while another command holds the kit
 
 
 @click.command(short_help="Grade a lab whenever you save.")
@@ -104,24 +101,6 @@ def _files(kit: Kit, lab: Lab, language: str | None) -> list[Path]:
     languages = [language] if language in LANGUAGES else lab.languages
     names = [KERNEL_FILES[name] for name in languages] + [file.name for file in lab.files]
     return [kit.own_folder(lab.name) / name for name in names]
-
-
-@contextmanager
-def turn(kit: Kit) -> Iterator[None]:
-    """The kit's lock, waited for."""
-    is_told = False
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(kit.lock())
-                break
-            except BusyError:
-                if not is_told:
-                    told = "another numalab command is measuring; waiting until it is done"
-                    click.echo(f"numalab: {told}", err=True)
-                is_told = True
-                time.sleep(RETRY_S)
-        yield
 
 
 @dataclass
@@ -202,7 +181,7 @@ class _Run:
             again += f" --lang {languages}"
         no_times = None if is_timed else self.screen.no_times
         try:
-            with turn(self.kit), shared_node(waits) as turns:
+            with self.kit.lock(waits), shared_node(waits) as turns:
                 reporter = Reporter(
                     self.kit,
                     replace(self.request, no_times=no_times, turns=turns),

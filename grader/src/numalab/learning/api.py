@@ -5,8 +5,9 @@
     run.touch_map(lab.run("c", source=lab.handout("c"), label="handout"))
     print(lab.on("nebula").grade("c").report)
 
-Each call holds the build folder's lock while it measures, as the commands do. What goes wrong
-and is no student's result is an error of numalab.errors, with a sentence.
+Each call holds the build folder's lock while it measures, as the commands do, and waits for it
+where one of them has it. What goes wrong and is no student's result is an error of numalab.errors,
+with a sentence.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class OpenLab:
         program that tells it has to wait for other commands."""
         if self.kit.describe_node.is_file():
             return monitor.describe_node(self.kit)
-        with self.kit.lock():
+        with self.kit.lock(self.progress):
             return self._node()
 
     def run(
@@ -225,7 +226,7 @@ class OpenLab:
             raise UserError(f"rounds = {rounds}: 1 or more are needed")
         with (
             self._files(language, source, None) as folder,
-            self.kit.lock(),
+            self.kit.lock(self.progress),
             shared_node(self.progress, alone=True),
         ):
             self.progress("building")
@@ -254,7 +255,7 @@ class OpenLab:
         language = self.check_language(language)
         if CROSSING_SOURCE not in self.declared.programs:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
-        with self._files(language, source, None) as folder, shared_node(self.progress):
+        with self._files(language, source, None) as folder:
             return crossing(self.kit, self.name, folder, language, rate_mbit_s, self.progress)
 
     # ---- inside
@@ -359,7 +360,7 @@ class OpenLab:
             raise UserError(f"there is no size '{size}'; take quick, default or published")
         with (
             self._files(language, source, files) as folder,
-            self.kit.lock(),
+            self.kit.lock(self.progress),
             shared_node(self.progress) as turns,
         ):
             self.progress("building")

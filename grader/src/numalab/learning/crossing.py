@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numalab.errors import KitError, NothingToDraw, UserError
+from numalab.grading.turns import shared_node
 from numalab.harness.build import MPI_REMEDY
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES
@@ -82,9 +83,10 @@ def crossing(
             progress("building")
             _build(kit.lab_folder(lab_name), kernel, language, Path(scratch))
             if not plan.programs_are_built(kit, for_cluster=True):
-                with kit.lock():
+                with kit.lock(progress):
                     plan.build_programs(kit, for_cluster=True)
-            said, counts = _run(kit, Path(scratch), options, progress)
+            with shared_node(progress):
+                said, counts = _run(kit, Path(scratch), options, progress)
     except (_NoCurve, GuestFailed, UserError, KitError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))
     names = [node.name for node in all_nodes(options.nodes)]

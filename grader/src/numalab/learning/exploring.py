@@ -132,5 +132,5 @@ def explored(
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if on_login_node():
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with kit.lock(), shared_node(progress, alone=True):
+    with kit.lock(progress), shared_node(progress, alone=True):
         return Explored(measure(kit, chosen, progress))

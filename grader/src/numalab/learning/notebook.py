@@ -194,7 +194,11 @@ class NotebookLab(OpenLab):
         case = make_case(self.kit, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
         if case.name not in self.looked_at:
-            with self._line(), self.kit.lock(), VirtualPlaces(self.kit, GuestOptions()) as places:
+            with (
+                self._line(),
+                self.kit.lock(self.progress),
+                VirtualPlaces(self.kit, GuestOptions()) as places,
+            ):
                 self.looked_at[case.name] = look(self.kit, case, places, self.progress)
         for line in report_lines(case, self.looked_at[case.name], WIDTH):
             print(line.plain.rstrip())
