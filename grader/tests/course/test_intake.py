@@ -385,6 +385,8 @@ def told_students(course: CourseFolder) -> list[Student]:
         ("id;name;email\ns1;Ada Lovelace;a@x.org\n", Person("lovelace ADA", {}), "Ada Lovelace"),
         ("name,email\nAda,a@x.org\nAda,b@x.org\n", Person("Ada", {}), None),
         ("name,email\nAda,a@x.org\nAda,b@x.org\n", Person("b@x.org", {}), "Ada"),
+        ("First name,Email address\nAda,a@x.org\n", Person("Ada", {}), "Ada"),
+        ("Surname,Email address\nLovelace,a@x.org\n", Person("Lovelace", {}), "Lovelace"),
         ("First name,Surname,Email address\nAda,Lovelace,a@x.org\n",
          Person("Ada Lovelace", {"identifier": "Participant 1"}), "Ada Lovelace"),
         ('Student,ID,SIS User ID,SIS Login ID,Section\n"    Points Possible",,,,\n'

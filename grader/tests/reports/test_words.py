@@ -68,6 +68,26 @@ def test_one_is_counted_in_the_singular(noun: str, value: float, ending: str) ->
     assert bound_words(found) == f"{value:.0f} {noun}{ending}"
 
 
+@pytest.mark.parametrize(
+    ("value", "bounds", "said"),
+    [
+        (0.95, {"at_least": 0.95}, ""),
+        (0.949, {"at_least": 0.95}, "0.949, asked for: 0.95 or more"),
+        (3.0, {"at_most": 3.0}, ""),
+        (3.5, {"at_most": 3.0}, "3.50 steps, allowed: 3 or less"),
+        (3.00001, {"at_most": 3.0}, "3.00001 steps, allowed: 3 or less"),
+        (3.000001, {"at_most": 3.0}, "3.00 steps, allowed: 3 or less"),
+    ],
+)
+def test_a_figure_within_its_bounds_is_not_what_is_open(
+    value: float, bounds: dict[str, float], said: str
+) -> None:
+    found = CriterionVerdict(
+        "x", "evidence", "inconclusive", "not_decided", "", 0, 1, value, unit="steps", **bounds
+    )
+    assert bound_words(found) == said
+
+
 # ---- building ----------------------------------------------------------------
 
 
