@@ -127,7 +127,7 @@ def test_the_cell_of_the_other_language_leaves_itself_out(
         ("%%kernel 01_frist_touch c\nx", "Did you mean 01_first_touch?"),
         ("%%kernel 01_first_touch kernel.f\nx", "there is no language 'kernel.f'"),
         ("%%kernel 01_first_touch\nx", "Missing argument 'LANGUAGE'"),
-        ("%%kernel 01 c --fast\nx", "No such option"),
+        ("%%kernel 01 c --fast\nx", "Write %%kernel [OPTIONS] LAB LANGUAGE"),
         ("%%kernel 01 c --on hidra\nx", "hydra"),
         ("%%kernel 01 c --into 2x\nx", "no name for a variable"),
         ("%%labfile 02 omp_sprad.env\nx", "did you mean omp_spread.env?"),

@@ -104,7 +104,8 @@ def test_a_notebook_runs_from_top_to_bottom(
 def test_another_jupyter_finds_the_kits_kernel(
     kit: Kit, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """One that has the same packages, but neither the kit's kernel nor its package."""
+    """One that has the same packages, but neither the kit's kernel nor its package. Starting code
+    in a notebook that it converts does not replace a learner's kernel."""
     venv.create(tmp_path / "other", symlinks=True)
     (packages,) = (tmp_path / "other" / "lib").glob("python3*/site-packages")
     for path in Path(nbformat.__file__).parents[1].iterdir():
@@ -113,6 +114,12 @@ def test_another_jupyter_finds_the_kits_kernel(
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
     source = "%load_ext numalab\nlab = open_notebook('01')\nimport sys\nprint(sys.prefix, lab.name)"
     notebook.cells.append(nbformat.v4.new_code_cell(source))
+    own = tmp_path / "notebooks" / "01_first_touch" / "kernel.c"
+    own.parent.mkdir(parents=True)
+    own.write_text("int solved;\n")
+    kernel = "%%kernel 01 c\n" + (kit.lab_folder("01_first_touch") / "kernel.c").read_text()
+    stops = {"tags": ["raises-exception"]}
+    notebook.cells.append(nbformat.v4.new_code_cell(kernel, metadata=stops))
     nbformat.write(notebook, tmp_path / NAME)
     other = tmp_path / "other" / "bin" / "python"
     done = execute(other, tmp_path / NAME, tmp_path / "without", environment)
@@ -121,5 +128,9 @@ def test_another_jupyter_finds_the_kits_kernel(
     seen = environment | {"JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter")}
     done = execute(other, tmp_path / NAME, tmp_path / "with", seen)
     assert done.returncode == 0, done.stderr
-    (cell,) = nbformat.read(tmp_path / "with" / NAME, 4).cells
+    cell, stopped = nbformat.read(tmp_path / "with" / NAME, 4).cells
     assert printed(cell).split() == [sys.prefix, "01_first_touch"]
+    assert own.read_text() == "int solved;\n"
+    assert own.with_name("kernel.c.kept-1").read_text() == "int solved;\n"
+    said = "".join("".join(o.get("traceback", [])) for o in stopped.outputs)
+    assert "kernel.c stays as it is" in said and "%%kernel 01 c --replace" in said

@@ -5,8 +5,9 @@
     %%kernel 01_first_touch c              the cell is the kernel: built, run, looked at
     %%labfile 02_affinity omp_spread.env   the cell is a file beside it
 
-What cells hold is kept in notebooks/NN_name/, a folder of the learner's own; labs/ is never
-written to. IPython is needed here and nowhere else.
+What cells hold is kept in notebooks/NN_name/, a folder of the learner's own, where a cell replaces
+what it wrote itself (cell_files.py); labs/ is never written to. IPython is needed here and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from numalab.diagnosing.report import (
     report_lines,
     some_letters,
 )
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
-from numalab.files import write_whole
+from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.grading import explanation
 from numalab.grading.handed_in import complaint_of
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, Source, open_lab
+from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.crossing import Crossing
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
@@ -213,9 +214,9 @@ class NotebookLab(OpenLab):
             path = self.kit.shown(self.folder / diagnosis_file.FILE)
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
-    def explain(self, text: str) -> None:
+    def explain(self, text: str, *, replace: bool = False) -> None:
         """Keeps what you say of your result, in about three sentences; the next grading keeps it,
-        too. Raises UserError and KitError."""
+        too. replace: as of write. Raises UserError and KitError."""
         told = text.strip()
         if not told:
             print("Nothing said yet: write between the quotes, and run the cell again.")
@@ -225,7 +226,8 @@ class NotebookLab(OpenLab):
                 f"that is {len(told):,} characters; {explanation.LONGEST:,} are kept. "
                 "Three sentences are asked for."
             )
-        path = self.write(explanation.FILE, f"{told}\n")
+        again = "lab.explain(..., replace=True)"
+        path = self.write(explanation.FILE, f"{told}\n", replace=replace, again=again)
         count = explanation.sentences(told)
         print(f"Kept in {self.kit.shown(path)}; hand it in beside your kernel.")
         if count > 2 * explanation.ASKED_FOR:
@@ -242,26 +244,33 @@ class NotebookLab(OpenLab):
 
     # ---- files
 
-    def write(self, name: str, text: str) -> Path:
-        """Keeps a cell's text as a file of the lab. Raises KitError."""
+    def write(
+        self, name: str, text: str, *, replace: bool = False,
+        again: str = "lab.write(..., replace=True)",
+    ) -> Path:  # fmt: skip
+        """Keeps a cell's text as a file of the lab. replace: whatever is there, of which a copy is
+        kept; again: how that is written. Raises UserError where the file is not what a cell of this
+        notebook wrote last, and KitError."""
+        given = self._given().get(name)
         path = self.folder / name
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
-        except OSError as error:
-            raise KitError(f"{path} can't be written: {reason_of(error)}") from error
+        copy = CellFile(path, this_notebook(), given, again).write(text, replace=replace)
+        if copy is not None:
+            print(f"What was in {name} is kept in {copy.name} beside it.")
         return path
 
-    def start(self) -> None:
-        """Puts the handout's files where there are none yet."""
+    def _given(self) -> dict[str, str]:
+        """The starting code, by file."""
         texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
         for file in self.declared.files:
             for folder in (self.kit.pristine_folder(self.name), self.kit.lab_folder(self.name)):
                 if (folder / file.name).is_file():
                     texts.setdefault(file.name, (folder / file.name).read_text(encoding="utf-8"))
-        for name, text in texts.items():
-            if not (self.folder / name).exists():
-                self.write(name, text)
+        return texts
+
+    def start(self) -> None:
+        """Puts the handout's files where there are none yet."""
+        for name, text in self._given().items():
+            CellFile(self.folder / name, this_notebook(), text, "").begin()
 
 
 def open_notebook(name: str) -> NotebookLab:
@@ -276,16 +285,21 @@ def open_notebook(name: str) -> NotebookLab:
 
 # ---- magics ------------------------------------------------------------------------
 
+_replace_option = click.option(
+    "--replace", is_flag=True, help="Whatever is in the file, of which a copy is kept."
+)
 
-@click.command(add_help_option=True)
+
+@click.command("kernel", add_help_option=True)
 @click.argument("lab")
 @click.argument("language")
 @click.option("--on", metavar="MACHINE", help="Look at it on this virtual node, too.")
 @click.option("--times", is_flag=True, help="Race it with the solution.")
 @click.option("--into", default="run", show_default=True, help="Variable that gets the run.")
+@_replace_option
 @click.pass_obj
 def _kernel(
-    cell: _Cell, lab: str, language: str, on: str | None, times: bool, into: str
+    cell: _Cell, lab: str, language: str, on: str | None, times: bool, into: str, replace: bool
 ) -> Run | None:
     """The cell is the kernel of LAB in LANGUAGE (c or fortran): build it, run it, look.
 
@@ -302,19 +316,22 @@ def _kernel(
     if chosen != language:
         print(f'Left out: language is "{chosen}", and this cell is in {language}.')
         return None
-    path = opened.write(KERNEL_FILES[language], cell.text)
-    run = (opened.on(on) if on else opened).run(language, times=times)
+    on_machine = opened.on(on) if on else opened
+    path = opened.write(KERNEL_FILES[language], cell.text, replace=replace, again=cell.again)
+    # By its text, since the file may be written to while this waits for its turn.
+    run = on_machine.run(language, cell.text, times=times)
     cell.names[into] = run
     print(run)
     print(_handing_in(opened, path, language))
     return None
 
 
-@click.command(add_help_option=True)
+@click.command("labfile", add_help_option=True)
 @click.argument("lab")
 @click.argument("name")
+@_replace_option
 @click.pass_obj
-def _labfile(cell: _Cell, lab: str, name: str) -> None:
+def _labfile(cell: _Cell, lab: str, name: str, replace: bool) -> None:
     """The cell is the file NAME that is handed in beside the kernel of LAB.
 
     \b
@@ -323,7 +340,7 @@ def _labfile(cell: _Cell, lab: str, name: str) -> None:
     """
     opened = open_notebook(lab)
     file = check_file(opened.declared, name)
-    path = opened.write(name, cell.text)
+    path = opened.write(name, cell.text, replace=replace, again=cell.again)
     complaint = complaint_of(file, cell.text)
     if complaint is not None:
         print(textwrap.fill(f"It can't be used yet: {complaint}", WIDTH))
@@ -345,10 +362,11 @@ def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
 
 @dataclass(frozen=True)
 class _Cell:
-    """names: the notebook's variables."""
+    """names: the notebook's variables; again: the magic's line that replaces whatever is there."""
 
     text: str
     names: dict[str, Any]
+    again: str
 
 
 def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, Any]) -> None:
@@ -356,14 +374,15 @@ def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, An
     text = cell if cell.endswith("\n") else cell + "\n"
     try:
         words: Sequence[str] = shlex.split(line)
+        name = f"%%{command.name}"
+        again = f"{name} {line.strip()} --replace"
         command.main(
-            list(words), prog_name=f"%%{str(command.name).lstrip('_')}", standalone_mode=False,
-            obj=_Cell(text, names),
-        )  # fmt: skip
+            list(words), prog_name=name, standalone_mode=False, obj=_Cell(text, names, again)
+        )
     except ValueError as error:
         raise UserError(f"{line}: {error}") from error
     except click.ClickException as error:
-        usage = command.get_usage(click.Context(command, info_name=str(command.name).lstrip("_")))
+        usage = command.get_usage(click.Context(command, info_name=command.name))
         message = error.format_message()
         raise UserError(f"{message} {usage.replace('Usage: ', 'Write %%')}") from error
 
@@ -399,6 +418,7 @@ def _show_error(
 
 def load_ipython_extension(shell: Any) -> None:
     """What %load_ext numalab does."""
+    know_notebook(shell.user_ns.get("__vsc_ipynb_file__"))
 
     def magic(command: click.Command) -> Callable[[str, str], None]:
         return lambda line, cell: _run_magic(command, line, cell, shell.user_ns)

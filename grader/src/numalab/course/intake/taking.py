@@ -21,7 +21,8 @@ from numalab.strangers.visible import shown
 # Of the handout, in a folder that was handed in whole: left out without a word.
 _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
-     "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml", "first_said.json"}
+     "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml", "first_said.json",
+     "cells.json"}
 )  # fmt: skip
 # Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
 DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
