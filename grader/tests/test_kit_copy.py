@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.commands import environment, grade_json, numalab_command, statuses
 from support.commands import without_times as no_times
+from support.no_locks import no_locks
 
 from numalab.harness.build import configure
 from numalab.kit import Kit
@@ -70,7 +71,8 @@ def hand_in(copy: Kit, tmp_path: Path) -> Path:
 def test_a_copy_grades_what_is_handed_in_to_it_wherever_it_lies(
     copy: Kit, hand_in: Path, tmp_path: Path
 ) -> None:
-    """By its own build, of no other folder; and where no file can be executed."""
+    """By its own build, of no other folder; where no file can be executed, and where none can be
+    locked."""
     for path in (copy.root / "common" / "cmake").iterdir():
         path.chmod(0o644)
     done, result = grade_json(
@@ -83,11 +85,12 @@ def test_a_copy_grades_what_is_handed_in_to_it_wherever_it_lies(
     cache = (copy.build / "CMakeCache.txt").read_text()
     assert f"CMAKE_HOME_DIRECTORY:INTERNAL={copy.root.resolve()}\n" in cache
     (hand_in / LAB / "kernel.c").write_text(copy.lab_folder(LAB).joinpath("kernel.c").read_text())
-    _, result = grade_json(
+    done, result = grade_json(
         copy, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(hand_in),
-        **no_times(tmp_path),
+        **no_times(tmp_path), **no_locks(tmp_path),
     )  # fmt: skip
     assert statuses(result["results"][0])["touched_where_used"] == "fail"
+    assert "has no file locks" in done.said
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from numalab.file_systems.room import NO_ROOM, own_places, shortage
 from numalab.strangers.listing import listing
 from numalab.strangers.visible import visible_lines
 
@@ -34,9 +35,13 @@ class Interrupted(Exception):
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says of it, and the file where it names one."""
-    place = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{place}"
+    """What the system says of it, and the file where it names one; of a disk that is full, which
+    one that is."""
+    is_full = error.errno in NO_ROOM
+    file = (is_full and error.filename2) or error.filename  # a copy's second one is written
+    place = f" ({file})" if file else ""
+    short = shortage(*own_places()) if is_full and not file else ""
+    return f"{error.strerror or error}{place}" + (f": {short}" if short else "")
 
 
 def wrapped(message: str) -> str:

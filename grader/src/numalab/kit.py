@@ -7,10 +7,10 @@ edit, builds, and what outlives a build. The last two are nobody else's to read.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import BusyError, KitError, UserError, reason_of
+from numalab.errors import BusyError, KitError, UserError, reason_of, wrapped
+from numalab.file_systems.locks import LockFile
+from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
@@ -226,7 +228,8 @@ class Kit:
         waiting: is told once that another one holds it, until whose end this one waits; None:
         nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
         who has the lock may wait for a turn. Raises BusyError where another one holds it and
-        nothing is waited for, and UserError where there can be none.
+        nothing is waited for, UserError where there can be none, and KitError where a folder that
+        programs write to is full.
         """
         is_told = False
         with ExitStack() as stack:
@@ -249,20 +252,23 @@ class Kit:
         self.make_folders()
         path = self.state_root / self.preset / "lock"
         try:
-            file = path.open("a")
+            file = LockFile(path)
         except OSError as error:
             raise UserError(
                 f"can't write to {path.parent}: {error.strerror}. The kit keeps results there; set "
                 "NUMALAB_BUILD to a folder that you may write to."
             ) from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            if not file.try_lock():
                 raise BusyError(
                     "another numalab command is measuring with this copy of the kit; two at "
                     "once would disturb each other's times. Wait for it, then try again."
-                ) from error
+                )
+            short = shortage(build_place(self.build))
+            if short:
+                raise KitError(short)
+            if file.warning:
+                print(wrapped(f"numalab: {file.warning}"), file=sys.stderr)
             yield
 
 

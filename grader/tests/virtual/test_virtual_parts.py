@@ -9,7 +9,9 @@ import os
 import socket
 import stat
 import struct
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.invented import SOME_CAUSE
@@ -310,7 +312,18 @@ def keep(store: snapshots.Store, key: str, content: bytes) -> None:
         os.write(file, content)
 
 
-def test_snapshots_appear_whole_and_the_oldest_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_nameless_files", [True, False])
+def test_snapshots_appear_whole_and_the_oldest_go(
+    tmp_path: Path, has_nameless_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def open_named(path: Any, flags: int, *more: Any, **others: Any) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE and not has_nameless_files:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return real(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", open_named)
     store = snapshots.Store(tmp_path / "s", most_bytes=250)
     for number, key in enumerate(("a", "b")):
         keep(store, key, b"x" * 100)
@@ -326,6 +339,13 @@ def test_snapshots_appear_whole_and_the_oldest_go(tmp_path: Path) -> None:
     assert store.open("d") is None
     store.drop("a")
     assert store.open("a") is None
+    if not has_nameless_files:
+        killed, under_way = (tmp_path / "s" / f"{snapshots._NEW}{name}" for name in "kw")
+        for path, written in ((killed, 0.0), (under_way, time.time())):
+            path.touch()
+            os.utime(path, (written, written))
+        keep(store, "e", b"z")
+        assert under_way.exists() and not killed.exists()
 
 
 # ---- what is decided before a start --------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from numalab.commands.shared import course_at
 from numalab.course.jobs import runs
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
 from numalab.course.jobs.slurm import Slurm, is_here
+from numalab.course.locks import is_held
 from numalab.errors import UserError, wrapped
 from numalab.kit import Kit
 from numalab.terminal import make_console
@@ -51,14 +51,7 @@ batch.add_command(rejudge_class)
 
 def _has_head(course: CourseFolder) -> bool:
     """Whether a command follows the course's runs just now."""
-    try:
-        with course.lock.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+    return is_held(course.lock)
 
 
 def _look(course: CourseFolder, kit: Kit, shown: Sequence[Run]) -> list[RunStatus]:

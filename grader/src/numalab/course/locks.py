@@ -4,35 +4,92 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from numalab.errors import BusyError, UserError, reason_of
+from numalab.file_systems.locks import LockFile, NoLocks, lock_file
 from numalab.files import read_text
+
+
+def _own_name() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 @contextmanager
 def held(path: Path, busy: Callable[[str], str]) -> Iterator[None]:
-    """Keeps others out for as long as this process lives; the file says who it is. busy: what is
-    said where another one has it, from who that is. Raises BusyError, and UserError where there can
-    be no lock."""
+    """Keep others out for as long as this process lives; the file says who it is. busy: what is
+    said where another one has it, from who that is. Where the file system has no locks, a second
+    file beside it, which one process alone can make, keeps out those of other nodes. Raises
+    BusyError, and UserError where the file can't be written."""
     try:
-        file = path.open("a+", encoding="utf-8")
+        file = LockFile(path)
     except OSError as error:
         raise UserError(f"can't write to {path.parent}: {reason_of(error)}") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(busy(read_text(path) or "another process")) from error
-        except OSError as error:
-            raise UserError(
-                f"the file system of {path.parent} has no file locks ({error.strerror}), and two "
-                "commands at once would spoil what lies there. Keep it on another one."
-            ) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        if not file.try_lock():
+            raise BusyError(busy(read_text(path) or "another process"))
+        if file.lacks:
+            with _marked(_mark(path), busy):
+                yield
+            return
+        file.say(f"{_own_name()}\n")
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds it just now."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return not lock_file(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except NoLocks:
+        holder = read_text(_mark(path))
+        return holder is not None and not _is_gone(holder)
+    except OSError:
+        return False
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(f"{path.name}.held")
+
+
+@contextmanager
+def _marked(mark: Path, busy: Callable[[str], str]) -> Iterator[None]:
+    """Have a file that only one can make (O_EXCL, which NFS knows from version 3 on). Whose process
+    is gone from this node has left it behind. Raises as `held`."""
+    try:
+        try:
+            file = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            holder = read_text(mark) or "a process that has not said its name"
+            if not _is_gone(holder):
+                raise BusyError(
+                    f"{busy(holder)} The file system has no file locks: if that process was "
+                    f"killed, remove {mark}, then try again."
+                ) from None
+            file = os.open(mark, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        with os.fdopen(file, "w", encoding="utf-8") as text:
+            text.write(f"{_own_name()}\n")
+    except OSError as error:
+        raise UserError(f"can't write to {mark.parent}: {reason_of(error)}") from error
+    try:
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether a process that has said its name ran on this node and has ended."""
+    found = re.fullmatch(r"process (\d+) on (.*)", holder)
+    if not found or found[2] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False

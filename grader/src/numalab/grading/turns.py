@@ -24,13 +24,14 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
 
 from numalab.errors import UserError, reason_of
+from numalab.file_systems.locks import NoLocks, lock_file, stand_in
 
 # A file for those of a node that take part in something, beside NODE; "off": with nobody at all.
 VARIABLE = "NUMALAB_TURNS"
@@ -71,21 +72,18 @@ def _open_nodes(path: Path) -> int:
 
 def _lock(file: int, how: int, until_s: float, waiting: Callable[[], None] | None) -> bool:
     """Lock a file. waiting: is called where it has to wait; None: it does not wait. Returns False
-    where it has not got the lock. Raises OSError."""
+    where it has not got the lock. Raises NoLocks."""
     is_told = False
     while True:
-        try:
-            fcntl.flock(file, how | fcntl.LOCK_NB)
+        if lock_file(file, how | fcntl.LOCK_NB):
             return True
-        except BlockingIOError:
-            if waiting is None:
-                return False
-            if not is_told:
-                waiting()
-            is_told = True
+        if waiting is None:
+            return False
+        if not is_told:
+            waiting()
+        is_told = True
         if until_s == inf:
-            fcntl.flock(file, how)
-            return True
+            return lock_file(file, how)
         if time.monotonic() > until_s:
             return False
         time.sleep(_LOOK_S)
@@ -100,6 +98,7 @@ class _Meeting:
     path: Path
     opened: Callable[[Path], int]
     limit_s: float
+    is_stand_in: bool = False  # for a file whose file system has no locks
     left_s: float = field(init=False)
     held: int | None = None
 
@@ -160,6 +159,10 @@ class Turns:
                     )
                     self.meetings.remove(meeting)
             except OSError as error:
+                if not is_nodes and isinstance(error, NoLocks):
+                    self._meet_elsewhere(meeting, note)
+                    self.take(how, note)
+                    return
                 if not is_nodes:
                     raise
                 self.meetings.remove(meeting)
@@ -167,6 +170,17 @@ class Turns:
                     f"can't take turns with other users of this node ({reason_of(error)}); their "
                     "gradings may disturb its times"
                 )
+
+    def _meet_elsewhere(self, meeting: _Meeting, note: Note) -> None:
+        """Meet at a file of this node in the place of one that can't be locked: who meets there is
+        on this node."""
+        self.meetings.remove(meeting)
+        with suppress(OSError):
+            if not meeting.is_stand_in:
+                path = stand_in(meeting.path)
+                self.meetings.insert(0, _Meeting(path, _open_own, meeting.limit_s, True))
+                return
+        note("can't take turns with the gradings of this batch, which may disturb its times")
 
     def leave(self) -> None:
         for meeting in self.meetings:

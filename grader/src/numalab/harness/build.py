@@ -14,6 +14,7 @@ from pathlib import Path
 
 from numalab.errors import KitError
 from numalab.evidence.record import Build, Json
+from numalab.file_systems.room import build_place, shortage
 from numalab.files import NotPlain, read_plain
 from numalab.harness.build_folder import check_build_folder, drop_foreign_build
 from numalab.harness.compilers import chosen_compilers
@@ -100,8 +101,14 @@ def _tail(output: str) -> str:
 def _ninja(
     kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """Raises KitError, also where it failed and a folder is full: what a compiler says then need
+    not tell."""
     configure(kit)
-    return _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
+    done = _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
+    short = shortage(build_place(kit.build)) if done.returncode != 0 else ""
+    if short:
+        raise KitError(short)
+    return done
 
 
 def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) -> None:

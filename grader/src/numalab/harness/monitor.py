@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
+from numalab.file_systems.room import shortage
 from numalab.harness.sandbox import Sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -145,8 +146,9 @@ class NoRecord(KitError):
 
 
 def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
-    """One run and its whole record. Raises NoRecord when there is none, and Interrupted after
-    Ctrl-C once the monitor has ended its workers."""
+    """One run and its whole record. Raises NoRecord when there is none, KitError where programs
+    ended for want of room for their files, and Interrupted after Ctrl-C once the monitor has ended
+    its workers."""
     confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
     command = [*confined, str(kit.monitor(lab.name)), asked.run]
     command += [*place.monitor_options, *asked.options]
@@ -154,12 +156,15 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     try:
         record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
+        _check_room(asked, place)
         raise NoRecord(
             f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
     if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
         raise Interrupted
+    if any(outcome.get("signal") == "SIGBUS" for outcome in outcomes(record)):
+        _check_room(asked, place)
     if may_hide(done.output):
         record = visible_json(record)
     for found in (*outcomes(record), *_open_requests(record)):
@@ -170,6 +175,15 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
         race = _race_of(record, asked)
         _forget_archers_advice(record["outcome"])
     return record | ({"race": race} if race else {}) | dict(asked.facts)
+
+
+def _check_room(asked: MonitorRun, place: Place) -> None:
+    """Raise KitError where the folders are full in which libraries map files into memory: who uses
+    a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they are
+    others."""
+    short = shortage() if place is HERE and asked.sandbox is None else ""
+    if short:
+        raise KitError(short)
 
 
 def _open_requests(record: Json) -> Iterator[Json]:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MOST_BYTES = 10**9
+_NEW = ".new-"  # how one begins that is being written under a name
+_LEFT_S = 3600  # since it was written to: its process is gone
 
 
 def key_of(parts: Sequence[str]) -> str:
@@ -44,22 +48,40 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[int | None]:
-        """A descriptor to write a state to, kept if the block ends well. None where the
-        file system can't hold files without a name: a killed process would leave them."""
+        """A descriptor to write a state to, kept if the block ends well. None where there can be
+        no file. It has no name till then, which a killed process would leave, where the file system
+        can have such files."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+            file, name = self._new_file()
         except OSError:
             yield None
             return
         try:
             yield file
-            self._give_name(file, key)
+            self._give_name(file, name, key)
             self._tidy(key)
         finally:
             os.close(file)
+            if name is not None:
+                name.unlink(missing_ok=True)
 
-    def _give_name(self, file: int, key: str) -> None:
+    def _new_file(self) -> tuple[int, Path | None]:
+        """Raises OSError."""
+        try:
+            return os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600), None
+        except OSError:
+            for path in self.folder.glob(f"{_NEW}*"):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _LEFT_S:
+                        path.unlink()
+            file, made = tempfile.mkstemp(prefix=_NEW, dir=self.folder)
+            return file, Path(made)
+
+    def _give_name(self, file: int, name: Path | None, key: str) -> None:
+        if name is not None:
+            name.replace(self._path(key))
+            return
         # Only with a folder's descriptor does Python follow the link to the open file.
         descriptors = os.open("/proc/self/fd", os.O_PATH)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.node_folders import remove_folders_of_the_dead
 from numalab.course.jobs.runs import Run
 from numalab.errors import UserError
+from numalab.file_systems.locks import LockFile
 from numalab.grading.turns import VARIABLE as turns_variable
 from numalab.kit import Kit
 from numalab.processes import shell_variables, starting
@@ -55,12 +55,9 @@ class Local:
         path = self.course.run(run.id) / "working"
         deadline_s = time.monotonic() + LEAVE_S
         while path.is_file():
-            with path.open("a") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with LockFile(path) as file:
+                if file.try_lock():
                     break
-                except BlockingIOError:
-                    pass
             if time.monotonic() > deadline_s:
                 raise UserError(
                     f"processes of an earlier command still hold {path}. Find them with "

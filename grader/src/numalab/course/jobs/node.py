@@ -19,6 +19,7 @@ from numalab.course.jobs import runs
 from numalab.course.jobs.work import work
 from numalab.errors import KitError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.file_systems.locks import LockFile
 from numalab.kit import find_kit
 
 
@@ -42,8 +43,7 @@ def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> Non
     with ExitStack() as held:
         if run.engine == "local":
             # Who begins anew waits until nothing works on what it takes over.
-            file = held.enter_context((course.run(run_id) / "working").open("a"))
-            fcntl.flock(file, fcntl.LOCK_SH)
+            held.enter_context(LockFile(course.run(run_id) / "working")).lock(fcntl.LOCK_SH)
         work(course, run, chunk, find_kit(preset), _say)
 
 

@@ -1,0 +1,1 @@
+"""What file systems may lack: locks, and room."""
