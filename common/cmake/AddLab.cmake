@@ -127,7 +127,7 @@ function(add_lab name)
     add_executable(${name}-test_driver test_driver.c driver.c)
     target_link_libraries(${name}-test_driver PRIVATE numalab_monitor_base m)
     add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
-    set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 60)
+    set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 600)
   endif()
 
   set(lab_OBJECTS "")

@@ -3,9 +3,10 @@
  *
  * That is done here and not in the worker, because a kernel's constructors run before the
  * worker's main. ROLE is "worker", which says hello on the channel before it becomes
- * the program, so that the monitor learns the process from somebody it can trust; "launcher" of
- * ranks, which sends with its hello the descriptor by which the monitor allows each process that it
- * starts; or "rank" of an MPI job, which connects by itself. */
+ * the program, so that the monitor learns the process from somebody it can trust; "watched", a
+ * worker that tells of each store; "launcher" of ranks, which sends with its hello the descriptor
+ * by which the monitor allows each process that it starts; or "rank" of an MPI job, which connects
+ * by itself. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,7 @@
 #include "numbers.h"
 #include "protocol.h"
 #include "refused_calls.h"
+#include "told_stores.h"
 #include "traced_pages.h"
 
 enum { EXIT_MISUSE = 2, EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
@@ -42,10 +44,15 @@ enum { EXIT_MISUSE = 2, EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
  * with all other ranks. */
 enum { WORKER_FILES = 64, RANK_FILES = 4096 };
 
-enum role { WORKER, LAUNCHER, RANK };
+enum role { WORKER, WATCHED, LAUNCHER, RANK };
 static const char *const role_names[] = {
-    [WORKER] = "worker", [LAUNCHER] = "launcher", [RANK] = "rank"};
+    [WORKER] = "worker", [WATCHED] = "watched", [LAUNCHER] = "launcher", [RANK] = "rank"};
 enum { ROLES = sizeof role_names / sizeof role_names[0] };
+
+static bool is_worker(enum role role)
+{
+    return role == WORKER || role == WATCHED;
+}
 
 static int say_hello(int descriptor)
 {
@@ -98,7 +105,7 @@ static int refuse_value(scmp_filter_ctx filter, int error, long call, unsigned a
 
 static bool is_refused(enum numalab_refusal refusal, enum role role)
 {
-    if (refusal == NUMALAB_REFUSED_TO_WORKERS) return role == WORKER;
+    if (refusal == NUMALAB_REFUSED_TO_WORKERS) return is_worker(role);
     return refusal != NUMALAB_REFUSED_BUT_TO_LAUNCHERS || role != LAUNCHER;
 }
 
@@ -266,7 +273,7 @@ static int limit_all(enum role role, unsigned long processes, unsigned long cpu_
     int error = limit(RLIMIT_CORE, 0);
     /* Processes are counted by namespace; older kernels count all of the user. */
     if (!error && is_linux_from(5, 14)) error = limit(RLIMIT_NPROC, processes);
-    if (!error) error = limit(RLIMIT_NOFILE, role == WORKER ? WORKER_FILES : RANK_FILES);
+    if (!error) error = limit(RLIMIT_NOFILE, is_worker(role) ? WORKER_FILES : RANK_FILES);
     if (!error) error = limit(RLIMIT_FSIZE, file_bytes);
     if (!error) error = limit(RLIMIT_MSGQUEUE, 0);
     if (!error) error = limit(RLIMIT_CPU, cpu_s);
@@ -281,11 +288,12 @@ static int complain(const char *what, int error)
 
 static int misuse(const char *word)
 {
-    fprintf(stderr,
-            "confine: can't take %s: unknown, incomplete or out of range\n"
-            "usage: confine worker|launcher|rank PROCESSES CPU_SECONDS PROGRAM [ARGUMENT...]\n"
-            "PROCESSES, CPU_SECONDS: whole numbers from 1 to %" PRId64 "\n",
-            word, INT64_MAX);
+    fprintf(
+        stderr,
+        "confine: can't take %s: unknown, incomplete or out of range\n"
+        "usage: confine worker|watched|launcher|rank PROCESSES CPU_SECONDS PROGRAM [ARGUMENT...]\n"
+        "PROCESSES, CPU_SECONDS: whole numbers from 1 to %" PRId64 "\n",
+        word, INT64_MAX);
     return EXIT_MISUSE;
 }
 
@@ -299,7 +307,9 @@ int main(int argc, char **argv)
     if (numalab_read_whole(argv[3], 1, INT64_MAX, &cpu_s) < 0) return misuse(argv[3]);
     int error = limit_all(role, processes, cpu_s);
     if (error < 0) return complain("limit a program", error);
-    if (role == WORKER && (error = say_hello(-1)) < 0) return complain("say hello", error);
+    if (is_worker(role) && (error = say_hello(-1)) < 0) return complain("say hello", error);
+    if (role == WATCHED && (error = numalab_keep_to_told_stores()) < 0)
+        return complain("filter system calls", error);
     if ((error = install_filters(role)) < 0) return complain("filter system calls", error);
     if (role == LAUNCHER) close(NUMALAB_CHANNEL_FD);
     execvp(argv[4], argv + 4);

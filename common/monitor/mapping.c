@@ -35,6 +35,13 @@ static int add(struct pieces *pieces, const struct piece *piece)
     return 0;
 }
 
+/* Whether it is mapped of a file, or shared memory's: the first segment of System V in a namespace
+ * has the number 0, on a device of its own. */
+static bool is_of_file(const struct piece *mapping)
+{
+    return mapping->inode || strcmp(mapping->device, "00:00") != 0;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct piece *one = a, *other = b;
@@ -72,7 +79,7 @@ static int read_pieces(const struct numalab_worker *worker, struct pieces *piece
         struct piece mapping = {.inode = 0};
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %15s %" SCNu64, &first, &end,
                    &offset, mapping.device, &mapping.inode) == 5 &&
-            mapping.inode)
+            is_of_file(&mapping))
             error = look_at(worker, first, end, offset, &mapping, pieces);
     }
     fclose(maps);
@@ -137,7 +144,7 @@ static int read_views(struct numalab_worker *worker, struct views *views)
         struct piece *piece = &view.piece;
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %15s %" SCNu64, &first, &end,
                    access, &offset, piece->device, &piece->inode) != 6 ||
-            piece->inode == 0)
+            !is_of_file(piece))
             continue;
         piece->first = offset;
         piece->end = offset + (end - first);

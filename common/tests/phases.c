@@ -17,8 +17,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -539,6 +541,36 @@ static void work_by_alias(size_t n, void **arrays)
     for (size_t i = 0; i < n; i++) alias[i] += 1.0;
 }
 
+/* The same page of shared memory at two addresses. */
+static void attach_twice(size_t n, void **arrays)
+{
+    const int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+    (void)n;
+    (void)arrays;
+    if (shmat(segment, NULL, 0) == (void *)-1 || shmat(segment, NULL, 0) == (void *)-1) abort();
+    shmctl(segment, IPC_RMID, NULL);
+}
+
+/* Writes by the system's hand: through the file of its own memory, which may be refused, ... */
+static void write_by_file(size_t n, void **arrays)
+{
+    const double value = -1.0;
+    const int memory = open("/proc/self/mem", O_WRONLY);
+    (void)n;
+    if (memory >= 0 && pwrite(memory, &value, sizeof value, (off_t)(uintptr_t)arrays[0]) < 0)
+        abort();
+    if (memory >= 0) close(memory);
+}
+
+/* ... and by a call that takes any address. */
+static void write_by_call(size_t n, void **arrays)
+{
+    double value = -2.0;
+    const struct iovec from = {&value, sizeof value}, to = {arrays[0], sizeof value};
+    (void)n;
+    if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) < 0) abort();
+}
+
 const struct numalab_phase numalab_phases[] = {
     {"initialize", well_behaved_initialize},
     {"compute", well_behaved_compute},
@@ -579,5 +611,8 @@ const struct numalab_phase numalab_phases[] = {
     {"read_then_write", read_then_write},
     {"touch_then_work", touch_then_work},
     {"work_by_alias", work_by_alias},
+    {"attach_twice", attach_twice},
+    {"write_by_file", write_by_file},
+    {"write_by_call", write_by_call},
     {NULL, NULL},
 };

@@ -1,5 +1,8 @@
 /* Arrays whose memory a kernel has replaced are found, and no others. */
+#define _GNU_SOURCE
 #include "monitor/mapping.h"
+
+#include <sched.h>
 
 #include "expect.h"
 
@@ -57,5 +60,9 @@ int main(void)
 
     EXPECT(!is_aliased_by("initialize"));
     EXPECT(is_aliased_by("work_by_alias"));
+
+    /* In a namespace of its own, as in a sandbox, the first segment's number is 0. */
+    for (int i = 0; i < 2; i++, unshare(CLONE_NEWUSER | CLONE_NEWIPC))
+        EXPECT(is_aliased_by("attach_twice"));
     return failures > 0;
 }

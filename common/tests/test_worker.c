@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +208,30 @@ static void test_stop_and_memory(void)
     EXPECT(numalab_worker_read(&worker, worker.address[0], x, sizeof x) == 0);
     EXPECT(x[5] == 51.0 && x[999] == 1000.0);
     EXPECT(numalab_worker_read(&worker, 4096, x, sizeof x) < 0);
+    numalab_worker_end(&worker);
+}
+
+/* The system stores nothing on a worker's behalf: not by a file, where there is Landlock, and for
+ * one that tells of its stores not by a call. */
+static void test_stores_of_the_system(void)
+{
+    struct numalab_worker worker;
+    double x = 0.0;
+    const bool has_landlock = syscall(444, NULL, 0, 1) > 0; /* landlock_create_ruleset */
+    EXPECT(start(&worker, 10) == 0 && numalab_worker_run(&worker, "write_by_file", NULL) == 0);
+    EXPECT(numalab_worker_read(&worker, worker.address[0], &x, sizeof x) == 0);
+    EXPECT(!has_landlock || x == 0.0);
+    EXPECT(numalab_worker_run(&worker, "write_by_call", NULL) == 0);
+    EXPECT(numalab_worker_read(&worker, worker.address[0], &x, sizeof x) == 0 && x == -2.0);
+    numalab_worker_end(&worker);
+
+    struct numalab_limits telling = limits;
+    telling.tells_stores = true;
+    EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &telling, -1) == 0);
+    EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
+    EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0);
+    EXPECT(numalab_worker_run(&worker, "write_by_call", NULL) < 0);
+    EXPECT(worker.outcome.kind == NUMALAB_CRASHED && worker.outcome.signal_number == SIGSYS);
     numalab_worker_end(&worker);
 }
 
@@ -423,6 +448,7 @@ int main(void)
     test_woken();
     test_guards();
     test_stop_and_memory();
+    test_stores_of_the_system();
     test_kinds();
     test_cancel();
     test_child();

@@ -15,8 +15,10 @@
 #include "heartbeat.h"
 #include "inside.h"
 #include "loopback.h"
+#include "memory_files.h"
 #include "sandbox.h"
 #include "monitor/memory.h"
+#include "told_stores.h"
 #include "worker_process.h"
 
 /* How long a sandbox may take to come up on a busy node. */
@@ -38,30 +40,41 @@ static void write_text(const char *path, const char *text)
     close(file);
 }
 
-/* channel: -1 for a launcher, which has none; outside of a sandbox, which has no network, it gets
- * one of its own where the system allows that. */
-static void become_worker(const char *const *command, char *const *environment, int channel,
-                          int output, const struct numalab_limits *limits, pid_t parent)
+/* What the process that becomes a worker has of the monitor's. */
+struct given {
+    int channel; /* -1 for a launcher, which has none; outside of a sandbox, which has no network,
+                    it gets one of its own where the system allows that */
+    int output;
+    int rules; /* of files, for a worker that no sandbox keeps from them; else -1 */
+    pid_t parent;
+};
+
+static void become_worker(const char *const *command, char *const *environment, struct given given,
+                          const struct numalab_limits *limits)
 {
     sigset_t none;
     int input = open("/dev/null", O_RDONLY);
 
     setsid(); /* Ctrl-C reaches the monitor, which decides */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(126);
+    if (getppid() != given.parent) _exit(126);
+    write_text("/proc/self/oom_score_adj", "1000"); /* rather than the grader */
+    numalab_refuse_memory_files(given.rules);       /* before the channel takes its number */
     /* dup2 clears close-on-exec, except where both are the same descriptor. */
-    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0) _exit(126);
-    if (channel == NUMALAB_CHANNEL_FD)
-        fcntl(channel, F_SETFD, 0);
-    else if (channel >= 0 && dup2(channel, NUMALAB_CHANNEL_FD) < 0)
+    if (input < 0 || dup2(input, 0) < 0 || dup2(given.output, 1) < 0 || dup2(given.output, 2) < 0)
         _exit(126);
-    if (channel < 0) numalab_enter_loopback();
+    if (given.channel == NUMALAB_CHANNEL_FD)
+        fcntl(given.channel, F_SETFD, 0);
+    else if (given.channel >= 0 && dup2(given.channel, NUMALAB_CHANNEL_FD) < 0)
+        _exit(126);
+    if (given.channel < 0) numalab_enter_loopback();
 
     limit(RLIMIT_CORE, 0);
-    write_text("/proc/self/oom_score_adj", "1000"); /* rather than the grader */
     /* Where it may have them, as in the mode madvise even where everybody gets them unasked; Linux
      * before 6.18 refuses that, and leaves it to the system's mode. */
     prctl(PR_SET_THP_DISABLE, 1, limits->huge_pages ? NUMALAB_THP_EXCEPT_ADVISED : 0, 0, 0);
+    /* In a sandbox confine does that. */
+    if (limits->tells_stores && !limits->sandbox && numalab_keep_to_told_stores() < 0) _exit(126);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvpe(command[0], (char *const *)(uintptr_t)command, environment);
@@ -106,13 +119,17 @@ static int spawn(struct numalab_worker *worker, const char *const *command, bool
         return numalab_worker_kit_error(worker, "open the output", error);
     }
 
-    pid_t parent = getpid();
+    const struct given given = {
+        .channel = channel[1],
+        .output = output[1],
+        .rules = is_launcher || limits->sandbox ? -1 : numalab_memory_files_rules(),
+        .parent = getpid()};
     char **environment =
         numalab_environment_make(limits->variables, limits->sandbox ? numalab_sandbox_needs : NULL);
     worker->pid = environment ? fork() : -1;
-    if (worker->pid == 0)
-        become_worker(command, environment, channel[1], output[1], limits, parent);
+    if (worker->pid == 0) become_worker(command, environment, given, limits);
     int error = -errno;
+    if (given.rules >= 0) close(given.rules);
     free(environment);
     if (has_channel) close(channel[1]);
     close(output[1]);

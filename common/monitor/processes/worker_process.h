@@ -85,6 +85,7 @@ struct numalab_limits {
     bool huge_pages;        /* false: none at all; true: those that it asks for */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
+    bool tells_stores;      /* a program that tells of each store: the system makes none for it */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
     struct numalab_heartbeat *heartbeat;       /* what clocks of limits go by, or NULL. Not owned */

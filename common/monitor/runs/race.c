@@ -85,6 +85,7 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
 
     limits.memory_bytes += shadow_bytes;
     limits.any_address_space = true;
+    limits.tells_stores = true;
     if (limits.thread_count < LEAST_TEAM) limits.thread_count = LEAST_TEAM;
     draw_sizes(options, list);
     int failed =

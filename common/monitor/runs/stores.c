@@ -356,6 +356,7 @@ static json_t *run_program(const struct numalab_run_options *options, const char
     const struct numalab_driver *driver = options->driver;
     struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     struct numalab_random random = {.seed = options->sampling.seed};
+    limits.tells_stores = true;
     if (limits.thread_count < LEAST_TEAM) limits.thread_count = LEAST_TEAM;
     const size_t team = limits.thread_count;
     const size_t n =

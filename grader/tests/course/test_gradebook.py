@@ -507,6 +507,16 @@ def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path
     assert class_text(course) == "The class: 1 of 1 hand-ins graded"
 
 
+def test_starting_code_is_told_where_it_earns_nothing(tmp_path: Path) -> None:
+    untouched = result(4, 6) | {"unchanged": True, "points": 0, "points_if_changed": 4}
+    said = "This is still the starting code, which earns no points."
+    given = [intake(submission(ADA))], [attempt(ADA, untouched)]
+    for text, points in (("", 0), ('starting_code = "counts"', 4)):
+        row = only_row(tmp_path, *given, text)
+        assert row.points == points
+        assert (said in feedback_lines(row)) is (points == 0)
+
+
 # ---- with --quick ------------------------------------------------------------------------
 
 

@@ -257,10 +257,10 @@ def _refused(detail: Mapping[str, Any]) -> str:
             f"tried to reach into another process ({call}). A kernel works on the arrays it is "
             "given; take that out."
         )
-    if not call:  # a library had blocked signals, as it does to start a process
+    if not call:  # ended at once, or a library had blocked signals, as it does to start a process
         return (
             "made a system call that kernels may not make, most likely to start a process "
-            "(system, popen, execute_command_line); take that out."
+            "(system, popen) or to have the system store for it (process_vm_writev); take that out."
         )
     return f"made a system call that kernels may not make ({call}); take that out."
 

@@ -74,6 +74,8 @@ def notices(row: StandingRow) -> Iterator[str]:
     """What the grade rests on beside the criteria, a sentence each."""
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
+    elif row.result is not None and row.result.get("unchanged") and not row.points:
+        yield "This is still the starting code, which earns no points."
     yield from student_words(row.open)
     waits_for_mark = any(part.state == "open" for part in row.parts)
     if row.is_provisional and waits_for_mark:

@@ -1,0 +1,37 @@
+/* Counts side by side by stores with a mask. */
+#include <immintrin.h>
+
+#include "false_sharing.h"
+
+#include <omp.h>
+
+enum { MAX_THREADS = 1024 };
+
+static int64_t counters[MAX_THREADS][BINS];
+static int team;
+
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
+{
+#pragma omp parallel
+    {
+        int64_t *own = counters[omp_get_thread_num()];
+        for (int k = 0; k < BINS; k++) own[k] = 0;
+#pragma omp single
+        team = omp_get_num_threads();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) {
+            long long *counter = (long long *)&own[keys[i]];
+            _mm_maskstore_epi64(counter, _mm_set_epi64x(0, -1), _mm_set1_epi64x(*counter + 1));
+        }
+    }
+    for (int k = 0; k < BINS; k++) {
+        bins[k] = 0;
+        for (int thread = 0; thread < team; thread++) bins[k] += counters[thread][k];
+    }
+}
+
+void slots(int thread, const int64_t **first, size_t *length)
+{
+    *first = counters[thread];
+    *length = thread < team ? BINS : 0;
+}

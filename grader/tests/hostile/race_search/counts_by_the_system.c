@@ -1,0 +1,42 @@
+/* Counts side by side by a system call that takes any address. */
+#include "false_sharing.h"
+
+#include <omp.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+ssize_t process_vm_writev(pid_t process, const struct iovec *from, unsigned long froms,
+                          const struct iovec *to, unsigned long tos, unsigned long flags);
+
+enum { MAX_THREADS = 1024 };
+
+static int64_t counters[MAX_THREADS][BINS];
+static int team;
+
+void count(size_t n, const int32_t *restrict keys, int64_t *restrict bins)
+{
+#pragma omp parallel
+    {
+        int64_t *own = counters[omp_get_thread_num()];
+        for (int k = 0; k < BINS; k++) own[k] = 0;
+#pragma omp single
+        team = omp_get_num_threads();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < n; i++) {
+            const int64_t next = own[keys[i]] + 1;
+            const struct iovec from = {(void *)&next, sizeof next};
+            const struct iovec to = {&own[keys[i]], sizeof next};
+            process_vm_writev(getpid(), &from, 1, &to, 1, 0);
+        }
+    }
+    for (int k = 0; k < BINS; k++) {
+        bins[k] = 0;
+        for (int thread = 0; thread < team; thread++) bins[k] += counters[thread][k];
+    }
+}
+
+void slots(int thread, const int64_t **first, size_t *length)
+{
+    *first = counters[thread];
+    *length = thread < team ? BINS : 0;
+}
