@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <hwloc/cpukinds.h>
-#include <hwloc/distances.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "numa_nodes.h"
 
 /* The first line of a file, without its end; NULL where there is none. */
 static char *first_line(const char *path, char *line, size_t line_bytes)
@@ -270,63 +270,6 @@ static json_t *describe_pus(const struct numalab_node *node)
     return list;
 }
 
-/* Whether it has PUs, and none that this process may use. */
-static bool is_not_allowed(const struct numalab_node *node, hwloc_obj_t numa_node)
-{
-    const int number = (int)numa_node->os_index;
-    hwloc_obj_t pu = NULL;
-    while ((pu = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_PU, pu)))
-        if (numalab_node_of_pus(node, pu->cpuset) == number) return false;
-    for (size_t i = 0; i < node->map.pus; i++)
-        if (node->map.node_of_pu[i] == number) return true;
-    return hwloc_bitmap_iszero(numa_node->cpuset) &&
-           !hwloc_bitmap_iszero(numa_node->complete_cpuset);
-}
-
-static json_t *describe_numa_nodes(const struct numalab_node *node)
-{
-    json_t *list = json_array();
-    hwloc_obj_t numa_node = NULL;
-    while ((numa_node = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, numa_node)))
-        json_array_append_new(list, json_pack("{si sI sb}", "numa_node", (int)numa_node->os_index,
-                                              "memory_bytes",
-                                              (json_int_t)numa_node->attr->numanode.local_memory,
-                                              "not_allowed", is_not_allowed(node, numa_node)));
-    return list;
-}
-
-static int index_in(const struct hwloc_distances_s *distances, hwloc_obj_t numa_node)
-{
-    for (unsigned i = 0; i < distances->nbobjs; i++)
-        if (distances->objs[i] == numa_node) return (int)i;
-    return -1;
-}
-
-/* The SLIT as rows, in the order of the NUMA node list, which is not always that of
- * hwloc's matrix; null where the system gives none. */
-static json_t *describe_distances(const struct numalab_node *node)
-{
-    unsigned count = 1;
-    struct hwloc_distances_s *distances;
-    if (hwloc_distances_get_by_name(node->topology, "NUMALatency", &count, &distances, 0) < 0 ||
-        count == 0)
-        return json_null();
-    json_t *rows = json_array();
-    hwloc_obj_t from = NULL, to = NULL;
-    while ((from = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, from))) {
-        json_t *row = json_array();
-        while ((to = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, to))) {
-            const int i = index_in(distances, from), j = index_in(distances, to);
-            if (i < 0 || j < 0) continue; /* of a node that the matrix leaves out */
-            const unsigned at = (unsigned)i * distances->nbobjs + (unsigned)j;
-            json_array_append_new(row, json_integer((json_int_t)distances->values[at]));
-        }
-        json_array_append_new(rows, row);
-    }
-    hwloc_distances_release(node->topology, distances);
-    return rows;
-}
-
 static json_t *describe_caches(const struct numalab_node *node)
 {
     static const struct {
@@ -428,8 +371,10 @@ json_t *numalab_node_describe(const struct numalab_node *node)
     json_object_set_new(object, "last_level_cache_bytes",
                         json_integer((json_int_t)node->last_level_cache_bytes));
     json_object_set_new(object, "caches", describe_caches(node));
-    json_object_set_new(object, "numa_node_list", describe_numa_nodes(node));
-    json_object_set_new(object, "distances", describe_distances(node));
+    json_object_set_new(object, "numa_node_list", numalab_describe_numa_nodes(node));
+    json_object_set_new(
+        object, "distances",
+        numalab_describe_distances(node, json_object_get(object, "numa_node_list")));
     json_object_set_new(object, "pu_list", describe_pus(node));
     json_object_set_new(object, "core_kinds", describe_core_kinds(node));
     json_object_set_new(object, "huge_page_mode",

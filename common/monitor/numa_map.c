@@ -48,6 +48,64 @@ static int read_list(struct numalab_numa_map *map, FILE *file, int number)
     return 0;
 }
 
+static int by_number(const void *left, const void *right)
+{
+    return *(const int *)left - *(const int *)right;
+}
+
+static int add_number(struct numalab_numa_map *map, int number)
+{
+    int *grown = realloc(map->numbers, (map->nodes + 1) * sizeof *grown);
+    if (!grown) return -ENOMEM;
+    map->numbers = grown;
+    map->numbers[map->nodes++] = number;
+    return 0;
+}
+
+/* Reads a NUMA node's row of the SLIT. Returns whether it is whole. */
+static bool read_row(const char *path, int *row, size_t count)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    size_t got = 0;
+    while (got < count && fscanf(file, "%d", &row[got]) == 1) got++;
+    fclose(file);
+    return got == count;
+}
+
+static int read_distances(struct numalab_numa_map *map, const char *root)
+{
+    char path[PATH_MAX];
+    if (map->nodes == 0) return 0;
+    map->distances = calloc(map->nodes * map->nodes, sizeof *map->distances);
+    if (!map->distances) return -ENOMEM;
+    for (size_t i = 0; i < map->nodes; i++) {
+        const int length = snprintf(path, sizeof path, "%s%s/node%d/distance", root, nodes_folder,
+                                    map->numbers[i]);
+        if (length > 0 && (size_t)length < sizeof path &&
+            read_row(path, &map->distances[i * map->nodes], map->nodes))
+            continue;
+        free(map->distances);
+        map->distances = NULL;
+        return 0;
+    }
+    return 0;
+}
+
+static size_t index_of(const struct numalab_numa_map *map, int number)
+{
+    size_t i = 0;
+    while (i < map->nodes && map->numbers[i] != number) i++;
+    return i;
+}
+
+int numalab_numa_map_distance(const struct numalab_numa_map *map, int from, int to)
+{
+    const size_t i = index_of(map, from), j = index_of(map, to);
+    if (!map->distances || i == map->nodes || j == map->nodes) return -1;
+    return map->distances[i * map->nodes + j];
+}
+
 int numalab_numa_map_read(struct numalab_numa_map *map, const char *root)
 {
     char path[PATH_MAX];
@@ -63,6 +121,8 @@ int numalab_numa_map_read(struct numalab_numa_map *map, const char *root)
             continue;
         map->is_hollow = false;
         const int number = (int)strtol(entry->d_name + 4, NULL, 10);
+        error = add_number(map, number);
+        if (error < 0) break;
         const int length =
             snprintf(path, sizeof path, "%s%s/%s/cpulist", root, nodes_folder, entry->d_name);
         FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
@@ -71,6 +131,8 @@ int numalab_numa_map_read(struct numalab_numa_map *map, const char *root)
         fclose(file);
     }
     closedir(folder);
+    if (map->nodes > 0) qsort(map->numbers, map->nodes, sizeof *map->numbers, by_number);
+    if (error == 0) error = read_distances(map, root);
     if (error < 0) numalab_numa_map_free(map);
     return error;
 }
@@ -78,6 +140,8 @@ int numalab_numa_map_read(struct numalab_numa_map *map, const char *root)
 void numalab_numa_map_free(struct numalab_numa_map *map)
 {
     free(map->node_of_pu);
+    free(map->numbers);
+    free(map->distances);
     *map = (struct numalab_numa_map){0};
 }
 

@@ -12,7 +12,13 @@ struct numalab_numa_map {
     int *node_of_pu; /* -1: of none */
     size_t pus;      /* 0: Linux says nothing */
     bool is_hollow;  /* the folder is there and no NUMA node in it, as where it is masked */
+    int *numbers;    /* of all NUMA nodes, ascending */
+    size_t nodes;
+    int *distances; /* the SLIT row by row, in that order; NULL where a part of it is missing */
 };
+
+/* The distance between two NUMA nodes by their numbers; -1 where Linux does not say. */
+int numalab_numa_map_distance(const struct numalab_numa_map *map, int from, int to);
 
 /* Reads it below a root folder, "" for this system's. Returns 0 or -ENOMEM. */
 int numalab_numa_map_read(struct numalab_numa_map *map, const char *root);

@@ -4,6 +4,7 @@ machines whose NUMA nodes are no part of a package."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,10 @@ from pathlib import Path
 import pytest
 from support.exports import cores, imported, machine, memory, thing
 
-from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.errors import KitError
+from numalab.evidence.numa_nodes import usable_numa_nodes
+from numalab.evidence.record import Json
+from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.machine_file import parse_machine
@@ -83,7 +87,7 @@ CROSSING = {0: "0-1,4-5", 1: "2-3,6-7"}
         pytest.param({0: ("0-3", 4096), 1: ("4-7", 0)}, [0] * 4 + [1] * 4, 1, id="no memory"),
         pytest.param({0: ("0-3", 4096)}, [0] * 4 + [-1] * 4, 1, id="PUs of none"),
         pytest.param({0: ("0-7", 4096)}, [0] * 8, 1, id="two packages in one"),
-        pytest.param({0: ("0-7", 4096), 1: ("", 4096)}, [0] * 8, 2, id="memory only"),
+        pytest.param({0: ("0-7", 4096), 1: ("", 4096)}, [0] * 8, 1, id="memory only"),
         pytest.param({}, [0] * 8, 1, id="empty folder"),
         pytest.param(None, [0] * 8, 1, id="no folder"),
     ],
@@ -178,3 +182,36 @@ def test_memory_of_a_node_in_several_packages_is_told_once() -> None:
     assert drawn == [
         (0, 0, 512, (0, 1)), (0, 1, 0, (2, 3)), (1, 0, None, (4, 5)), (1, 1, None, (6, 7)),
     ]  # fmt: skip
+
+
+def test_where_hwloc_gives_up_a_sentence_says_so(kit: Kit, tmp_path: Path) -> None:
+    source = tmp_path / "gives_up.c"
+    source.write_text(
+        "#include <stdlib.h>\nint hwloc_topology_load(void *t) { (void)t; abort(); }\n"
+    )
+    library = tmp_path / "gives_up.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    done = subprocess.run(
+        [str(kit.describe_node)], capture_output=True, text=True, check=False,
+        env={"PATH": os.environ["PATH"], "LD_PRELOAD": str(library)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "hwloc gave up on what the system tells of its PUs and NUMA nodes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("echo 'hwloc gave up' >&2; exit 1", "can't be described: hwloc gave up"),
+        ("kill -ABRT $$", "ended by signal 6 and said nothing"),
+        ("exit 3", "ended with exit code 3 and said nothing"),
+    ],
+)
+def test_a_node_that_can_t_be_described_is_told(tmp_path: Path, script: str, says: str) -> None:
+    dies = Kit(tmp_path, "gnu", builds=tmp_path)
+    dies.describe_node.parent.mkdir(parents=True, exist_ok=True)
+    dies.describe_node.write_text(f"#!/bin/sh\n{script}\n")
+    dies.describe_node.chmod(0o755)
+    with pytest.raises(KitError) as told:
+        describe_node(dies)
+    assert says in str(told.value)

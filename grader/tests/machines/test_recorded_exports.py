@@ -14,7 +14,8 @@ from support.exports import cores, group, imported, machine, memory, thing
 
 from numalab.commands.machine_import import import_command
 from numalab.errors import UserError
-from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.evidence.numa_nodes import usable_numa_nodes
+from numalab.evidence.record import Json
 from numalab.kit import Kit
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine

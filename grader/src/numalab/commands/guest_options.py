@@ -76,6 +76,7 @@ def build_what_is_needed(
 
 
 def tell_of_scaling(ready: GuestPlan) -> None:
-    if ready.machine.scaled_from is not None:
-        note = f"({plan.scaling_note(ready.machine, ready.node_memory_mib)})"
+    machine = ready.machine
+    if machine.scaled_from is not None or any(node.memory_mb == 0 for node in machine.numa_nodes):
+        note = f"({plan.scaling_note(machine, ready.node_memory_mib)})"
         click.echo(click.wrap_text(note, 78), err=True)

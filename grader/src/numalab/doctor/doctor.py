@@ -12,7 +12,8 @@ from numalab.doctor.load_sample import LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
 from numalab.evidence.kinds import ON_LINK, WATCHED
-from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
+from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
 from numalab.judging.judge import RULES_OF_ANSWERS
@@ -27,7 +28,8 @@ AND_SET_UP = " (./numalab setup does, or names the packages), remove the folder 
 
 
 def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
-    nodes, cores, pus = node["numa_nodes"], node["cores"], node["pus"]
+    nodes, cores, pus = usable_numa_nodes(node), node["cores"], node["pus"]
+    others = "".join(f"; {clause}" for clause in not_counted(node))
     lost_by_nodes = concerned(labs, lambda lab, c: c.needs_numa_nodes > nodes)
     lost_by_cores = {lab.name: tuple(gradable(node, lab)[1]) for lab in labs} if cores < 2 else {}
     return [
@@ -35,10 +37,13 @@ def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
             "NUMA nodes",
             "good" if nodes > 1 else "note",
             str(nodes),
-            "placement shows in residency and in time"
-            if nodes > 1
-            else "first touch shows in the touch map; what needs more NUMA nodes is not gradable "
-            "here",
+            (
+                "placement shows in residency and in time"
+                if nodes > 1
+                else "first touch shows in the touch map; what needs more NUMA nodes is not "
+                "gradable here"
+            )
+            + others,
             concerns=lost_by_nodes,
         ),
         Finding(

@@ -19,6 +19,7 @@ from numalab.evidence.drawn_series import Series
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
+from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
@@ -31,14 +32,6 @@ SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "h
 PROBE = "probe"
 
 Json = dict[str, Any]
-
-
-def usable_numa_nodes(node: Json) -> int:
-    """How many of what describe_node says a criterion can count on: one where a PU belongs to none
-    that has memory."""
-    with_memory = {n["numa_node"] for n in node.get("numa_node_list", ()) if n["memory_bytes"]}
-    own = {pu["numa_node"] for pu in node.get("pu_list", ())}
-    return int(node["numa_nodes"]) if not with_memory or own <= with_memory else 1
 
 
 @dataclass(frozen=True)

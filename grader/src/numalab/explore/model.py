@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from numalab.errors import Interrupted, UserError
+from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.explore.explore import orders, rounds_of_samples
 from numalab.explore.intervals import Interval, median_interval
@@ -124,9 +125,10 @@ def _described(node: Json) -> _Node:
 def model_plan(node: Json, available_bytes: int) -> Plan:
     """What is run on a node. Raises UserError where it has one NUMA node with cores, or too little
     memory for arrays that caches don't hold."""
+    if usable_numa_nodes(node) < 2:
+        others = "; ".join(not_counted(node))
+        raise UserError(f"{ONE_NODE}{f' ({others})' if others else ''}")
     described = _described(node)
-    if len(described.numbers) < 2:
-        raise UserError(ONE_NODE)
     wanted = max(LEAST_ARRAY, TIMES_CACHES * int(node["last_level_cache_bytes"] or 0) // 3)
     array_bytes = wanted // MIB * MIB
     if array_bytes > available_bytes // ARRAY_SHARE:

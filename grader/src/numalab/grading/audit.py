@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from numalab.errors import Interrupted
+from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.evidence.record import Json
 from numalab.grading.request import (
     Graded,
     Listener,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.errors import Interrupted
+from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import usable_numa_nodes
 from numalab.grading.request import Listener, Request, grade_all
 from numalab.grading.variant_kits import make_variant, the_lab
 from numalab.judging.audit import complaints

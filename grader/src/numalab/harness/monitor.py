@@ -92,7 +92,9 @@ def describe_node(kit: Kit, place: Place = HERE) -> Json:
     """What a node is and which evidence it allows. Raises KitError."""
     done = place.execute([str(kit.describe_node)], shell_variables.for_observers())
     if done.code != 0:
-        raise KitError(f"this node can't be described: {done.complaint.strip()}")
+        ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
+        why = done.complaint.strip() or f"{kit.describe_node} ended {ended} and said nothing"
+        raise KitError(f"this node can't be described: {why}")
     data: Json = json.loads(done.output)
     limits = limits_in_force() if place is HERE else []
     return data | ({"limits": limits} if limits else {})

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import CPUSETS, GENERATION, ON_LINK, RACE, RANKS, SATURATION
+from numalab.evidence.numa_nodes import not_counted
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
 from numalab.judging import model_rules
@@ -107,6 +108,14 @@ def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
     return loss(lab, criterion, evidence.node)
 
 
+def _numa_nodes(evidence: Evidence) -> str:
+    """How many there are, and what does not count."""
+    counted, others = words.count(evidence.numa_nodes, "NUMA node"), not_counted(evidence.node)
+    if not others:
+        return f"This machine has {counted}"
+    return f"This machine counts as {counted} ({'; '.join(others)})"
+
+
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Not gradable on this node, whatever was handed in. What the node lacks comes before what
     was not asked for, which would not show it either."""
@@ -115,8 +124,7 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
             criterion,
             "not_gradable",
             "too_few_numa_nodes",
-            f"This machine has {words.count(evidence.numa_nodes, 'NUMA node')}; the criterion "
-            f"needs {criterion.needs_numa_nodes} or more.",
+            f"{_numa_nodes(evidence)}; the criterion needs {criterion.needs_numa_nodes} or more.",
         )
     if criterion.kind == "timing":
         if evidence.timing_refused:

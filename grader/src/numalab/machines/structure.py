@@ -108,8 +108,8 @@ def differences(machine: Machine, node: Json) -> tuple[str, ...]:
     described, seen = structure_of_machine(machine), structure_of_node(node)
     l3s = frozenset(
         frozenset(pu for core in group for pu in core.pus)
-        for numa_node in machine.numa_nodes
-        for group in numa_node.core_groups
+        for part in machine.parts
+        for group in part.core_groups
     )
     compared: tuple[tuple[str, object, object], ...] = (
         ("PUs in hwloc's order", [p.number for p in described.pus], [p.number for p in seen.pus]),
@@ -143,8 +143,8 @@ def structure_of_machine(machine: Machine) -> Structure:
     nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
     core: dict[int, Pus] = {}
     l3: dict[int, Pus] = {}
-    for node in machine.numa_nodes:
-        for group in node.core_groups:
+    for part in machine.parts:
+        for group in part.core_groups:
             shared = frozenset(pu for each in group for pu in each.pus)
             l3.update(dict.fromkeys(shared, shared if group[0].has_l3 else frozenset()))
             core.update({pu: frozenset(each.pus) for each in group for pu in each.pus})

@@ -64,7 +64,8 @@ def look_at_pairs(
 ) -> VirtualPairs:
     """Raises KitError, UserError and Interrupted."""
     topology = topology_of_node(place.node)
-    memory = [one["numa_node"] for one in place.node["numa_node_list"]]
+    listed = place.node["numa_node_list"]
+    memory = [one["numa_node"] for one in listed if one["memory_bytes"]]
     pairs = []
     for threads_on in thread_nodes(topology):
         pus = ",".join(map(str, core_pus(topology, threads_on)))

@@ -127,15 +127,27 @@ def one_of_each_kind(node: Json, topology: Topology) -> list[int]:
 def farthest(node: Json, numa_node: int) -> int | None:
     """The NUMA node that is farthest by the firmware's distances, or another one where it gives
     none; None where there is no other."""
-    numbers = memory_nodes(node)
-    others = [number for number in numbers if number != numa_node]
-    if not others:
-        return None
-    rows = node.get("distances")
-    if not rows:
-        return others[-1]
-    row = rows[numbers.index(numa_node)]
-    return max(others, key=lambda number: row[numbers.index(number)])
+    others = [number for number in memory_nodes(node) if number != nearest(node, numa_node)]
+    distances = _distances_from(node, numa_node)
+    if not distances:
+        return others[-1] if others else None
+    return max(others, key=lambda number: distances[number], default=None)
+
+
+def nearest(node: Json, numa_node: int) -> int:
+    """Itself, or where it has no memory that one of those that have some which is nearest."""
+    numbers, distances = memory_nodes(node), _distances_from(node, numa_node)
+    if numa_node in numbers:
+        return numa_node
+    return min(numbers, key=lambda number: distances.get(number, 0))
+
+
+def _distances_from(node: Json, numa_node: int) -> dict[int, int]:
+    """By NUMA node; empty where the firmware gives none."""
+    listed, rows = [one["numa_node"] for one in node["numa_node_list"]], node.get("distances")
+    if not rows or numa_node not in listed:
+        return {}
+    return dict(zip(listed, rows[listed.index(numa_node)], strict=True))
 
 
 def compact_pus(topology: Topology) -> list[int]:
@@ -259,12 +271,12 @@ def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterato
     """Near, from a core of each kind, and far from the strongest."""
     names = kind_names(node)
     for number, pu in enumerate(one_of_each_kind(node, topology)):
-        near = topology.numa_node[pu]
-        far = farthest(node, near) if number == 0 else None
-        for memory_on in (near, *([] if far is None else [far])):
+        own = topology.numa_node[pu]
+        far = farthest(node, own) if number == 0 else None
+        for memory_on in (nearest(node, own), *([] if far is None else [far])):
             for size in sizes_to(SMALLEST_TABLE, largest):
                 table = (size, pages, "all")
-                yield _chased("curve", pu, (near, memory_on), table, names.get(pu))
+                yield _chased("curve", pu, (own, memory_on), table, names.get(pu))
 
 
 def _pairs(
@@ -310,12 +322,11 @@ def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]
 
 def _tlb(node: Json, topology: Topology, largest: int, kinds: Sequence[str]) -> Iterator[Asked]:
     pu = one_of_each_kind(node, topology)[0]
-    near = topology.numa_node[pu]
+    own = topology.numa_node[pu]
+    places = own, nearest(node, own)
     for size in sizes_to(SMALLEST_TLB_TABLE, min(largest, LARGEST_TLB_TABLE)):
         for pages in kinds:
-            yield _chased(
-                "tlb", pu, (near, near), (size, pages, "one"), kind_names(node).get(pu)
-            )  # fmt: skip
+            yield _chased("tlb", pu, places, (size, pages, "one"), kind_names(node).get(pu))
 
 
 def portrait_plan(node: Json, available_bytes: int) -> Plan:

@@ -51,7 +51,11 @@ def topology_lines(portrait: Portrait) -> Iterator[str]:
         where = f"PUs {format_pus(pus)}" if pus else "memory only"
         if entry.get("not_allowed"):
             where = "its PUs are not allowed here"
-        yield f"NUMA node {number}: {amount(entry['memory_bytes'])}, {where}."
+        memory = amount(entry["memory_bytes"]) if entry["memory_bytes"] else "no memory to use"
+        yield f"NUMA node {number}: {memory}, {where}."
+    pus = [one["pu"] for one in node["pu_list"] if one["numa_node"] < 0]
+    if pus and node["numa_node_list"]:
+        yield f"PUs {format_pus(pus)} belong to no NUMA node."
 
 
 def probe_line(portrait: Portrait) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import Interrupted, KitError, UserError, reason_of
-from numalab.evidence.record import Json, usable_numa_nodes
+from numalab.evidence.numa_nodes import usable_numa_nodes
+from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.harness.sandbox import hidden_folders
 from numalab.kit import Kit

@@ -119,7 +119,7 @@ def free_memory_mib() -> int:
 def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int = 1) -> int:
     """Memory of each NUMA node of each guest. copies: how many guests. Raises UserError where the
     host has too little."""
-    nodes = len(machine.numa_nodes)
+    nodes = sum(node.memory_mb != 0 for node in machine.numa_nodes)
     if machine.seed is not None:
         return _own_memory_mib(machine, options, free_mib, copies)
     most = int((free_mib * MOST_MEMORY_SHARE / copies - QEMU_MEMORY_MIB) / nodes)
@@ -178,6 +178,11 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
             f"{machine.cores_per_node} of {real} cores per NUMA node ({count(machine.pus, 'PU')})"
         )
     notes.append(f"{memory_mib} MiB of memory per NUMA node")
+    notes += [
+        f"NUMA node {node.number} without memory"
+        for node in machine.numa_nodes
+        if node.memory_mb == 0
+    ]
     said = f"{machine.name}, scaled down to what this host can carry: {', '.join(notes)}"
     return said + other_processors(machine.architecture)
 

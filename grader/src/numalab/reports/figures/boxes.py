@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
 
+from numalab.evidence.numa_nodes import not_counted
 from numalab.evidence.record import Json
 from numalab.machines.machine import Core, Machine, Matrix, NumaNode
 from numalab.machines.picture import heading, kinds_line, summary
@@ -125,13 +126,19 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
             number: max(own, what.get("memory_bytes", 0) // 2**20)
             for number, own in memory_mib.items()
         }
-    distances = what.get("distances")
-    return _of_topology(
-        topology_of_node(what),
-        f"Node {what['name']}",
-        memory_mib,
-        tuple(map(tuple, distances)) if distances else None,
+    shape = _of_topology(
+        topology_of_node(what), f"Node {what['name']}", memory_mib, _distances(what)
     )
+    return replace(shape, subtitle=". ".join((shape.subtitle, *not_counted(what))))
+
+
+def _distances(node: Json) -> Matrix | None:
+    """With the NUMA nodes in order of their numbers, as the rows are drawn."""
+    rows, listed = node.get("distances"), node.get("numa_node_list", ())
+    if not rows:
+        return None
+    order = sorted(range(len(rows)), key=lambda i: listed[i]["numa_node"] if listed else i)
+    return tuple(tuple(rows[i][j] for j in order) for i in order)
 
 
 def _of_topology(
