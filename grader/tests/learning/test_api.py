@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from support import invented
-from support.invented import SOME_CAUSE
 
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.evidence.kinds import CHECK, TRACE
@@ -26,9 +25,7 @@ from numalab.explore.samples import read_found
 from numalab.grading import grade as grading
 from numalab.grading import turns
 from numalab.judging.judge import judge
-from numalab.judging.verdict import Status, Verdict, verdict_on
 from numalab.kit import Kit, find_kit
-from numalab.labs.declaration import Lab
 from numalab.learning import crossing, exploring
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
@@ -223,6 +220,13 @@ def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path)
     assert graded.status in ("fail", "error")
     assert graded.verdict.max_points == 10
     assert "not gradable here" in graded.report
+    if graded.here.numa_nodes == 1:  # and what it can't show, a virtual machine has
+        assert [where for where, _ in graded.seen] == ["here", "hydra"]
+        assert graded.on("hydra").value("local_pages") == 0.5
+        assert graded.where == "here" and "(hydra, scaled down to " in graded.report
+    assert graded.on("nebula").value("touched_where_used") is None
+    with pytest.raises(UserError, match=r"not graded on 'hidra' \(did you mean hydra"):
+        graded.on("hidra")
     assert "This is still the starting code" in graded.report
     assert isinstance(graded.timing("efficiency"), Figure)
     with pytest.raises(UserError, match="did you mean efficiency"):
@@ -307,25 +311,6 @@ def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
     record: Json = run.records[0]
     assert not any(one["kind"] == "generation" for one in record["runs"])  # no times there
     assert not re.search(r"/(home|root|tmp|work)/", path.read_text(encoding="utf-8"))
-
-
-def test_what_virtual_nodes_would_show_is_told(kit: Kit, labs: dict[str, Lab]) -> None:
-    messages = labs["06_message_latency"]
-    here = OpenLab(kit, messages, kit.root / "notebooks" / messages.name)
-
-    def judged(status: Status) -> Verdict:
-        criteria = tuple(verdict_on(c, status, SOME_CAUSE[status], "") for c in messages.criteria)
-        return Verdict(messages.name, "c", "submission", criteria)
-
-    said = here._shown_elsewhere(judged("not_gradable"))
-    words = " ".join(said.split())
-    assert "near and far" in words and 'on("hydra")' in words
-    assert "./numalab grade 06 --submission notebooks in a terminal" in words
-    own = replace(here, folder=kit.lab_folder(messages.name))
-    assert "--submission" not in own._shown_elsewhere(judged("not_gradable"))
-    assert max(map(len, said.splitlines())) <= 80
-    assert here._shown_elsewhere(judged("fail")) == ""
-    assert here.on("hydra")._shown_elsewhere(judged("not_gradable")) == ""
 
 
 def test_no_picture_answers_what_a_seeded_machine_is_asked(first: OpenLab) -> None:

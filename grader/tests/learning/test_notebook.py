@@ -41,7 +41,6 @@ from numalab.learning.notebook_files import (
 from numalab.learning.predictions import (
     FILE,
     PUBLISHED_FILE,
-    compared,
     keep_predictions,
     read_predictions,
     read_published,
@@ -203,18 +202,21 @@ def test_what_was_said_first_is_met_again(folder: Path, capsys: pytest.CaptureFi
     lab = open_notebook("01")
     lab.predict(share=None, speedup=2)
     lab.predict(share=0.25, speedup=1.5)
-    lab.compare(share=0.5, speedup=1.93, other=None)
+    lab.compare(share=0.5, speedup=1.93, other=7.25)
     said = capsys.readouterr().out
     assert "Not predicted yet: share." in said
     assert [line.split() for line in said.splitlines()[-5:-1]] == [
         ["predicted", "measured"],
         ["share", "0.25", "0.5"],
         ["speedup", "2", "(then", "1.5)", "1.93"],
-        ["other", "-", "-"],
+        ["other", "-", "predict", "it", "first"],
     ]
+    assert "7.25" not in said
+    lab.predict(share=None, speedup=None, other=None)  # the cell as it was given, run once more
+    said = capsys.readouterr().out
+    assert said == "share: 0.25\nspeedup: 2 (then 1.5)\nNot predicted yet: other.\n"
     first = {one.name: (one.kind, one.said) for one in read_first_said(lab.folder)}
     assert first == {"speedup": ("prediction", 2), "share": ("prediction", 0.25)}
-    assert compared({}, {"x": 1.0}, {}).split() == ["predicted", "measured", "x", "-", "1"]
 
 
 def test_a_published_figure_is_told_once_it_is_predicted(
@@ -223,6 +225,7 @@ def test_a_published_figure_is_told_once_it_is_predicted(
     lab = open_notebook("01")
     lab.compare(share_here=0.5)
     said = capsys.readouterr().out
+    assert said.count("predict it first") == 2
     assert "speedup with two NUMA nodes  -          predict it first" in said
     assert "1.93" not in said and "0.443941" not in said
     lab.predict(speedup_with_two_numa_nodes=4)
@@ -460,6 +463,7 @@ def test_what_is_not_as_the_kit_keeps_notebooks_is_found_and_tidied(kit: Kit) ->
     assert "id" in broken(code, id=good["cells"][0]["id"])[0]
     assert "id" in broken(code, id="No Good")[0]
     assert "absolute path" in broken(code, source=["open('/home/me/x')"])[0]
+    assert "Change Kernel" in broken(0, source=["# Lab 01: first touch\n"])[0]
     assert "not the handout" in broken(kernel, source=[f"%%kernel {lab} c\n", "int x;"])[0]
     other = deepcopy(good) | {"metadata": {"kernelspec": {"name": "conda"}}, "nbformat_minor": 4}
     assert len(list(complaints(other, handout))) == 2

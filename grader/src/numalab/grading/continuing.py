@@ -34,6 +34,11 @@ RECORD = "evidence.json"
 OTHER_RECORD = "timed.json"
 
 
+def alike(node: Json) -> list[Any]:
+    """Return what nodes agree in that are alike, of a node's description."""
+    return [node.get(key) for key in _ALIKE]
+
+
 def _code(program: Path) -> bytes:
     """What of a program is run, without what tells where and of which lines it was built: a job
     builds in a folder of its own."""
@@ -82,7 +87,7 @@ def fingerprint(
         record["sandbox"],
         repr(effort),
         threads,
-        [node.get(key) for key in _ALIKE],
+        alike(node),
     )
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()

@@ -39,17 +39,27 @@ def is_starting_code(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
     """Return whether all that was handed in is the starting code: kernel and files of the lab, and
     none that says anything else, whatever comments and blanks they have. The digests of lab.toml
     tell it, and of a variant, which each student has another one of, what was built for it."""
-    kernel, found = KERNEL_FILES[language], {}
-    names = (kernel, *(file.name for file in lab.files))
-    for file in names:
+    found = {}
+    for file in starting_files(lab, language):
         with contextlib.suppress(OSError, NotPlain):
             found[file] = read_plain(folder / file, FILE_BYTES, follow_links=kit.is_own(folder))
-    digests = dict(lab.starting_code)
-    pristine = kit.pristine_folder(lab.name)
-    for file in () if digests else names:
+    return is_unchanged(found, starting_digests(kit, lab, language), KERNEL_FILES[language])
+
+
+def starting_files(lab: Lab, language: str) -> tuple[str, ...]:
+    """Return the names of the files that the starting code of a language consists of."""
+    return (KERNEL_FILES[language], *(file.name for file in lab.files))
+
+
+def starting_digests(kit: Kit, lab: Lab, language: str) -> dict[str, str]:
+    """Return the digest of each file of the starting code of a language, by its name."""
+    names = starting_files(lab, language)
+    digests = {name: digest for name, digest in lab.starting_code.items() if name in names}
+    for file in () if lab.starting_code else names:
         with contextlib.suppress(OSError):
-            digests[file] = digest_of(file, (pristine / file).read_bytes())
-    return is_unchanged(found, digests, kernel)
+            content = (kit.pristine_folder(lab.name) / file).read_bytes()
+            digests[file] = digest_of(file, content)
+    return digests
 
 
 def edited_languages(kit: Kit, lab: Lab) -> list[str]:

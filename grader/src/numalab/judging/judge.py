@@ -46,12 +46,12 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
-    unchanged = whole.unchanged_files & {_file_of(lab, criterion, whole.language)}
+    unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
     own = replace(of_part(lab, whole, *parts), unchanged_files=unchanged)
     return of_timing(own, criterion.slow)
 
 
-def _file_of(lab: Lab, criterion: Criterion, language: str) -> str:
+def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
     """The one of those handed in that a criterion is about."""
     if criterion.file is not None:
         return criterion.file.name

@@ -13,15 +13,18 @@ with a sentence.
 from __future__ import annotations
 
 import tempfile
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
+from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
+from numalab.errors import Interrupted, KitError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.grading import explanation
+from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handed_in import read_files
 from numalab.grading.login_node import on_login_node, refusal
@@ -33,7 +36,7 @@ from numalab.grading.variant_kits import lab_of_named_variant, open_variant
 from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import Effort, effort_for
-from numalab.judging.verdict import Verdict
+from numalab.judging.places import HERE
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 from numalab.labs.variants import is_variant_name
@@ -46,10 +49,11 @@ from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report
+from numalab.terminal import WIDTH
 from numalab.virtual.cluster import MOST_RATE_MBIT_S
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
-from numalab.words import StepReport, listed
+from numalab.words import StepReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,12 +82,14 @@ def _silent(step: str) -> None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Sessions here and on the virtual node, and what there is to show of them. not_booted: why
-    the virtual node could not be had."""
+    """Sessions here and on virtual nodes, and what there is to show of them. not_booted: why the
+    one that was asked for could not be had; notes: what is smaller in them than in the machines
+    that they stand for."""
 
     sessions: Sessions
     kernel: GradedKernel
     not_booted: str | None
+    notes: Sequence[str]
 
 
 # ---- a lab -------------------------------------------------------------------------
@@ -192,10 +198,14 @@ class OpenLab:
         label: str = "yours",
         afresh: bool = False,
     ) -> Graded:
-        """As run, with times, points and feedback, and kept as ./numalab grade keeps it: the same
-        program graded again goes on with the times that there are, and takes no new ones where
-        they decide; afresh: it does. Without on() this node is graded alone."""
-        measured = self._measure(language, source, files, size, True, afresh=afresh)
+        """As run, with times, points and feedback: what ./numalab grade gives, with --quick as long
+        as the size is quick, and kept as that keeps it. The same program graded again goes on with
+        the times that there are, and takes no new ones where they decide; afresh: it does. Without
+        on() the lab's own virtual nodes are asked, too, as far as they are needed; Graded.on()
+        then shows what was seen on one of them."""
+        measured = self._measure(
+            language, source, files, size, True, afresh=afresh, with_labs_machines=True
+        )
         measured.sessions.keep()
         run = self._run_of(measured, label, with_times=True)
         return Graded(**vars(run), report=self._report(measured))
@@ -353,8 +363,10 @@ class OpenLab:
         times: bool,
         parts: tuple[str, ...] = (),
         afresh: bool = True,
+        with_labs_machines: bool = False,
     ) -> _Measured:
-        """Under the lock. Raises Interrupted with the run so far."""
+        """Under the lock. with_labs_machines: where no machine was asked for, on the lab's own, as
+        far as they are needed. Raises Interrupted with the run so far."""
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
@@ -376,9 +388,11 @@ class OpenLab:
                 timing_refused=refusal("notebook") if on_login_node() else None,
                 afresh=afresh,
             )  # fmt: skip
-            machines = None if self.machine is None else [self.machine]
+            own: list[Machine] | None = [] if with_labs_machines else None
+            machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.kit, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
+                notes = [places.note(there.place.name) for there in sessions.elsewhere]
             kernel = replace(
                 graded_kernel(self.kit, sessions), again="grade again", hints_seen={},
                 afresh="With afresh=True new ones are taken.",
@@ -388,7 +402,7 @@ class OpenLab:
             for c in kernel.verdict.criteria
             if c.where != "here" and c.status == "error" and not sessions.elsewhere
         ]
-        measured = _Measured(sessions, kernel, missed[0] if missed else None)
+        measured = _Measured(sessions, kernel, missed[0] if missed else None, notes)
         if sessions.interrupted:
             raise Interrupted(self._run_of(measured, "interrupted", with_times=times))
         return measured
@@ -404,31 +418,20 @@ class OpenLab:
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
         records = tuple(session.data for _, session in sessions)
-        where = sessions[1][0] if sessions[1:] else "here"
+        where = HERE if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(self.kit, self.declared, label, where, tuple(kernel.seen), judged, records)
 
     def _report(self, measured: _Measured) -> str:
+        """As ./numalab grade shows it, with what it says below."""
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
-        more = measured.not_booted or self._shown_elsewhere(measured.kernel.verdict)
-        return f"{shown}\n{more}" if more else shown
-
-    def _shown_elsewhere(self, verdict: Verdict) -> str:
-        """Where what this node can't show is graded."""
-        criteria = self.declared.criteria
-        able = {c.name for c in criteria if c.kind == "evidence" and c.needs_numa_nodes > 1}
-        missing = [n for n, s in verdict.statuses.items() if s == "not_gradable" and n in able]
-        if self.machine is not None or not missing:
-            return ""
-        command = f"./numalab grade {self.declared.called}"
-        if self.folder != self.kit.own_folder(self.name):
-            place, root = self.folder.parent, self.kit.work_root
-            shown = place.relative_to(root) if place.is_relative_to(root) else place
-            command += f" --submission {shown}"
-        return wrapped(
-            f"Not gradable on this node: {listed(missing)}. Virtual nodes show it: {command} in a "
-            f'terminal, or lab.on("{self.declared.machines[0]}").grade(...) on one of them.'
-        )
+        named = [] if self.machine is None else [self.machine.name]
+        missing = left_out(self.declared, named)
+        found = diagnosis_beside(self.kit, self.declared, measured.sessions.here.folder)
+        below = [f"({note})" for note in measured.notes]
+        below += [] if missing is None else [f"({missing})"]
+        below += [] if found is None else [diagnosis_words(self.name, found)]
+        return "\n\n".join([shown, *(textwrap.fill(text, WIDTH - 2) for text in below)])
 
     def recorded_path(self, machine: str) -> Path:
         """Of what the kit has recorded of the C handout on a virtual node."""

@@ -39,16 +39,19 @@ from numalab.diagnosing.report import (
 )
 from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
 from numalab.grading import explanation
+from numalab.grading.continuing import alike
 from numalab.grading.handed_in import complaint_of
+from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, Source, open_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
+from numalab.learning.comparing import Measured, rows, table
 from numalab.learning.crossing import Crossing
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
+    PredictedOn,
     Value,
-    compared,
     keep_predictions,
     read_predictions,
     read_published,
@@ -57,6 +60,7 @@ from numalab.learning.predictions import (
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.starting_runs import StartingRuns
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
@@ -103,6 +107,8 @@ class NotebookLab(OpenLab):
         with self._line():
             run = super().run(*args, **kwargs)
         keep_record(self.folder, run.records)
+        if not kwargs.get("parts"):
+            StartingRuns(self).keep(run)
         return run
 
     def grade(
@@ -121,6 +127,7 @@ class NotebookLab(OpenLab):
                 language, source, files=files, size=size, label=label, afresh=afresh
             )
         keep_record(self.folder, graded.records)
+        StartingRuns(self).keep(graded)
         return graded
 
     def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
@@ -139,21 +146,39 @@ class NotebookLab(OpenLab):
         """Keeps what you expect; None: not yet. What you say first stays beside what you change
         it to."""
         before = read_predictions(self.folder)
-        kept = keep_predictions(self.folder, values)
+        kept = keep_predictions(self.folder, values, self._predicted_on())
         new = {name: said.first for name, said in kept.items() if name not in before}
         keep_first_said(self.folder, "prediction", new, now())
-        missing = [name for name, value in values.items() if value is None]
         for name in values:
             if name in kept:
-                print(f"{words(name)}: {kept[name].last}")
+                print(f"{words(name)}: {kept[name].said}")
+        missing = [words(name) for name in values if name not in kept]
         if missing:
-            print(f"Not predicted yet: {', '.join(map(words, missing))}.")
+            print(f"Not predicted yet: {', '.join(missing)}.")
 
-    def compare(self, **measured: Value | None) -> None:
-        """Shows what was predicted beside what was measured, here or, once it is predicted, by
-        others. Raises KitError."""
+    def _predicted_on(self) -> PredictedOn | None:
+        """This node, where the program that describes it is built and runs."""
+        if not self.kit.describe_node.is_file():
+            return None
+        try:
+            node = describe_node(self.kit)
+        except KitError:
+            return None
+        return PredictedOn(str(node["name"]), alike(node))
+
+    def compare(self, **measured: Measured) -> None:
+        """Shows what was predicted beside what was measured, here or by others; what is not
+        predicted yet is not shown.
+
+        measured: of each prediction a value; or, where it is about the starting code, a run of
+        yours and what is asked of it, a criterion's name or a function of a run. Then the same is
+        asked of the starting code's run, which is kept since it was made, or made now. Raises
+        KitError, UserError and Interrupted."""
         published = read_published(self.kit.solution_folder(self.name))
-        print(compared(read_predictions(self.folder), measured, published))
+        with self._line():
+            kept = read_predictions(self.folder)
+            found = list(rows(kept, measured, published, StartingRuns(self).of))
+        print(table(found))
 
     def question(self, name: str, answer: str = "") -> None:
         """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and

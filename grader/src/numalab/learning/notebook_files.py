@@ -20,6 +20,11 @@ METADATA = {
     "kernelspec": {"display_name": "numalab", "language": "python", "name": "numalab"},
     "language_info": {"name": "python"},
 }
+# Of the first cell, so that nobody looks for it: another kernel has no numalab.
+WHICH_KERNEL = (
+    "This notebook needs the Jupyter kernel *numalab* (menu Kernel, Change Kernel); `./numalab "
+    "notebook`, in a terminal in numalab's folder, starts a JupyterLab that has it."
+)
 _CELL_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _KERNEL_CELL = re.compile(r"%%kernel \S+ (c|fortran)(?:\n|$)")
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.~)])/(?:home|root|tmp|usr|opt|mnt|Users|var)/")
@@ -35,11 +40,14 @@ def _text(cell: dict[str, Any]) -> str:
 
 def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
     """What is not as the kit keeps its notebooks: no outputs, named cells, no more metadata than
-    is needed, no paths of one computer, the handout's kernels in kernel cells."""
+    is needed, no paths of one computer, the handout's kernels in kernel cells, and in the first
+    cell which Jupyter kernel to choose."""
     if (notebook.get("nbformat"), notebook.get("nbformat_minor")) != (4, 5):
         yield "its format is not 4.5"
     if notebook.get("metadata") != METADATA:
         yield f"its metadata is {notebook.get('metadata')}"
+    if WHICH_KERNEL not in _text(notebook["cells"][0]):
+        yield f"its first cell does not say: {WHICH_KERNEL}"
     names: set[str] = set()
     for number, cell in enumerate(notebook["cells"], start=1):
         name = str(cell.get("id", ""))

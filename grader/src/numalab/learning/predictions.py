@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
@@ -19,16 +19,32 @@ from numalab.toml_files.tables import parse_table
 Value = float | int | str
 FILE = "predictions.json"
 PUBLISHED_FILE = "published.toml"
-WIDTH = 78
 _UNITS = {"kib": "KiB", "mib": "MiB", "numa": "NUMA"}
 
 
 @dataclass(frozen=True)
+class PredictedOn:
+    """The node on which something was predicted. name: its own; alike: what nodes agree in that
+    are alike, as grading/continuing.py has it."""
+
+    name: str
+    alike: list[Any]
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """first: what was said first, last: what it was changed to."""
+    """first: what was said first, last: what it was changed to; on: the node on which that was
+    said, None where it is not known."""
 
     first: Value
     last: Value
+    on: PredictedOn | None = None
+
+    @property
+    def said(self) -> str:
+        """Return both, as they are read."""
+        last = f" (then {shown(self.last)})" if self.last != self.first else ""
+        return f"{shown(self.first)}{last}"
 
 
 @dataclass(frozen=True)
@@ -57,15 +73,24 @@ def read_predictions(folder: Path) -> dict[str, Prediction]:
     if not isinstance(data, dict):
         return {}
     return {
-        name: Prediction(values["first"], values["last"])
+        name: Prediction(values["first"], values["last"], _predicted_on(values.get("on")))
         for name, values in data.items()
         if isinstance(values, dict) and values.keys() >= {"first", "last"}
     }
 
 
-def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[str, Prediction]:
-    """Adds what has a value and returns all. A changed one keeps what was said first. Raises
-    UserError for what is no number or text, and KitError."""
+def _predicted_on(data: Any) -> PredictedOn | None:
+    """None where it is not what is written here."""
+    if not isinstance(data, dict) or data.keys() != {"name", "alike"}:
+        return None
+    return PredictedOn(**data)
+
+
+def keep_predictions(
+    folder: Path, values: Mapping[str, Value | None], on: PredictedOn | None = None
+) -> dict[str, Prediction]:
+    """Adds what has a value and returns all. A changed one keeps what was said first. on: the node
+    on which it is said. Raises UserError for what is no number or text, and KitError."""
     kept = read_predictions(folder)
     for name, value in values.items():
         if value is None:
@@ -73,11 +98,13 @@ def keep_predictions(folder: Path, values: Mapping[str, Value | None]) -> dict[s
         complaint = _complaint(name, value)
         if complaint:
             raise UserError(f"{name} = {value!r}: {complaint}")
-        kept[name] = Prediction(kept[name].first if name in kept else value, value)
+        if name not in kept:
+            kept[name] = Prediction(value, value, on)
+        elif value != kept[name].last:
+            kept[name] = Prediction(kept[name].first, value, on)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        data = {name: {"first": said.first, "last": said.last} for name, said in kept.items()}
-        write_json(folder / FILE, data)
+        write_json(folder / FILE, {name: asdict(said) for name, said in kept.items()})
     except OSError as error:
         raise KitError(f"the predictions can't be kept: {reason_of(error)}") from error
     return kept
@@ -96,7 +123,7 @@ def _complaint(name: str, value: Value) -> str:
     return ""
 
 
-def _shown(value: Value | None) -> str:
+def shown(value: Value | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
@@ -105,32 +132,3 @@ def _shown(value: Value | None) -> str:
 def words(name: str) -> str:
     """A prediction's name as it is read."""
     return " ".join(_UNITS.get(word, word) for word in name.split("_"))
-
-
-def _said(prediction: Prediction | None) -> str:
-    if prediction is None:
-        return "-"
-    first, last = prediction.first, prediction.last
-    return _shown(first) + (f" (then {_shown(last)})" if last != first else "")
-
-
-def compared(
-    kept: Mapping[str, Prediction],
-    measured: Mapping[str, Value | None],
-    published: Mapping[str, Published],
-) -> str:
-    """Predicted beside measured, a line each; a dash where there is none. Below it what was
-    published, as soon as it is predicted."""
-    rows = [("", "predicted", "measured")]
-    rows += [(words(name), _said(kept.get(name)), _shown(v)) for name, v in measured.items()]
-    for name, figure in published.items():
-        value = f"{_shown(figure.value)}, published" if name in kept else "predict it first"
-        rows.append((words(name), _said(kept.get(name)), value))
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    lines = [
-        f"{name:<{widths[0]}}  {said:<{widths[1]}}  {value}".rstrip() for name, said, value in rows
-    ]
-    for name, figure in published.items():
-        if name in kept:
-            lines += ["", *textwrap.wrap(figure.says, WIDTH)]
-    return "\n".join(lines)

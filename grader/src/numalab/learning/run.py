@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
 
@@ -19,7 +19,7 @@ from numalab.evidence.kinds import KINDS, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
 from numalab.grading.modelled import modelled_of
-from numalab.judging.judge import judge
+from numalab.judging.judge import file_of, judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
@@ -31,6 +31,7 @@ from numalab.reports import report
 from numalab.reports.roofline import roofs
 from numalab.reports.verdict_words import is_predicted
 from numalab.terminal import WIDTH
+from numalab.words import listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +70,18 @@ class Run:
         """Of this node, on which times are taken."""
         return self.seen[0][1]
 
+    def on(self, machine: str) -> Self:
+        """Return the same, to be looked at as it was seen on one of the lab's virtual nodes: what
+        is asked of it, and pictures. Where it was not seen there, values are None. Raises
+        UserError for a machine that is none of them."""
+        known = list(dict.fromkeys((*(where for where, _ in self.seen), *self.lab.machines)))
+        if machine not in known:
+            raise UserError(
+                f"{self.lab.name} is not graded on '{machine}'{near(machine, known)}. It is on "
+                f"{listed(known)}"
+            )
+        return replace(self, where=machine)
+
     @property
     def is_built(self) -> bool:
         return self.evidence.build.status == "ok"
@@ -93,8 +106,19 @@ class Run:
         return next(own, verdicts[0])
 
     def value(self, name: str) -> float | None:
-        """What was measured for a criterion, in its unit."""
-        return self.criterion(name).value
+        """What was measured for a criterion, in its unit; None: nothing, or not at the place that
+        was asked for. Raises UserError."""
+        found = self.criterion(name).value
+        return found if self.where in dict(self.seen) else None
+
+    def is_of_starting_code(self, name: str) -> bool:
+        """Return whether a criterion holds starting code against itself: a speed over its own,
+        which says nothing, whatever was measured."""
+        criterion = next((one for one in self.lab.criteria if one.name == name), None)
+        if criterion is None or criterion.rule != "speedup":
+            return False
+        own = file_of(self.lab, criterion, self.verdict.language)
+        return self.here.is_starting_code or own in self.here.unchanged_files
 
     def looks(self, kind: str, role: str = SUBMISSION) -> tuple[Any, ...]:
         """What was seen on this node of one kind of evidence, by its name in evidence/kinds.py,
@@ -200,11 +224,18 @@ class Run:
 
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the
-        interval of their median."""
+        interval of their median. Raises NothingToDraw, also for starting code's speed over its
+        own."""
         from numalab.reports.figures import timing_figure
 
         accounts = timing_accounts(self.lab, self.verdict, self.here)
         names = [account.criterion.name for account in accounts]
+        own = [name for name in names if self.is_of_starting_code(name)]
+        if criterion in own or (criterion is None and names and own == names):
+            raise NothingToDraw(
+                f"{criterion or own[0]} is your speed over that of the starting code, and this is "
+                "still the starting code. Change it first."
+            )
         if not names:
             self._fail_by_kernel("nothing was timed")
             said = [c.why for c in self.verdict.criteria if c.kind == "timing"]
@@ -214,7 +245,8 @@ class Run:
             raise UserError(
                 f"{criterion} was not timed{near(criterion, names)}. Timed were: {', '.join(names)}"
             )
-        chosen = names.index(criterion) if criterion is not None else 0
+        first = next(name for name in names if name not in own) if criterion is None else criterion
+        chosen = names.index(first)
         return timing_figure(accounts[chosen])
 
     def modelled(self) -> Figure:
@@ -293,9 +325,11 @@ class Run:
         printer.text(str(self))  # type: ignore[attr-defined]
 
     def save(self, path: str | Path) -> Path:
-        """Writes the evidence of the place that was asked for, as load_run reads it back."""
+        """Writes the evidence of the place that was asked for, or of this node where nothing was
+        run there, as load_run reads it back."""
         path = Path(path)
-        record = self.records[[where for where, _ in self.seen].index(self.where)]
+        places = [where for where, _ in self.seen]
+        record = self.records[places.index(self.where) if self.where in places else 0]
         try:
             write_json(path, record, indent=None)
         except OSError as error:
@@ -317,12 +351,13 @@ class Graded(Run):
         return self.report
 
 
-def load_run(path: Path, label: str, kit: Kit | None = None) -> Run:
-    """A stored record. Raises KitError where it is none."""
+def load_run(path: Path, label: str, kit: Kit | None = None, lab: Lab | None = None) -> Run:
+    """A stored record. lab: that it is of, left out: by its name. Raises KitError where it is
+    none."""
     kit = kit or open_kit()
     evidence = read_record.load(path, kit.root / "common" / "schema" / "evidence.schema.json")
     record = json.loads(path.read_text(encoding="utf-8"))
-    lab = labs_and_variants(kit.root)[evidence.lab]
+    lab = lab or labs_and_variants(kit.root)[evidence.lab]
     where = record["machine"]["name"] if record["machine"] else "here"
     verdict = judge(lab, evidence)
     verdict = of_machine(verdict, where) if evidence.is_virtual else verdict

@@ -12,7 +12,7 @@ from numalab.files import write_whole
 from numalab.grading.variant_kits import TICKET
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
-from numalab.learning.notebook_files import METADATA, NAME, tidied
+from numalab.learning.notebook_files import METADATA, NAME, WHICH_KERNEL, tidied
 
 Cell = dict[str, Any]
 
@@ -50,7 +50,8 @@ def _code(text: str) -> Cell:
 
 
 def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
-    yield "text", _words(files["README.md"].rstrip("\n"))
+    title, _, text = files["README.md"].rstrip("\n").partition("\n")
+    yield "text", _words(f"{title}\n\n{WHICH_KERNEL}\n{text}")
     yield (
         "setup",
         _code(
