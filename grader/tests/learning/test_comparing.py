@@ -143,7 +143,7 @@ def test_what_was_never_run_is_run_or_told(
     assert rows[1] == ["share here", "0.5", "-", "0"]
     words = " ".join(" ".join(row) for row in rows)
     assert "share here: the starting code was not run here, since there is no QEMU" in words
-    assert "Once that is mended, run this cell again." in words
+    assert "Once that is fixed, run this cell again." in words
 
     texts: list[str] = []
 

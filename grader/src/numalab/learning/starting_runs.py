@@ -115,7 +115,7 @@ class StartingRuns:
                 place = "here" if where == HERE else f"on {where}"
                 why = str(error).rstrip(".")
                 told = (
-                    f"the starting code was not run {place}, since {why}. Once that is mended, run"
+                    f"the starting code was not run {place}, since {why}. Once that is fixed, run"
                 )
                 return Found(None, f"{told} this cell again")
         self.keep(run)
