@@ -254,6 +254,16 @@ json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab
     return list;
 }
 
+/* Adds the digits of whole numbers, where a double leaves some out. */
+static void add_digits(json_t *first_wrong, const struct numalab_mismatch *first)
+{
+    const double most = 0x1p53;
+    if (!first->found_digits[0] || (fabs(first->found) < most && fabs(first->expected) < most))
+        return;
+    json_object_set_new(first_wrong, "expected_digits", json_string(first->expected_digits));
+    json_object_set_new(first_wrong, "found_digits", json_string(first->found_digits));
+}
+
 /* Adds row and column, where the array has such. */
 static void add_place(json_t *first_wrong, const struct numalab_results *results,
                       const struct numalab_driver *driver)
@@ -303,6 +313,7 @@ json_t *numalab_record_results(const struct numalab_results *results,
                       numalab_record_number(first->expected), "found",
                       numalab_record_number(first->found), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));
+        add_digits(json_object_get(object, "first_wrong"), first);
         add_place(json_object_get(object, "first_wrong"), results, driver);
         if (results->first_wrong_row)
             json_object_set_new(json_object_get(object, "first_wrong"), "row_name",

@@ -82,7 +82,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const double expected = changed ? changed->value : (double)(first + i) + oracle->computes;
         const double value = ((const double *)found)[i];
         if (!(value == expected) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
     return wrong;
 }

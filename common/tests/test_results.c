@@ -34,7 +34,7 @@ static size_t compare_with_index(const struct numalab_oracle *oracle, size_t arr
     for (size_t i = 0; i < count; i++) {
         const double value = ((const double *)found)[i], expected = (double)(first + i);
         if (!(value == expected) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
     return wrong;
 }
@@ -43,6 +43,17 @@ static const struct numalab_limits limits = {.phase_s = 30.0,
                                              .memory_bytes = (uint64_t)64 << 20,
                                              .output_bytes = 1 << 20,
                                              .thread_count = 1};
+
+/* Whole numbers that a double does not tell apart. */
+static void test_digits(void)
+{
+    struct numalab_mismatch seen = numalab_mismatch_of_unsigned(1, 2, 0, UINT64_MAX);
+    EXPECT(seen.array == 1 && seen.element == 2 && seen.found > 1e19);
+    EXPECT(strcmp(seen.found_digits, "18446744073709551615") == 0);
+    seen = numalab_mismatch_of_signed(0, 0, INT64_MIN, (1LL << 53) + 1);
+    EXPECT(strcmp(seen.expected_digits, "-9223372036854775808") == 0);
+    EXPECT(strcmp(seen.found_digits, "9007199254740993") == 0);
+}
 
 /* An array that several threads look at, where there are cores. */
 static void test_large_array(void)
@@ -182,6 +193,7 @@ int main(void)
     EXPECT(results.first_wrong.element == 0 && results.first_wrong_repetition == 0);
     EXPECT(results.first_wrong_phase[0] == 'i');
     numalab_worker_end(&worker);
+    test_digits();
     test_large_array();
     test_changes();
     return failures > 0;

@@ -167,7 +167,7 @@ static size_t triad_compare(const struct numalab_oracle *oracle, size_t array, s
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) /* Negated, so that NaN is wrong. */
         if (!(found[i] == expected[i]) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i]};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i], "", ""};
     return wrong;
 }
 
@@ -336,8 +336,7 @@ static size_t chase_compare(const struct numalab_oracle *oracle, size_t array, s
     if (memcmp(found, expected, count * sizeof *found) == 0) return 0;
     for (size_t i = 0; i < count; i++)
         if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch =
-                (struct numalab_mismatch){array, first + i, (double)expected[i], (double)found[i]};
+            *mismatch = numalab_mismatch_of_unsigned(array, first + i, expected[i], found[i]);
     return wrong;
 }
 

@@ -118,7 +118,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const double expected = changed ? changed->values.of[array] : usual;
         /* Negated, so that NaN is wrong. */
         if (!(fabs(found[i] - expected) <= tolerance * expected) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i]};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i], "", ""};
     }
     /* An element that was changed and does not show it. */
     const struct changed_element *entries = oracle->changed.entries;
@@ -130,7 +130,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const bool looked_usual = fabs(found[place] - usual) <= tolerance * usual;
         if (looked_usual && !(fabs(found[place] - expected) <= tolerance * expected) &&
             wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, changed->element, expected, found[place]};
+            *mismatch = (struct numalab_mismatch){array, changed->element, expected, found[place], "", ""};
     }
     return wrong;
 }

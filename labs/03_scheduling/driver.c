@@ -132,7 +132,7 @@ static size_t count_wrong(const double *expected, size_t array, size_t first, si
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
         if (is_wrong(found[i], expected[element], 0.0) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, element, expected[element], found[i]};
+            *mismatch = (struct numalab_mismatch){array, element, expected[element], found[i], "", ""};
     }
     return wrong;
 }
@@ -239,7 +239,7 @@ static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, si
         const double expected =
             oracle->is_summed ? energy_of(oracle->place, element) : oracle->value[E][element];
         if (is_wrong(found[i], expected, SLACK_ULPS + (double)element) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, element, expected, found[i]};
+            *mismatch = (struct numalab_mismatch){array, element, expected, found[i], "", ""};
     }
     return wrong;
 }

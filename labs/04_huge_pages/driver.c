@@ -143,8 +143,8 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
                 has_changed ? numalab_changed_find(&oracle->changed, element) : NULL;
             const uint64_t expected = changed ? changed->value : unchanged_value(oracle, element);
             if (found[start + i] != expected && wrong++ == 0)
-                *mismatch = (struct numalab_mismatch){array, element, (double)expected,
-                                                      (double)found[start + i]};
+                *mismatch =
+                    numalab_mismatch_of_unsigned(array, element, expected, found[start + i]);
         }
     }
     return wrong;

@@ -103,8 +103,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     if (memcmp(found, expected, count * sizeof *found) == 0) return 0;
     for (size_t i = 0; i < count; i++)
         if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch =
-                (struct numalab_mismatch){array, first + i, (double)expected[i], (double)found[i]};
+            *mismatch = numalab_mismatch_of_unsigned(array, first + i, expected[i], found[i]);
     return wrong;
 }
 

@@ -167,13 +167,13 @@ static void print(const struct curve *curve, double link_mb_s)
     for (int i = 0; i < curve->sizes && link_mb_s <= 0; i++)
         if ((double)curve->bytes[i] / curve->us[i] > full_mb_s)
             full_mb_s = (double)curve->bytes[i] / curve->us[i];
-    printf("%9s %12s %10s %8s  a full bar: %.4g MB/s\n", "bytes", "one way, us",
+    printf("%9s %12s %10s %8s  a full bar: %.2f MB/s\n", "bytes", "one way, us",
            "MB/s", link_mb_s > 0 ? "of link" : "of most", full_mb_s);
     for (int i = 0; i < curve->sizes; i++)
         print_row(curve->bytes[i], curve->us[i], line, full_mb_s);
-    printf("| by t(n) = t0 + n/B, from the ends: t0 = %.4g us, ", line.t0_us);
+    printf("| by t(n) = t0 + n/B, from the ends: t0 = %.2f us, ", line.t0_us);
     if (line.us_per_byte > 0)
-        printf("B = %.4g MB/s,\n"
+        printf("B = %.2f MB/s,\n"
                "  which reaches half of B at t0 x B = %.0f bytes\n",
                1 / line.us_per_byte, line.t0_us / line.us_per_byte);
     else

@@ -107,7 +107,7 @@ static size_t compare(const struct numalab_oracle *view, size_t array, size_t fi
     if (count == 0 || memcmp(found, expected, count) == 0) return 0;
     for (size_t i = 0; i < count; i++)
         if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i]};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i], "", ""};
     return wrong;
 }
 

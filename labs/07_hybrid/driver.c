@@ -255,7 +255,7 @@ static size_t compare_field(const struct numalab_oracle *oracle, size_t array, s
             const double value = found[element - first];
             /* Negated, so that NaN is wrong. */
             if (kind != ANYTHING && !(value == expected) && wrong++ == 0)
-                *mismatch = (struct numalab_mismatch){array, element, expected, value};
+                *mismatch = (struct numalab_mismatch){array, element, expected, value, "", ""};
         }
     }
     return wrong;
@@ -281,11 +281,12 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         expected = whole->residual;
         slack = residual_slack(whole);
     } else {
-        value = (double)*(const int64_t *)found;
-        expected = (double)whole->iterations;
+        const int64_t counted = *(const int64_t *)found, due = (int64_t)whole->iterations;
+        if (counted != due) *mismatch = numalab_mismatch_of_signed(array, first, due, counted);
+        return counted != due;
     }
     if (fabs(value - expected) <= slack) return 0;
-    *mismatch = (struct numalab_mismatch){array, first, expected, value};
+    *mismatch = (struct numalab_mismatch){array, first, expected, value, "", ""};
     return 1;
 }
 

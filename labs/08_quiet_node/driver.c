@@ -340,8 +340,7 @@ static size_t noise_compare(const struct numalab_oracle *oracle, size_t array, s
         const int64_t expected = noise_expected(clock, array, first + i);
         if (is_answer ? is_near(found[i], expected) : found[i] == expected) continue;
         if (wrong++ == 0)
-            *mismatch =
-                (struct numalab_mismatch){array, first + i, (double)expected, (double)found[i]};
+            *mismatch = numalab_mismatch_of_signed(array, first + i, expected, found[i]);
     }
     return wrong;
 }
@@ -627,7 +626,7 @@ static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, 
             value = (double)((const int64_t *)found)[i];
         }
         if (!(value == expected) && wrong++ == 0) /* Negated, so that NaN is wrong. */
-            *mismatch = (struct numalab_mismatch){array, first + i, expected, value};
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
     return wrong;
 }

@@ -190,8 +190,7 @@ static size_t compare_whole(size_t array, size_t first, size_t count, const int6
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++)
         if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch =
-                (struct numalab_mismatch){array, first + i, (double)expected[i], (double)found[i]};
+            *mismatch = numalab_mismatch_of_signed(array, first + i, expected[i], found[i]);
     return wrong;
 }
 
@@ -211,7 +210,7 @@ static size_t told_compare(const struct numalab_oracle *oracle, size_t array, si
     }
     const double expected = oracle->mean_bytes_per_s, mean = *(const double *)found;
     if (fabs(mean - expected) <= relative_slack * fabs(expected)) return 0; /* not so of NaN */
-    *mismatch = (struct numalab_mismatch){array, first, expected, mean};
+    *mismatch = (struct numalab_mismatch){array, first, expected, mean, "", ""};
     return 1;
 }
 

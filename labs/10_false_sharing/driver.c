@@ -96,7 +96,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const int64_t value =
             array == KEYS ? ((const int32_t *)found)[i] : ((const int64_t *)found)[i];
         if (value != expected && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, element, (double)expected, (double)value};
+            *mismatch = numalab_mismatch_of_signed(array, element, expected, value);
     }
     return wrong;
 }

@@ -73,13 +73,23 @@ struct numalab_watching {
     const char *live_phase;
 };
 
-/* The first element that differs from the oracle. */
+/* The first element that differs from the oracle. Of whole numbers also their digits, since a
+ * double leaves some out beyond 2^53; else empty. */
+enum { NUMALAB_DIGITS_BYTES = 21 }; /* of 64 bits, with a sign and the 0 at the end */
 struct numalab_mismatch {
     size_t array;
     size_t element;
     double expected;
     double found; /* may be NaN */
+    char expected_digits[NUMALAB_DIGITS_BYTES];
+    char found_digits[NUMALAB_DIGITS_BYTES];
 };
+
+/* A mismatch of an array of whole numbers, with all of their digits. */
+struct numalab_mismatch numalab_mismatch_of_signed(size_t array, size_t element, int64_t expected,
+                                                   int64_t found);
+struct numalab_mismatch numalab_mismatch_of_unsigned(size_t array, size_t element,
+                                                     uint64_t expected, uint64_t found);
 
 struct numalab_driver {
     const char *lab;

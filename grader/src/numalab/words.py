@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+
+# Beyond it a double, in which records have their values, leaves whole numbers out.
+_MOST_WHOLE = 2**53
 
 StepReport = Callable[[str], None]  # is told in words what is going on, step by step
 
@@ -32,6 +36,13 @@ def ratio(value: float) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with so many digits; of what has more before its point all of them, since counts
+    are no powers of ten."""
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e+" in text and abs(value) <= _MOST_WHOLE else text
 
 
 def first_upper(text: str) -> str:
@@ -78,3 +89,21 @@ def amount(size_bytes: float) -> str:
 def bytes_allowed(count: int) -> str:
     """A limit or a size, which is a whole number of KiB."""
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+
+
+def _value(number: float, digits: int = 6) -> str:
+    """Whole numbers in full: they are counts, of which each digit can be held against others."""
+    if math.isnan(number):
+        return "NaN"
+    if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
+        return f"{number:.0f}"
+    return f"{number:.{digits}g}"
+
+
+def apart(found: float, expected: float) -> tuple[str, str]:
+    """Two values with as many digits as it takes to tell them apart."""
+    shown = _value(found), _value(expected)
+    for digits in (9, 17):
+        if shown[0] == shown[1]:
+            shown = _value(found, digits), _value(expected, digits)
+    return shown

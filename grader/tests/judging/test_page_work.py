@@ -147,7 +147,7 @@ def test_a_team_of_one_shows_nothing(first_touch: Lab) -> None:
     assert verdicts(first_touch, record)["touched_where_used"].status == "pass"  # shared_out fails
     found = verdicts(whole_team(first_touch, kit_writes_first=False), record)["touched_where_used"]
     assert (found.status, found.value) == ("fail", 0.5)
-    assert found.why.startswith("1 of the 2 threads that the kit asks for uses a quarter of")
+    assert found.why.startswith("One thread of 2 does all the work. Is there a parallel loop")
     found = verdicts(whole_team(first_touch, kit_writes_first=True), record)["touched_where_used"]
     assert found.status == "fail" and "ran with 1 of 2 threads: something in the" in found.why
     right = invented.evidence(ONE)

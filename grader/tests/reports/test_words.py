@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,12 @@ from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Warned
+from numalab.kit import find_kit
 from numalab.labs.declaration import Lab, choose_labs, load_lab
 from numalab.reports.touch_map import touch_map_picture
 from numalab.reports.verdict_words import bound_words
+
+ROOT = find_kit("gnu").root
 
 
 def test_percentages_are_100_only_when_all() -> None:
@@ -48,6 +52,53 @@ def test_percentages_are_100_only_when_all() -> None:
 def test_values_are_told_apart(found: float, expected: float, says: str) -> None:
     wrong = Mismatch("e", 3, expected, found, "one", 0)
     assert says in explain.mismatch(wrong, "c")
+
+
+def test_whole_numbers_have_all_their_digits() -> None:
+    """Where a float, in which records have values, leaves some out."""
+    wrong = Mismatch(
+        "reached",
+        1,
+        0.0,
+        1.1936128518282651e19,
+        "chase",
+        0,
+        expected_digits="0",
+        found_digits="11936128518282651045",
+    )
+    assert explain.mismatch(wrong, "fortran") == (
+        "reached(2) is 11936128518282651045 after chase, it should be 0"
+    )
+    for path in sorted(ROOT.glob("labs/**/driver.c")):  # who casts loses them
+        assert not re.search(r"numalab_mismatch\)\{[^}]*\(double\)", path.read_text()), path
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "says"),
+    [
+        (0.12345, 3, "0.123"),
+        (999.4, 3, "999"),
+        (999.6, 3, "1,000"),
+        (1234.0, 3, "1,234"),
+        (12345.6, 4, "12,346"),
+        (1e7, 9, "10000000"),
+        (-2048.0, 3, "-2,048"),
+        (math.inf, 3, "inf"),
+        (math.nan, 3, "nan"),
+        (1e300, 3, "1e+300"),
+    ],
+)
+def test_counts_are_no_powers_of_ten(value: float, digits: int, says: str) -> None:
+    assert words.short(value, digits) == says
+
+
+def test_numbers_are_shortened_in_one_place() -> None:
+    """What a format leaves out of a count nobody misses until somebody has a machine that large."""
+    source = ROOT / "grader" / "src" / "numalab"
+    keeps = {"words.py", "variants.py"}  # one defines it; the other writes TOML
+    for path in source.rglob("*.py"):
+        found = re.search(r":\.[0-9]+g\}", path.read_text())
+        assert found is None or path.name in keeps, (path, found)
 
 
 def test_suite_counts_each_kind(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ LAB = "06_message_latency"
 STRICT = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 COLUMNS = 80
 
-_HEAD = re.compile(r" +bytes +one way, us +MB/s +of (link|most)  a full bar: ([\d.e+]+) MB/s")
+_HEAD = re.compile(r" +bytes +one way, us +MB/s +of (link|most)  a full bar: ([\d.]+) MB/s")
 _ROW = re.compile(r"([ \d]{9}) ([ \d.]{12}) ([ \d.]{10}) ([ \d.]{6}) %  ([ #]*\|?#*)")
 _LINE = re.compile(
     r"\| by t\(n\) = t0 \+ n/B, from the ends: t0 = (\S+) us, "

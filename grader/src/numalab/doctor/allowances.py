@@ -10,7 +10,7 @@ from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
 from numalab.pu_lists import format_pus
-from numalab.words import amount, count
+from numalab.words import amount, count, short
 
 SMALL_MEMORY_BYTES = 4 * 2**30
 
@@ -53,7 +53,7 @@ def cpu_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     limit = groups.cpu_limit
     if limit is None:
         return Finding(topic, "good", "none", f"no level limits CPU time{unseen}")
-    found = f"the time of {limit.value:.3g} of {count(node['pus'], 'PU')}"
+    found = f"the time of {short(limit.value)} of {count(node['pus'], 'PU')}"
     if limit.value >= node["pus"]:
         return Finding(topic, "good", found, f"that is all of them{unseen}", concerns=concerns)
     none = "max" if limit.file.endswith("cpu.max") else "-1"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from numalab.doctor.frequency_policies import CPU, Policy
 from numalab.pu_lists import format_pus
 from numalab.terminal import WIDTH
-from numalab.words import count, listed, percent
+from numalab.words import count, listed, percent, short
 
 _LABEL, _BAR = 22, 40
 _MOST_STATES = 6  # of the frequencies that a picture shows
@@ -283,8 +283,8 @@ def meaning(policies: Sequence[Policy]) -> list[str]:
     ]
     if spent:
         sentences.append(
-            f"All transitions of a policy took {max(spent):.2g} s at most (their number times the "
-            "latency): what costs is the lower clock, hardly ever the change."
+            f"All transitions of a policy took {short(max(spent), 2)} s at most (their number "
+            "times the latency): what costs is the lower clock, hardly ever the change."
         )
     if any(map(_follows_load, policies)):
         could = {name for policy in policies for name in policy.governors or ()}

@@ -37,6 +37,8 @@ def read_results(data: Json) -> Results:
             column=first.get("column"),
             row_name=first.get("row_name"),
             remark=first.get("remark", ""),
+            expected_digits=first.get("expected_digits", ""),
+            found_digits=first.get("found_digits", ""),
         ),
         wrote_before_array=data.get("wrote_before_array"),
         too_few_messages=_too_few(data.get("too_few_messages")),

@@ -54,6 +54,8 @@ class Mismatch:
     column: int | None = None
     row_name: str | None = None  # of a row that is not the rank's own
     remark: str = ""  # what it means, in the lab's words
+    expected_digits: str = ""  # of whole numbers, where a float leaves some out
+    found_digits: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from numalab.explore.tlb import tlb_reach
 from numalab.explore.wording import bytes_words, chunk_words
 from numalab.files import partial_path
 from numalab.palette import BLUE, GREY, PLOT_SETTINGS, VERMILION, keep_matplotlib_in
+from numalab.words import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -274,5 +275,7 @@ def _title(found: Found) -> str:
     node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"
     interrupted = ", interrupted" if found.interrupted else ""
     cover = 100 * median_interval([0.0] * fewest).coverage
-    bars = f"bars: {cover:.3g} % interval of the median" if fewest > 1 else "single runs, no bars"
+    bars = (
+        f"bars: {short(cover)} % interval of the median" if fewest > 1 else "single runs, no bars"
+    )
     return f"{found.exploration.title}\n{node}{size}; {fewest} rounds, {bars}{interrupted}"

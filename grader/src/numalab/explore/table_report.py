@@ -22,6 +22,7 @@ from numalab.explore.wording import (
     short_bytes,
     three_digits,
 )
+from numalab.words import short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -210,7 +211,7 @@ def _where_it_lies(sizes: Sequence[Size], found: Found, reach: Reach | None) -> 
     if parting is not None and parting <= FAR * reach.reach_bytes:
         return (
             f"By cpuid small pages reach {reached}: they part at "
-            f"{parting / reach.reach_bytes:.2g} times that."
+            f"{short(parting / reach.reach_bytes, 2)} times that."
         )
     return (
         f"By cpuid small pages reach {reached}, and the two should part soon above that. Why not "

@@ -8,14 +8,14 @@ from numalab.evidence.load import is_loaded
 from numalab.explore.declaration import Schedules, Streams
 from numalab.explore.intervals import Comparison, Interval, median_interval
 from numalab.explore.samples import Found
-from numalab.words import count
+from numalab.words import count, short
 
 
 def bytes_words(size_bytes: int) -> str:
     """64 KiB, 2 MiB, 1 GiB."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
-            return f"{size_bytes / scale:.4g} {unit}"
+            return f"{short(size_bytes / scale, 4)} {unit}"
     return f"{size_bytes} bytes"
 
 
@@ -67,9 +67,9 @@ def interval_note(rounds: Sequence[int]) -> str:
     if coverage < 0.95:
         return (
             f"{words} the smallest and the largest: they hold the true median between them "
-            f"with {100 * coverage:.3g} %, no more (6 rounds reach 95 %)."
+            f"with {short(100 * coverage)} %, no more (6 rounds reach 95 %)."
         )
-    return f"{words} a {100 * coverage:.3g} % interval for it (order statistics)."
+    return f"{words} a {short(100 * coverage)} % interval for it (order statistics)."
 
 
 def disturbance(found: Found) -> list[str]:

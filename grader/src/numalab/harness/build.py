@@ -196,18 +196,26 @@ _OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
 # How compilers and linkers begin what keeps them from ending well, in English.
 _ERROR = re.compile(r"\berror:|^Error:|\bundefined reference\b|\bmultiple definition\b", re.I)
 
-# How gcc begins a warning, and where it tells of what function it is.
-_SAYS = re.compile(r"\S+: (?:warning: |error: |In function )")
+# How gcc and gfortran begin a warning, and where gcc tells of what function it is.
+_SAYS = re.compile(r"\S+: (?:warning: |error: |In function )|\S+:\d+:\d+:$")
+
+# With MPI's bindings of before 2008 a buffer may have any type and rank, which no interface can
+# say; the compiler is told to allow it, and warns of right calls.
+_ANY_BUFFER = re.compile(
+    r"^Warning: (?:Type|Rank) mismatch between actual argument at \(1\) and actual ", re.MULTILINE
+)
 
 
 def _said_once(lines: Sequence[str]) -> list[str]:
-    """Without what a compiler says again word for word, with the lines that belong to it."""
+    """Without what a compiler says again word for word, with the lines that belong to it, and
+    without what it says of MPI's buffers."""
     parts: list[list[str]] = [[]]
     for line in lines:
         if _SAYS.match(line):
             parts.append([])
         parts[-1].append(line)
-    return [line for part in dict.fromkeys(map(tuple, parts)) for line in part]
+    told = list(dict.fromkeys(map(tuple, parts)))
+    return [line for part in told if not _ANY_BUFFER.search("\n".join(part)) for line in part]
 
 
 def compiler_output(output: str, rename: dict[str, str]) -> str:

@@ -62,7 +62,7 @@ def _steps(generations: Sequence[Generation]) -> str:
         each = [ns for g in generations if (ns := step_ns(g, role)) is not None]
         if not each:
             return ""
-        found.append(f"{statistics.median(each):.3g} ns")
+        found.append(f"{words.short(statistics.median(each))} ns")
     return f"{found[0]} per step, the kit's {found[1]}: "
 
 

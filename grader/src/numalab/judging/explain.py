@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,28 +12,7 @@ from numalab.judging import printed_words
 from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.request_words import open_requests
 from numalab.judging.verdict import NOT_GRADED
-from numalab.words import amount, count, first_upper
-
-# Beyond it a double, in which records have their values, leaves whole numbers out.
-_MOST_WHOLE = 2**53
-
-
-def _value(number: float, digits: int = 6) -> str:
-    """Whole numbers in full: they are counts, of which each digit can be held against others."""
-    if math.isnan(number):
-        return "NaN"
-    if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
-        return f"{number:.0f}"
-    return f"{number:.{digits}g}"
-
-
-def _apart(found: float, expected: float) -> tuple[str, str]:
-    """Two values with as many digits as it takes to tell them apart."""
-    shown = _value(found), _value(expected)
-    for digits in (9, 17):
-        if shown[0] == shown[1]:
-            shown = _value(found, digits), _value(expected, digits)
-    return shown
+from numalab.words import amount, apart, count, first_upper
 
 
 def indexed(array: str, element: int, language: str) -> str:
@@ -73,7 +51,9 @@ def mismatch(first: Mismatch, language: str) -> str:
         row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
         where = f"{first.array} in row {row}, column {column}"
     after = f"after {_nth(first.phase, first.repetition + 1)}"
-    found, expected = _apart(first.found, first.expected)
+    found, expected = apart(first.found, first.expected)
+    if first.found_digits:
+        found, expected = first.found_digits, first.expected_digits
     return f"{where} is {found} {after}, it should be {expected}"
 
 

@@ -113,7 +113,7 @@ def _us(time_us: float) -> str:
     """To three digits, in full as long as it is readable so."""
     if 1000 <= time_us < 1e7:
         return f"{time_us:,.0f} us"
-    return f"{time_us:.3g} us"
+    return f"{words.short(time_us)} us"
 
 
 def _disagreement(run: Latency, size: int) -> str:

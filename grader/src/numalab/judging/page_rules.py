@@ -241,11 +241,12 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
     if using == team:
         return None
-    why = (
-        f"{using} of the {team} threads that the kit asks for {'uses' if using == 1 else 'use'} a "
-        f"quarter of an equal share of the pages, or more. Is there a parallel loop, and does it "
-        "take these threads?"
+    does = (
+        f"One thread of {team} does all the work"
+        if using <= 1
+        else f"{using} of {team} threads do all the work, or nearly so"
     )
+    why = f"{does}. Is there a parallel loop, and does it take the threads that the kit asks for?"
     return by_value(criterion, using / team, why, unit="share")
 
 

@@ -131,8 +131,8 @@ def _time(seconds: float) -> str:
     if size >= 1:
         return f"{seconds:.2f} s"
     if size >= 1e-3:
-        return f"{1e3 * seconds:.3g} ms"
-    return f"{1e6 * seconds:.3g} us"
+        return f"{words.short(1e3 * seconds)} ms"
+    return f"{words.short(1e6 * seconds)} us"
 
 
 def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:

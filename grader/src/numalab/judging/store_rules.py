@@ -93,9 +93,9 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         )
     else:
         why = (
-            f"For 100 keys, {100 * share:.3g} stores go to cache lines of {run.line_bytes} bytes "
-            f"that another thread writes more: {run.shared_lines} of the {written} that "
-            f"{run.threads} threads write are written by several."
+            f"For 100 keys, {words.short(100 * share)} stores go to cache lines of "
+            f"{run.line_bytes} bytes that another thread writes more: {run.shared_lines} of the "
+            f"{written} that {run.threads} threads write are written by several."
         )
     assert criterion.at_most is not None
     if share > criterion.at_most:

@@ -349,9 +349,10 @@ def _overspent(times: _Times) -> CriterionVerdict | None:
         "fail",
         "too_slow",
         f"Far too slow beside what is timed: in {words.count(spending.generations, 'generation')} "
-        f"the kernel's process took {spending.submission_s:.3g} s in all to start and for each of "
-        f"its functions, where {kits_name(times.criterion)}'s took {spending.kits_s:.2g} s. The "
-        f"{spending.allowed_s:.0f} s that a grading has for that are used up.",
+        f"the kernel's process took {words.short(spending.submission_s)} s in all to start and for "
+        f"each of its functions, where {kits_name(times.criterion)}'s took "
+        f"{words.short(spending.kits_s, 2)} s. The {spending.allowed_s:.0f} s that a grading "
+        "has for that are used up.",
         by_signs=False,
     )
 
@@ -450,7 +451,11 @@ def _speed_words(value: float, whose: str, is_cut: bool, held: str) -> str:
 def _too_slow(generation: Generation) -> str:
     detail = generation.roles[SUBMISSION].outcome.detail
     found = [name for name in (SOLUTION, PROBE) if generation.elapsed_s.get(name)]
-    beside = f", where the {found[0]} takes {best_s(generation, found[0]):.2g} s" if found else ""
+    beside = (
+        f", where the {found[0]} takes {words.short(best_s(generation, found[0]), 2)} s"
+        if found
+        else ""
+    )
     size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
     return (
         f"Far too slow: {explain.one_of(detail['doing'])} took more than "

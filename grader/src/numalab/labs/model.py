@@ -19,6 +19,7 @@ from numalab.evidence.mixes import Mix
 from numalab.labs import loop_times, saturation
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table
+from numalab.words import short
 
 BYTES, SHARE, TIME = "bytes", "share", "time_ns"
 _EXAMPLE = 'write a line such as share = "threads / cores"'
@@ -127,8 +128,8 @@ class Model:
                 self.table.fail(f"{TIME}: {error} for a loop of {loop}", TIME)
             if not 0 < found < math.inf:
                 self.table.fail(
-                    f"{TIME} is {found:.3g} for a loop of {loop} where the rates are 20, 22 and 30 "
-                    "GB/s; a time has to be above 0, and finite",
+                    f"{TIME} is {short(found)} for a loop of {loop} where the rates are 20, 22 and "
+                    "30 GB/s; a time has to be above 0, and finite",
                     TIME,
                 )
         return formula
@@ -161,6 +162,6 @@ def value_of(formula: Formula, values: Mapping[str, float], key: str) -> float:
     except BadFormula as error:
         raise BadModel(f"{key}: {error}") from error
     if not 0 < found < math.inf:
-        said = ", ".join(f"{name} = {value:.4g}" for name, value in values.items())
-        raise BadModel(f"{key} is {found:.3g} with {said}; it has to be above 0, and finite")
+        said = ", ".join(f"{name} = {short(value, 4)}" for name, value in values.items())
+        raise BadModel(f"{key} is {short(found)} with {said}; it has to be above 0, and finite")
     return found

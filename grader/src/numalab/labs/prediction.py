@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table
+from numalab.words import short
 
 # What is predicted, by its key: sizes on both sides of where the libraries that are common change
 # over on one node, 4 to 64 KiB.
@@ -75,7 +76,9 @@ def predict(formula: str, values: Mapping[str, float]) -> float:
     except BadFormula as error:
         raise BadPrediction(str(error)) from error
     if not 0 < time_us < math.inf:
-        raise BadPrediction(f"`{formula}` is {time_us:.3g} us here; a message takes a time above 0")
+        raise BadPrediction(
+            f"`{formula}` is {short(time_us)} us here; a message takes a time above 0"
+        )
     return time_us
 
 

@@ -15,6 +15,7 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.solution_files import solution_text
 from numalab.toml_files.tables import parse_table
+from numalab.words import short
 
 Value = float | int | str
 FILE = "predictions.json"
@@ -126,7 +127,7 @@ def _complaint(name: str, value: Value) -> str:
 def shown(value: Value | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return short(value) if isinstance(value, float) else str(value)
 
 
 def words(name: str) -> str:

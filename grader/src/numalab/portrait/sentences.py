@@ -15,7 +15,7 @@ from numalab.portrait.plan import HUGE, SMALL, kind_names, last_cache
 from numalab.portrait.record import Curve, Measured, Point, Portrait, TlbCurve
 from numalab.portrait.steps import CacheCheck, Step, cache_checks
 from numalab.pu_lists import format_pus
-from numalab.words import amount, count, first_upper, listed
+from numalab.words import amount, count, first_upper, listed, short
 
 GB_S_NOTE = (
     "GB/s: 10^9 bytes per second between cores and memory, with the lines that stores fetch before "
@@ -229,7 +229,7 @@ def widest_words(values: Sequence[Measured]) -> str:
     ]
     coverage = median_interval([0.0] * min(len(one.processes) for one in values)).coverage
     return (
-        f"Medians over processes; the widest {100 * coverage:.3g} % interval reaches "
+        f"Medians over processes; the widest {short(100 * coverage)} % interval reaches "
         f"{100 * max(halves):.0f} % beside its median."
     )
 

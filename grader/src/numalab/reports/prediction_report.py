@@ -35,7 +35,7 @@ def none_words(kernel: GradedKernel) -> str:
 def _measured(one: ScoredQuantity) -> str:
     if one.low is None or one.high is None:
         return "-" if one.score is None else "predict it first"
-    low, high = f"{one.low:.3g}", f"{one.high:.3g}"
+    low, high = words.short(one.low), words.short(one.high)
     return f"{low} {one.unit}" if low == high else f"{low} to {high} {one.unit}"
 
 
@@ -44,7 +44,7 @@ def rows(found: ScoredPredictions) -> Iterator[tuple[str, str, str, str, str]]:
     for one in found.quantities:
         yield (
             one.name,
-            "-" if one.predicted is None else f"{one.predicted:.3g} {one.unit}",
+            "-" if one.predicted is None else f"{words.short(one.predicted)} {one.unit}",
             _measured(one),
             "-" if one.score is None else f"{one.score:.2f}",
             one.why,

@@ -27,8 +27,8 @@ def duration(seconds: float) -> str:
     """In the unit that reads best, with three digits."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} us"
+            return f"{words.short(seconds / scale)} {unit}"
+    return f"{words.short(seconds / 1e-6)} us"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def lightspeed_words(rates: Rates) -> str:
 
 
 def three_digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 99.95 else words.short(value)
 
 
 def byte_words(rates: Rates) -> str:

@@ -21,6 +21,7 @@ from numalab.judging.rates import Middle, Rates
 from numalab.judging.timing_account import TimingAccount
 from numalab.labs.declaration import Lab
 from numalab.reports.rate_words import chosen_rates, percent_words, role_name, three_digits
+from numalab.words import short
 
 _DRAWN = (HANDOUT, SOLUTION, SUBMISSION)
 
@@ -88,7 +89,7 @@ def roofs(lab: Lab, accounts: Sequence[TimingAccount], evidence: Evidence) -> li
 
 
 def roof_title(roof: Roof) -> str:
-    return f"Roofline of {roof.name}: {roof.flops_per_byte:.3g} flop per byte"
+    return f"Roofline of {roof.name}: {short(roof.flops_per_byte)} flop per byte"
 
 
 def roof_words(roof: Roof) -> str:
@@ -99,7 +100,7 @@ def roof_words(roof: Roof) -> str:
         for point in roof.points
     )
     return (
-        f"At {roof.flops_per_byte:.3g} flop per byte the probe's "
+        f"At {short(roof.flops_per_byte)} flop per byte the probe's "
         f"{three_digits(roof.gb_per_s.median)} GB/s are {three_digits(top.median)} GFLOP/s. "
         f"In GFLOP/s: {', '.join(did)}."
     )

@@ -26,7 +26,7 @@ from numalab.reports.timing_words import (
     scale_words,
     sentences,
 )
-from numalab.words import ratio
+from numalab.words import ratio, short
 
 ENOUGH, TOO_SLOW, AT_MOST = "o", "x", "<"
 MOST_ROWS = 12  # generations that get a line each
@@ -112,8 +112,8 @@ def _labelled(columns: int, labels: Sequence[tuple[int, str]]) -> tuple[str, lis
 
 def _axis_lines(axis: Axis, named: Sequence[tuple[float, str]]) -> list[str]:
     """The axis with its ticks, their values, and names of values as they are shown."""
-    values = [(axis.unit, f"{axis.unit:.3g}")]
-    values += [(value, f"{value:.2g}") for value in _round_values(axis)]
+    values = [(axis.unit, short(axis.unit))]
+    values += [(value, short(value, 2)) for value in _round_values(axis)]
     rule = ["-"] * axis.columns
     lines = []
     for labels in (values, [(axis.unit, "asked for"), *named]):

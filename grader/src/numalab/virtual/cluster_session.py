@@ -18,6 +18,7 @@ from numalab.virtual.guest import Ended
 from numalab.virtual.link import Counts, Traffic
 from numalab.virtual.network import all_nodes
 from numalab.virtual.qemu_process import GuestFailed
+from numalab.words import short
 
 
 class Lines:
@@ -101,7 +102,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
 def _amount(size: int) -> str:
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
-            return f"{size / unit:.3g} {name}"
+            return f"{short(size / unit)} {name}"
     return f"{size} B"
 
 
@@ -109,7 +110,7 @@ def _row(what: str, traffic: Traffic) -> str:
     return (
         f"{what:8} {_amount(traffic.bytes):>7}, {traffic.frames:6,} frames, "
         f"TCP payload {_amount(traffic.tcp_payload_bytes):>7}, "
-        f"peak {traffic.peak_mbit_s:.3g} Mbit/s"
+        f"peak {short(traffic.peak_mbit_s)} Mbit/s"
     )
 
 

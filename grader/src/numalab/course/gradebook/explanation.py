@@ -62,7 +62,9 @@ def _attempt_line(
     if row.parts or row.is_part:
         return f"{line}{_share_words(weighed, worth)}"
     if weighed.gradable != worth:
-        line += f"{';' if weighed.open else ','} which is {weighed.before:.4g} of {worth:g}"
+        line += (
+            f"{';' if weighed.open else ','} which is {words.short(weighed.before, 4)} of {worth:g}"
+        )
     if weighed.penalty:
         line += f", less {words.percent(weighed.penalty)}: {weighed.points:g}"
     return line
@@ -72,10 +74,10 @@ def _share_words(weighed: Weighed, worth: float) -> str:
     """Of a part, whose points are the lab's to say."""
     if weighed.before is None or not worth:
         return ""
-    words_of = f", a share of {weighed.before / worth:.4g}"
+    words_of = f", a share of {words.short(weighed.before / worth, 4)}"
     if weighed.penalty:
         share = weighed.before / worth * (1 - weighed.penalty)
-        words_of += f", less {words.percent(weighed.penalty)}: {share:.4g}"
+        words_of += f", less {words.percent(weighed.penalty)}: {words.short(share, 4)}"
     return words_of
 
 

@@ -112,7 +112,7 @@ def _score(name: PartName, account: Account) -> Shown:
         return Shown(name, "left out")
     share = min(1.0, max(0.0, float(score)))
     late = f", less {words.percent(penalty)} for being late" if penalty else ""
-    return Shown(name, "graded", share * (1 - penalty), f"a score of {share:.2g}{late}")
+    return Shown(name, "graded", share * (1 - penalty), f"a score of {words.short(share, 2)}{late}")
 
 
 def _viva(student_id: str, lab: str, rules: Rules) -> Shown:

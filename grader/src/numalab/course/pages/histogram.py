@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from numalab.words import count
+from numalab.words import count, short
 
 BINS = 16
 _WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px; the base line
@@ -16,7 +16,7 @@ _ENDS = 0.02  # share of the values at each end that does not set the scale
 
 
 def number(value: float) -> str:
-    return f"{value:.3g}"
+    return short(value)
 
 
 def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numalab.explore.wording import bytes_words
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, styled
+from numalab.words import short
 
 # Of a frame of Ethernet with TCP and its time stamps (RFC 791, RFC 9293, RFC 7323).
 FRAME_BYTES, PAYLOAD_BYTES = 1514, 1448
@@ -25,11 +26,13 @@ def crossing_figure(
     axes = figure.subplots()
     sizes = [size for size in one_way_us if size > 0]
     link_mb_s = rate_mbit_s / 8
-    axes.axhline(link_mb_s, color=GREY, linestyle="--", label=f"the link, {link_mb_s:.4g} MB/s")
+    axes.axhline(
+        link_mb_s, color=GREY, linestyle="--", label=f"the link, {short(link_mb_s, 4)} MB/s"
+    )
     plateau_mb_s = link_mb_s * PAYLOAD_BYTES / FRAME_BYTES
     axes.axhline(
         plateau_mb_s, color=VERMILION, linestyle=":",
-        label=f"{PAYLOAD_BYTES} of {FRAME_BYTES} bytes of it, {plateau_mb_s:.4g} MB/s",
+        label=f"{PAYLOAD_BYTES} of {FRAME_BYTES} bytes of it, {short(plateau_mb_s, 4)} MB/s",
     )  # fmt: skip
     axes.plot(sizes, [size / one_way_us[size] for size in sizes], marker="o", color=BLUE,
               label="seen, one way")  # fmt: skip

@@ -166,8 +166,9 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
     each = rates.bytes_moved / rates.n
     took, gb_per_s = duration(own.elapsed_s.median), three_digits(own.gb_per_s.median)
     answer = [
-        f"It moves {rates.bytes_moved:,} bytes, {each:.3g} per element of n = {rates.n:,}; over "
-        f"{took} that is {gb_per_s} GB/s of 10^9 bytes (of medians, so the last digit may differ). "
+        f"It moves {rates.bytes_moved:,} bytes, {words.short(each)} per element of "
+        f"n = {rates.n:,}; over {took} that is {gb_per_s} GB/s of 10^9 bytes (of medians, so "
+        "the last digit may differ). "
         "Counted is what crosses between cores and memory: what is read, and what is written."
     ]
     if rates.bytes_allocated:

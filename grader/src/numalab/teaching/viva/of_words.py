@@ -15,6 +15,7 @@ from numalab.teaching.viva.principles import principle_of
 from numalab.teaching.viva.question import VivaQuestion
 from numalab.teaching.viva.story import LabStory
 from numalab.teaching.viva.wording import evidence_line
+from numalab.words import short
 
 MOST_SENTENCE = 240  # characters
 LEAST_SENTENCE = 20  # less says nothing that a figure could show
@@ -117,9 +118,9 @@ def _quantities(found: Json) -> Iterator[tuple[float, str, str, str]]:
         if said is None or low is None or high is None:
             continue
         unit = f" {visible(str(one['unit']))}" if one.get("unit") else ""
-        measured = f"{low:.3g}{unit}" if low == high else f"{low:.3g} to {high:.3g}{unit}"
+        measured = f"{short(low)}{unit}" if low == high else f"{short(low)} to {short(high)}{unit}"
         name = visible(str(one.get("name", "it"))).replace("_", " ")
-        yield _number(one, "score") or 0.0, name, f"{said:.3g}{unit}", measured
+        yield _number(one, "score") or 0.0, name, f"{short(said)}{unit}", measured
 
 
 def of_predictions(story: LabStory, draw: str) -> list[VivaQuestion]:
