@@ -9,10 +9,15 @@ from support.deliveries import Files, put, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake.intake import take_in
-from numalab.course.intake.starting import is_starting_code
+from numalab.course.intake.starting import StartingCode
 from numalab.course.records import Intake, Submission
+from numalab.course.secret import seed_of
+from numalab.grading.variant_kits import ticket_text
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
+from numalab.labs.seeds import Seed
+from numalab.labs.starting_code import digest_of
+from numalab.labs.variants import draw_variant, lab_files, labs_and_variants, read_draws
 
 FIRST = "01_first_touch"
 
@@ -32,7 +37,7 @@ class Desk:
         put(self.folder / "delivery" / "ada", files)
         return take_in(
             self.folder / "delivery", CourseFolder(self.folder / "course"), self.labs,
-            lambda _: None, is_starting=is_starting_code,
+            lambda _: None, is_starting=StartingCode(self.kit.root),
         )  # fmt: skip
 
     def taken(self, files: Files) -> tuple[bytes, str]:
@@ -224,3 +229,73 @@ def test_marks_of_a_merge_are_named(desk: Desk) -> None:
     text = b"<<<<<<< HEAD\n" + desk.done + b"=======\n" + desk.given + b">>>>>>> other\n"
     _, said = desk.taken({f"{FIRST}/kernel.c": text})
     assert "kernel.c has the marks of a merge that was not ended, first in line 1" in said
+
+
+# ---- variants ----------------------------------------------------------------------------------
+
+
+class VariantDesk(Desk):
+    """Of all labs and variants; ada's variant of a lab, as she gets it."""
+
+    def __init__(self, kit: Kit, folder: Path, lab: str) -> None:
+        super().__init__(kit, labs_and_variants(kit.root), folder)
+        seed = seed_of(CourseFolder(folder / "course"), "ada")
+        draws = read_draws(kit.root, lab)
+        variant = draw_variant(draws, seed)
+        self.ticket = {"variant.toml": ticket_text(lab, seed).encode()}
+        self.untouched = {
+            name: text.encode() for name, text in lab_files(kit.root, draws, variant).items()
+        }
+
+    def files(self, place: str, name: str, text: bytes, has_ticket: bool = True) -> Files:
+        ticket = self.ticket if has_ticket else {}
+        return {f"{place}/{one}": of for one, of in {name: text, **ticket}.items()}
+
+    def taken_of(self, files: Files, name: str) -> bytes:
+        intake = self.take(files)
+        assert not intake.problems
+        (one,) = intake.submissions
+        folder = CourseFolder(self.folder / "course").submission("ada", one.lab, one.digest)
+        return (folder / one.lab / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("lab", "name"),
+    [(FIRST, "kernel.c"), (FIRST, "kernel.f90"), ("07_hybrid", "kernel.c"),
+     ("08_quiet_node", "governor.toml")],
+)  # fmt: skip
+@pytest.mark.parametrize("has_ticket", [True, False])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_two_places_of_a_variant_the_changed_one(
+    kit: Kit, tmp_path: Path, lab: str, name: str, has_ticket: bool, is_first: bool
+) -> None:
+    """The starting code of whoever's it is; with what says that in one of the places, or both."""
+    desk = VariantDesk(kit, tmp_path, lab)
+    places = [f"{lab}_variant", f"old/{lab}_variant"]
+    given, done = places if is_first else places[::-1]
+    changed = desk.untouched[name] + (b"int x;\n" if name.endswith(".c") else b"")
+    changed = changed if changed != desk.untouched[name] else changed.replace(b"1", b"2")
+    assert changed != desk.untouched[name]
+    files = desk.files(done, name, changed) | desk.files(
+        given, name, desk.untouched[name].replace(b"\n", b"\r\n"), has_ticket
+    )
+    assert desk.taken_of(files, name) == changed
+
+
+def test_another_ones_starting_code_is_none(kit: Kit, tmp_path: Path) -> None:
+    """It was drawn otherwise, so that it says something else."""
+    desk = VariantDesk(kit, tmp_path, "10_false_sharing")
+    kernel, place = desk.untouched["kernel.f90"], "10_false_sharing_variant"
+    draws = read_draws(kit.root, "10_false_sharing")
+    others = (
+        lab_files(kit.root, draws, draw_variant(draws, Seed(number, "bob")))["kernel.f90"].encode()
+        for number in range(40)
+    )
+    other = next(
+        text for text in others if digest_of("kernel.f90", text) != digest_of("kernel.f90", kernel)
+    )
+    said = desk.refused(
+        desk.files(place, "kernel.f90", kernel + b"x\n")
+        | desk.files(f"old/{place}", "kernel.f90", other)
+    )
+    assert "both hold files of it, and they differ" in said

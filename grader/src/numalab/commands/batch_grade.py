@@ -19,7 +19,7 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.open_points import is_open, names_words, open_points
 from numalab.course.intake.intake import take_in
 from numalab.course.intake.layouts import LAYOUTS
-from numalab.course.intake.starting import is_starting_code
+from numalab.course.intake.starting import StartingCode
 from numalab.course.intake.student_list import parse_named
 from numalab.course.jobs import slurm
 from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
@@ -193,7 +193,7 @@ def _taken_in(
         intake = take_in(
             options.submissions, course, chosen, progress, options.students, options.layout,
             rules=rules, columns=parse_named(options.list_columns),
-            is_starting=is_starting_code,
+            is_starting=StartingCode(kit.root),
         )  # fmt: skip
         book.add_submissions(intake)
         wanted = _chosen(kit, intake, options.student, options.effort)

@@ -24,6 +24,7 @@ from numalab.course.intake.taking import (
     some,
     stands_for,
     take_files,
+    ticket_of,
     wanted_names,
     with_reason,
 )
@@ -253,10 +254,14 @@ def _of_lab(
     says something."""
     ordered = sorted(places, key=lambda place: place.order)
     own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
+    of_place = {place: ticket_of(in_place[place.path]) for place in own if lab.is_variant}
+    # Who keeps a kernel beside the folder may have left there what says whose it is.
+    anyones = next((ticket for ticket in of_place.values() if ticket is not None), None)
+    tickets = {place: of_place.get(place) or anyones for place in own}
     taken: dict[_Place, Chosen] = {}
     why: list[str] = []
     for place in own:
-        found, sentences = take_files(lab, in_place[place.path], is_starting)
+        found, sentences = take_files(lab, in_place[place.path], is_starting, tickets[place])
         if found is not None:
             taken[place] = found
         elif not why:
@@ -264,7 +269,11 @@ def _of_lab(
     if not taken:
         return None, [place.path for place in places], why
     used = [place.path for place in taken]
-    changed = [place for place in taken if not taken[place].is_all_starting(is_starting)]
+    changed = [
+        place
+        for place, one in taken.items()
+        if not one.is_all_starting(is_starting, tickets[place])
+    ]
     meant = changed or list(taken)
     if changed and len({taken[place].digest for place in changed}) > 1:
         # Of each text the place that would be taken.

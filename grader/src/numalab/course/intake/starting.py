@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from numalab.errors import KitError, UserError
+from numalab.grading.variant_kits import TICKET, parse_ticket
 from numalab.labs.declaration import Lab
+from numalab.labs.seeds import Seed
 from numalab.labs.starting_code import digest_of
+from numalab.labs.variants import draw_variant, lab_files, lab_of_variant, read_draws
 
 
-def is_starting_code(lab: Lab, name: str, content: bytes) -> bool:
-    """Return whether a file is as a lab's students get it. Of a variant, which each student has
-    another one of, nothing is."""
-    return lab.starting_code.get(name) == digest_of(name, content)
+@dataclass(frozen=True)
+class StartingCode:
+    """What students get. root: of the kit."""
+
+    root: Path
+
+    def __call__(self, lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
+        """Return whether a file is as the lab's students get it; of a variant, which each student
+        has another one of, as it was written for whom ticket names. Without one nothing is."""
+        digests: Mapping[str, str] = lab.starting_code
+        if lab.is_variant:
+            if ticket is None:
+                return False
+            try:
+                named, seed = parse_ticket(ticket.decode("utf-8", "replace"), TICKET)
+                if named != lab_of_variant(lab.name):
+                    return False
+                digests = _of_variant(self.root, named, seed)
+            except (KitError, UserError):
+                return False
+        return digests.get(name) == digest_of(name, content)
+
+
+@lru_cache(maxsize=16)
+def _of_variant(root: Path, lab: str, seed: Seed) -> dict[str, str]:
+    """The digests of all that is written for a seed. Raises KitError."""
+    draws = read_draws(root, lab)
+    files = lab_files(root, draws, draw_variant(draws, seed))
+    return {name: digest_of(name, text.encode()) for name, text in files.items()}

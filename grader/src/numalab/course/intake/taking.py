@@ -33,13 +33,14 @@ _ENCODINGS = {
     b"\xfe\xff": "utf-16",
 }  # fmt: skip
 
-# Whether a file of a lab, by its name there, is the starting code.
-IsStarting = Callable[[Lab, str, bytes], bool]
+# Whether a file of a lab, by its name there, is the starting code; of a variant also by the ticket
+# that says whose it is, if there is one.
+IsStarting = Callable[[Lab, str, bytes, bytes | None], bool]
 
 
-def never(lab: Lab, name: str, content: bytes) -> bool:
+def never(lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
     """Of whoever has no starting code to compare with."""
-    del lab, name, content
+    del lab, name, content, ticket
     return False
 
 
@@ -70,10 +71,10 @@ class Chosen:
                 total.update(len(part).to_bytes(8, "big") + part)
         return total.hexdigest()
 
-    def is_all_starting(self, is_starting: IsStarting) -> bool:
+    def is_all_starting(self, is_starting: IsStarting, ticket: bytes | None) -> bool:
         """Whether all that is graded of it is the starting code."""
         graded = {name: of for name, of in self.files.items() if name not in NOT_GRADED}
-        return all(is_starting(self.lab, name, content) for name, content in graded.items())
+        return all(is_starting(self.lab, name, of, ticket) for name, of in graded.items())
 
 
 def kernels_of(lab: Lab) -> tuple[str, ...]:
@@ -149,6 +150,15 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
     return data, tuple(f"{name} {change}." for change in changes)
 
 
+def ticket_of(files: Sequence[Entry]) -> bytes | None:
+    """What says whose variant a folder's files are, if it can be read."""
+    entry = next((one for one in files if folded(one.name) == folded(TICKET)), None)
+    try:
+        return None if entry is None else content_of(entry)[0]
+    except Refused:
+        return None
+
+
 def _near(wanted: str, files: Sequence[Entry]) -> list[str]:
     """Names that may have been meant to be the wanted one: as sources in its language are called,
     or misspelt."""
@@ -189,6 +199,7 @@ class _Folder:
     lab: Lab
     files: Sequence[Entry]
     is_starting: IsStarting
+    ticket: bytes | None
     taken: dict[str, bytes] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
@@ -202,6 +213,9 @@ class _Folder:
             except Refused as error:
                 self.sentences.append(f"{error}; it was not taken.")
         return found
+
+    def _is_starting(self, name: str, content: bytes) -> bool:
+        return self.is_starting(self.lab, name, content, self.ticket)
 
     def take(self, name: str) -> None:
         """The file of this name, or the one that stands for it."""
@@ -219,7 +233,7 @@ class _Folder:
         if not read:
             return
         contents = {content for content, _ in read.values()}
-        changed = {one for one in contents if not self.is_starting(self.lab, name, one)}
+        changed = {one for one in contents if not self._is_starting(name, one)}
         meant = changed if len(changed) == 1 else contents
         own = [entry for entry in read if entry.name == name and read[entry][0] in meant]
         if len(meant) > 1 and (len(alike) > 1 or not own):
@@ -239,10 +253,11 @@ class _Folder:
 
 
 def take_files(
-    lab: Lab, files: Sequence[Entry], is_starting: IsStarting
+    lab: Lab, files: Sequence[Entry], is_starting: IsStarting, ticket: bytes | None
 ) -> tuple[Chosen | None, list[str]]:
-    """What is taken of the files of a folder; None, and why, where that is nothing."""
-    folder = _Folder(lab, files, is_starting)
+    """What is taken of the files of a folder; None, and why, where that is nothing. ticket: says
+    whose variant they are."""
+    folder = _Folder(lab, files, is_starting, ticket)
     for name in wanted_names(lab):
         folder.take(name)
     taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.told
