@@ -273,8 +273,8 @@ def test_of_two_places_of_a_variant_the_changed_one(
     desk = VariantDesk(kit, tmp_path, lab)
     places = [f"{lab}_variant", f"old/{lab}_variant"]
     given, done = places if is_first else places[::-1]
-    changed = desk.untouched[name] + (b"int x;\n" if name.endswith(".c") else b"")
-    changed = changed if changed != desk.untouched[name] else changed.replace(b"1", b"2")
+    text = desk.untouched[name]
+    changed = text.replace(b'""', b'"7"') if name.endswith(".toml") else text + b"x\n"
     assert changed != desk.untouched[name]
     files = desk.files(done, name, changed) | desk.files(
         given, name, desk.untouched[name].replace(b"\n", b"\r\n"), has_ticket

@@ -23,6 +23,7 @@ class GradedKernel:
     hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
     at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
     here_only: no virtual node was asked; not_read: files beside the kernel that look like one;
+    taken: what was read in place of a file that is asked for;
     explanation: what the student says of it, may be empty; modelled: times that stand beside those
     that this node can't show."""
 
@@ -39,6 +40,7 @@ class GradedKernel:
     afresh: str = ""
     here_only: bool = False
     not_read: Sequence[str] = ()
+    taken: Sequence[str] = ()
     explanation: str = ""
     modelled: Sequence[Comparison] = ()
 
@@ -57,6 +59,7 @@ class GradedKernel:
         earlier = [asdict(session) for session in self.here.earlier_times]
         return with_timing(self.verdict.to_json(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
+            **({"taken": list(self.taken)} if self.taken else {}),
             "earnable_points": self.verdict.earnable_points,
             **({"explanation": self.explanation} if self.explanation else {}),
             **({"prediction": predictions.to_json()} if predictions is not None else {}),

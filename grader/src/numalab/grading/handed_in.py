@@ -13,6 +13,7 @@ from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSIO
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.explanation import read_explanation
+from numalab.grading.found_files import found_file
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_kit
@@ -117,7 +118,7 @@ def read_files(session: Session) -> None:
     if session.variant == SUBMISSION and session.lab.predicted:
         session.data["handed_in"] += _predictions(session)
     for file in session.lab.files:
-        path = session.folder / file.name
+        path = found_file(session.kit, session.lab, session.folder, file.name)
         complaint, variables, text = None, {}, ""
         try:
             text = read_plain_text(

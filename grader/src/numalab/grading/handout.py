@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 from numalab.files import NotPlain, read_plain
+from numalab.grading.found_files import found_file
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.starting_code import digest_of, is_unchanged
@@ -19,7 +20,9 @@ def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str
     follow = kit.is_own(folder)
     for file in (KERNEL_FILES[language], *(file.name for file in lab.files)):
         with contextlib.suppress(OSError, NotPlain):
-            content = read_plain(folder / file, FILE_BYTES, follow_links=follow)
+            content = read_plain(
+                found_file(kit, lab, folder, file), FILE_BYTES, follow_links=follow
+            )
             if content == (pristine / file).read_bytes():
                 unchanged.append(file)
     return unchanged
@@ -42,7 +45,9 @@ def is_starting_code(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
     found = {}
     for file in starting_files(lab, language):
         with contextlib.suppress(OSError, NotPlain):
-            found[file] = read_plain(folder / file, FILE_BYTES, follow_links=kit.is_own(folder))
+            found[file] = read_plain(
+                found_file(kit, lab, folder, file), FILE_BYTES, follow_links=kit.is_own(folder)
+            )
     return is_unchanged(found, starting_digests(kit, lab, language), KERNEL_FILES[language])
 
 

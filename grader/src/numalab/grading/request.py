@@ -15,6 +15,7 @@ from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.explanation import keep_explanation
+from numalab.grading.found_files import found_file, taken_words
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages
@@ -38,10 +39,11 @@ from numalab.judging.places import HERE, Elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, of_machine
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGE_NAMES, VARIANT_NAMES, Lab
+from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import seen_hints
 from numalab.machines.gallery import published_latencies
 from numalab.machines.machine import Machine
+from numalab.strangers.visible import shown
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
@@ -229,8 +231,12 @@ def grade_kernel(
 def _not_read(session: Session) -> list[str]:
     """Files beside a kernel that look like one, in whichever language of the lab."""
     lab = session.lab
+    read = {
+        found_file(session.kit, lab, session.folder, KERNEL_FILES[one]).name
+        for one in lab.languages
+    }
     found = [kernels_beside(session.folder, one, lab.programs) for one in lab.languages]
-    return list(dict.fromkeys(name for names in found for name in names))
+    return list(dict.fromkeys(n for names in found for n in names if n not in map(shown, read)))
 
 
 def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
@@ -250,6 +256,7 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         interrupted=sessions.interrupted,
         here_only=session.data["elsewhere"] is None,
         not_read=_not_read(session),
+        taken=taken_words(kit, lab, session.language, session.folder),
         explanation=session.explanation,
         modelled=modelled_beside(kit, lab, sessions.verdict, seen),
     )

@@ -43,6 +43,7 @@ from numalab.grading.continuing import (
     earlier_times,
     fingerprint,
 )
+from numalab.grading.found_files import found_file
 from numalab.grading.handout import is_starting_code, unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
@@ -52,7 +53,7 @@ from numalab.judging import judge
 from numalab.judging.effort import Effort
 from numalab.judging.verdict import Verdict
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.words import StepReport
 
 # A run lasts seconds, a generation often less than one. Where a node pauses in each of so many in a
@@ -184,7 +185,10 @@ class Session:
     def build(self) -> bool:
         self.progress("building")
         with self.spending("build"):
-            built = build_kernel(self.kit, self.lab, self.language, self.folder, self.sandbox)
+            built = build_kernel(
+                self.kit, self.lab, self.language, self.folder, self.sandbox,
+                found_file(self.kit, self.lab, self.folder, KERNEL_FILES[self.language]),
+            )  # fmt: skip
             self.data["build"] = {
                 "kernel": {
                     "status": built.status, "message": built.message, "output": built.output

@@ -389,10 +389,16 @@ def _check_with_starting_code(
 
 
 def build_kernel(
-    kit: Kit, lab: Lab, language: str, folder: Path, sandbox: Sandbox | None = None
+    kit: Kit,
+    lab: Lab,
+    language: str,
+    folder: Path,
+    sandbox: Sandbox | None = None,
+    source: Path | None = None,
 ) -> Build:
-    """Builds the worker of the kernel in folder; the result says how that went. Raises KitError
-    where no kernel can be built."""
+    """Builds the worker of the kernel in folder; the result says how that went. source: the file
+    there that is read, where it is called otherwise. Raises KitError where no kernel can be
+    built."""
     file = KERNEL_FILES[language]
     staged = kit.staged_folder(lab.name) / file
     said = staged.with_name(file + ".said")  # what the compiler said of it
@@ -401,7 +407,7 @@ def build_kernel(
         if not is_own and folder.is_symlink():
             raise NotPlain("lies in a folder that is a link")
         before = staged.read_bytes() if staged.is_file() else None
-        is_there = stage(folder / file, staged, follow_links=is_own)
+        is_there = stage(source or folder / file, staged, follow_links=is_own)
     except NotPlain as error:
         return Build("missing", f"{file} {error}; hand in the file itself.", "")
     if not is_there:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from numalab.labs.declaration import KERNEL_FILES
@@ -61,7 +61,7 @@ def _is_copy_of(name: str, stem: str) -> bool:
 
 
 def _suffix(name: str) -> str:
-    return PurePath(name).suffix.lower()
+    return PurePath(name.strip()).suffix.lower()
 
 
 def is_copy_name(name: str, wanted: str) -> bool:
@@ -72,6 +72,23 @@ def is_copy_name(name: str, wanted: str) -> bool:
     if name == wanted or _suffix(name) not in alike:
         return False
     return _is_copy_of(PurePath(name).stem, stem)
+
+
+def meant_by(
+    wanted: str, files: Sequence[tuple[str, bytes]], is_starting: Callable[[bytes], bool]
+) -> int | None:
+    """Which of the files that stand for a name is meant by it: of those that differ the one that is
+    not starting code, and among equals the one of that name. files: names, each the wanted one or a
+    copy's, and contents; None: nobody can tell, or there is none."""
+    contents = {content for _, content in files}
+    changed = {content for content in contents if not is_starting(content)}
+    meant = changed if len(changed) == 1 else contents
+    alike = [" ".join(name.split()).casefold() == wanted.casefold() for name, _ in files]
+    is_own = any(name == wanted and content in meant for name, content in files)
+    if len(meant) > 1 and (sum(alike) > 1 or not is_own):
+        return None
+    order = sorted(range(len(files)), key=lambda i: (files[i][0] != wanted, not alike[i]))
+    return next((i for i in order if files[i][1] in meant), None)
 
 
 def language_words(name: str) -> str:

@@ -201,6 +201,9 @@ def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Tex
                 console.print(Padding(part, (0, 0, 0, 2)))
         for number, line in enumerate(explained):
             console.print(Padding(line, (0 if number else 1, 0, 0, 2)))
+        if kernel.taken:
+            told = f"{'. '.join(kernel.taken)}."
+            console.print(Padding(Text(told), (1, 0, 0, 2)))
         if kernel.explanation:
             told = words.count(sentences(kernel.explanation), "sentence")
             kept = f"Your explanation is kept with this grading ({told})."

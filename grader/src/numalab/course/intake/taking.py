@@ -8,13 +8,19 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from numalab.course.intake.archives import archive_suffix
 from numalab.course.intake.trees import Entry, Refused, folded, read_limited
 from numalab.grading import explanation
 from numalab.grading.variant_kits import TICKET
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
-from numalab.labs.kernel_names import is_copy_name, looks_like_kernel, not_graded_words
+from numalab.labs.kernel_names import (
+    is_copy_name,
+    looks_like_kernel,
+    meant_by,
+    not_graded_words,
+)
 from numalab.strangers.text_kinds import kind_of_text
 from numalab.strangers.visible import shown
 
@@ -219,10 +225,9 @@ class _Folder:
 
     def take(self, name: str) -> None:
         """The file of this name, or the one that stands for it."""
-        alike = [e for e in self.files if folded(e.name) == folded(name)]
-        exact = [e for e in alike if e.name == name]
+        exact = [e for e in self.files if e.name == name]
         copies = [e for e in self.files if e.name != name and is_copy_name(e.name, name)]
-        entries = list(dict.fromkeys((*exact, *alike, *copies)))
+        entries = [*exact, *copies]
         if not entries:
             said, near = near_words(name, self.files, wanted_names(self.lab))
             self.told.update(near)
@@ -232,15 +237,13 @@ class _Folder:
         read = self._read(entries)
         if not read:
             return
-        contents = {content for content, _ in read.values()}
-        changed = {one for one in contents if not self._is_starting(name, one)}
-        meant = changed if len(changed) == 1 else contents
-        own = [entry for entry in read if entry.name == name and read[entry][0] in meant]
-        if len(meant) > 1 and (len(alike) > 1 or not own):
+        contents = [(entry.name, content) for entry, (content, _) in read.items()]
+        meant = meant_by(name, contents, partial(self._is_starting, name))
+        if meant is None:
             names = listed_and(shown(entry.name) for entry in entries)
             self.sentences.append(f"{name} is there more than once ({names}); hand in one.")
             return
-        entry = own[0] if own else next(one for one in read if read[one][0] in meant)
+        entry = list(read)[meant]
         self.taken[name], changes = read[entry]
         if entry.name != name:
             self.sentences.append(f"{shown(entry.name)} is taken as {name}.")

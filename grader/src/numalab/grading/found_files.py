@@ -1,0 +1,56 @@
+"""Which file of a folder is read as the one that a lab asks for: the one of that name, or one that
+stands for it where one is meant, by the choice that intake makes of hand-ins."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from numalab.files import NotPlain, read_plain
+from numalab.kit import Kit
+from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.kernel_names import is_copy_name, meant_by
+from numalab.labs.starting_code import digest_of
+from numalab.strangers.visible import shown
+
+
+def found_file(kit: Kit, lab: Lab, folder: Path, name: str) -> Path:
+    """Return the file to read as name; folder / name where no other is meant, which need not be
+    there. In a folder of this copy the one of that name counts, whatever lies beside it."""
+    asked = folder / name
+    is_own = kit.is_own(folder)
+    if is_own and os.path.lexists(asked):
+        return asked
+    try:
+        others = [path for path in sorted(folder.iterdir()) if is_copy_name(path.name, name)]
+    except OSError:
+        return asked
+    read = []
+    for path in (asked, *others) if others else ():
+        with contextlib.suppress(OSError, NotPlain):
+            read.append((path.name, read_plain(path, FILE_BYTES, follow_links=is_own)))
+    if os.path.lexists(asked) and name not in dict(read):
+        return asked  # is told what is wrong with it
+    given = {lab.starting_code.get(name), _digest(kit.pristine_folder(lab.name) / name)}
+    meant = meant_by(name, read, lambda content: digest_of(name, content) in given)
+    return asked if meant is None else folder / read[meant][0]
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return digest_of(path.name, path.read_bytes())
+    except OSError:
+        return None
+
+
+def taken_words(kit: Kit, lab: Lab, language: str, folder: Path) -> Sequence[str]:
+    """A sentence without a full stop for each file that is read in place of one that is asked
+    for."""
+    told = []
+    for name in (KERNEL_FILES[language], *(file.name for file in lab.files)):
+        found = found_file(kit, lab, folder, name)
+        if found.name != name:
+            told.append(f"{shown(found.name)} is taken as {name}")
+    return told
