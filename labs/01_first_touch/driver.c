@@ -121,7 +121,8 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
             const float value = found[start + i];
             /* Negated, so that NaN is wrong. */
             if (!(value == expected[i]) && wrong++ == 0)
-                *mismatch = (struct numalab_mismatch){array, first + start + i, expected[i], value, "", ""};
+                *mismatch =
+                    (struct numalab_mismatch){array, first + start + i, expected[i], value, "", ""};
         }
     }
     return wrong;

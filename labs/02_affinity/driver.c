@@ -130,7 +130,8 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const bool looked_usual = fabs(found[place] - usual) <= tolerance * usual;
         if (looked_usual && !(fabs(found[place] - expected) <= tolerance * expected) &&
             wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, changed->element, expected, found[place], "", ""};
+            *mismatch =
+                (struct numalab_mismatch){array, changed->element, expected, found[place], "", ""};
     }
     return wrong;
 }

@@ -132,7 +132,8 @@ static size_t count_wrong(const double *expected, size_t array, size_t first, si
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
         if (is_wrong(found[i], expected[element], 0.0) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, element, expected[element], found[i], "", ""};
+            *mismatch =
+                (struct numalab_mismatch){array, element, expected[element], found[i], "", ""};
     }
     return wrong;
 }
