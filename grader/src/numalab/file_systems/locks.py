@@ -36,6 +36,22 @@ def lock_file(file: int | IO[str], how: int) -> bool:
     return True
 
 
+def has_record_locks(path: Path) -> bool:
+    """Whether parts of a file can be locked (fcntl(2)), as SQLite does. True where it can't be
+    opened. This process must hold no record lock on it, which would be given up."""
+    try:
+        with path.open("rb") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):  # another one holds one
+                return True
+            except OSError:
+                return False
+    except OSError:
+        pass
+    return True
+
+
 def stand_in(path: Path) -> Path:
     """Return the file of this node that is locked in the place of `path`: the same by whatever link
     it is reached, and in a folder that nobody but this user can write to. Raises OSError where

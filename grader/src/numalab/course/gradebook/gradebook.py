@@ -6,9 +6,9 @@ from them, and a process that is killed can only leave it behind them, never ahe
 
 One process writes it, the head of a batch, and keeps others out with a lock beside it, since
 SQLite's own locks can't be relied on where files are shared over a network
-(https://www.sqlite.org/faq.html#q5). The journal is a rollback journal: write-ahead logging
-needs memory that all readers share with the writer, which there is on one host only
-(https://www.sqlite.org/wal.html).
+(https://www.sqlite.org/faq.html#q5), and may be missing there (database.py). The journal is a
+rollback journal: write-ahead logging needs memory that all readers share with the writer, which
+there is on one host only (https://www.sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -29,6 +28,7 @@ from numalab.course import stored
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account
+from numalab.course.gradebook.database import connect, connect_to_read, leftovers, lock, told
 from numalab.course.gradebook.lab_grade import with_parts
 from numalab.course.gradebook.open_points import is_open
 from numalab.course.gradebook.parts import OF_VARIANT
@@ -36,17 +36,13 @@ from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.gradebook.tables import (
     CHUNK,
-    LATER_TABLES,
     OF_ONE_LAB,
-    SCHEMA,
-    SCHEMA_VERSION,
     insert_attempt,
     insert_delivery,
     read_attempts,
     read_not_taken,
 )
 from numalab.course.gradebook.without_effect import problems_of_rules
-from numalab.course.locks import held
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
@@ -58,7 +54,6 @@ _NEWEST = (
     "submissions AS s WHERE s.digest = (SELECT digest FROM submissions AS n WHERE "
     "n.student = s.student AND n.lab = s.lab ORDER BY taken_in_at DESC, last_at DESC LIMIT 1)"
 )
-BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 
 
 @dataclass(frozen=True)
@@ -160,7 +155,7 @@ class Gradebook:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
         self._database.close()
         _make_again(self._course, progress)
-        self._database = _connect(self._course.gradebook)
+        self._database = connect(self._course, self._course.gradebook)
 
     # ---- reading ------------------------------------------------------------------
 
@@ -326,22 +321,17 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
         raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
-def _leftovers(path: Path) -> list[Path]:
-    """What SQLite may leave beside a database."""
-    return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
-
-
 def _make_again(course: CourseFolder, progress: StepReport) -> None:
     """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
-    _remove(path, *_leftovers(path))
+    _remove(path, *leftovers(path))
     try:
-        with contextlib.closing(_connect(path)) as database:
+        with contextlib.closing(connect(course, path)) as database:
             _fill(Gradebook(course, database), course, progress)
-        _remove(*_leftovers(course.gradebook))
+        _remove(*leftovers(course.gradebook))
         path.replace(course.gradebook)
     except BaseException:
-        _remove(path, *_leftovers(path))
+        _remove(path, *leftovers(path))
         raise
 
 
@@ -365,60 +355,6 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     book.add_attempts(some)
 
 
-def _other_version(path: Path) -> UserError:
-    return UserError(
-        f"{path} was made by another version of the kit. It can be made again from what is in "
-        f"{path.parent}: ./numalab gradebook rebuild {path.parent}"
-    )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Makes the file where there is none."""
-    database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = DELETE")
-        database.execute("PRAGMA synchronous = FULL")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not tables:
-            database.executescript(
-                f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
-        elif version != SCHEMA_VERSION:
-            raise _other_version(path)
-        for table in LATER_TABLES:
-            database.execute(table)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-@contextmanager
-def _lock(course: CourseFolder) -> Iterator[None]:
-    """Keeps other writers out. Raises BusyError where there is one."""
-
-    def busy(holder: str) -> str:
-        return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
-
-    with held(course.gradebook_lock, busy):
-        yield
-
-
-@contextmanager
-def _told(course: CourseFolder) -> Iterator[None]:
-    """Turns what SQLite complains of into what to do about it."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise KitError(f"{course.gradebook} can't be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise UserError(
-            f"{course.gradebook} is damaged ({error}). It can be made again from what is in "
-            f"{course.root}: ./numalab gradebook rebuild {course.root}"
-        ) from error
-
-
 @contextmanager
 def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
     """The course's gradebook, made where there is none. For reading only it takes no lock, and
@@ -428,8 +364,8 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             course.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-        with _lock(course), _told(course):
-            database = _connect(course.gradebook)
+        with lock(course), told(course):
+            database = connect(course, course.gradebook)
             book = Gradebook(course, database)
             try:
                 book._catch_up()
@@ -443,31 +379,13 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             f"{course.root}` makes one, and `./numalab gradebook rebuild {course.root}` makes it "
             "again from what was graded."
         )
-    with _told(course), contextlib.closing(_connect_to_read(course)) as database:
+    with told(course), contextlib.closing(connect_to_read(course)) as database:
         yield Gradebook(course, database)
-
-
-def _connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """A writer that was killed leaves a journal, and only who may write can undo what it holds
-    of a change."""
-    uri = course.gradebook.absolute().as_uri()
-    journal = course.gradebook.with_name(course.gradebook.name + "-journal")
-    mode = "rw" if journal.exists() and os.access(course.gradebook, os.W_OK) else "ro"
-    database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
-    try:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-    except BaseException:
-        database.close()
-        raise
-    if version != SCHEMA_VERSION:
-        database.close()
-        raise _other_version(course.gradebook)
-    return database
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """As Gradebook.rebuild, whatever state the file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
-    with _lock(course), _told(course):
+    with lock(course), told(course):
         _make_again(course, progress)
