@@ -8,6 +8,7 @@ from dataclasses import replace
 from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob
 from numalab.evidence.record import Evidence
+from numalab.judging.printed_words import reason_in
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -82,12 +83,8 @@ def _no_end(job: LinkJob) -> tuple[Cause, str]:
         return "over_limit", "The job printed more than anybody reads, and was ended."
     if job.code in _SIGNALS:
         return "crashed", f"{_SIGNALS[job.code]} ended a rank in deliver; {sent}."
-    lines = [line for line in job.said.splitlines() if line.strip(" =")]
-    said = next((line for line in lines if line.startswith("Abort(")), (lines or ["nothing"])[0])
-    return (
-        "exited",
-        f"The job ended with code {job.code}; {sent}. It said: {shortened(said, _MOST_SAID)}",
-    )
+    said = shortened(reason_in(job.said) or "nothing", _MOST_SAID)
+    return "exited", f"The job ended with code {job.code}; {sent}. It said: {said}"
 
 
 def _wrong(job: LinkJob, language: str) -> str:
