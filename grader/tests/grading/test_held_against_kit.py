@@ -28,6 +28,7 @@ ONE = invented.ONE_NODE
 OK: Json = {"status": "ok", "printed_bytes": 0}
 OBSTRUCTED: Json = OK | {"status": "obstructed", "doing": "stop the worker", "n": 7, "error": "no"}
 KIT_ERROR: Json = OBSTRUCTED | {"status": "kit_error"}
+NOT_CALLED: Json = OK | {"status": "exited", "doing": "start", "n": 0, "exit_code": 1}
 KILLED: Json = OK | {"status": "crashed", "doing": "compute", "n": 7, "signal": "SIGKILL"}
 LOST: Json = {}
 OF_SUBMISSION = ["--worker", "submission=/x"]
@@ -123,6 +124,27 @@ def test_what_fails_with_the_kits_own_is_the_kits(
     found = of_session(session)["correct"]
     assert (found.status, found.cause) == ("error", "kit")
     assert "kits_own" not in session.data["runs"][-1]["outcome"]
+
+
+def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
+    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As a job of MPI does that finds no room in /dev/shm; or a kernel whose constructor exits."""
+    place = Answers([NOT_CALLED | {}], own=[NOT_CALLED | {}])
+    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    assert not session.run(CHECK, OF_SUBMISSION, {})
+    assert place.asked == ["submission", "solution"]
+    validate(session.data, schema)
+    found = of_session(session)["correct"]
+    assert (found.status, found.cause) == ("error", "kit")
+    assert "could not start" in found.why
+    place = Answers([NOT_CALLED | {}, NOT_CALLED | {}])
+    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    assert not session.run(CHECK, OF_SUBMISSION, {})
+    assert place.asked == ["submission", "solution"] * 2
+    found = of_session(session)["correct"]
+    assert (found.status, found.cause) == ("fail", "exited")
 
 
 def test_once_is_chance_and_benefits_a_kernel_once(

@@ -90,6 +90,26 @@ def failed_for_kit(run: Json) -> list[Json]:
     ]
 
 
+def ended_at_start(run: Json) -> list[Json]:
+    """The outcomes of the student's programs that ended before the kernel was called: as they were
+    loaded, and as libraries began."""
+    return [
+        outcome
+        for role, outcome in _all_ends(run)
+        if role == SUBMISSION
+        and outcome["status"] in ("crashed", "exited", "timed_out")
+        and outcome.get("doing") == "start"
+    ]
+
+
+def excuse_submission(run: Json) -> None:
+    """Note that the kit's own kernel did not come to its end in the place of one that was not even
+    called."""
+    for outcome in ended_at_start(run):
+        outcome["status"] = "kit_error"
+        outcome["error"] = "with a kernel of its own it did not come further, either"
+
+
 def blame_submission(run: Json) -> None:
     """Notes that the kit's own kernel came to its end in the place of the student's."""
     for outcome in failed_for_kit(run):

@@ -13,6 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalab.words import bytes_allowed
+
 MIB = 1 << 20
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -36,10 +38,10 @@ def temporary_place() -> Place:
     return Place(folder, 16 * MIB, f"TMPDIR ({folder})" if named else str(folder), remedy)
 
 
-def shared_memory_place() -> Place:
+def shared_memory_place(wanted_bytes: int = MIB) -> Place:
     """OpenMP's library maps a page of it in each program, MPI's maps more."""
     return Place(
-        Path("/dev/shm"), MIB, "/dev/shm, the memory that programs share",
+        Path("/dev/shm"), wanted_bytes, "/dev/shm, the memory that programs share",
         "Programs that are over may have left files there: remove them. In a container, --shm-size "
         "gives it more.",
     )  # fmt: skip
@@ -86,5 +88,6 @@ def shortage(*more: Place) -> str:
     places to look at beside those of every program."""
     for place in (*more, temporary_place(), shared_memory_place()):
         if is_full(place):
-            return f"no space left in {place.name}. {place.remedy}"
+            needed = bytes_allowed(place.bytes)
+            return f"no space left in {place.name}: {needed} are needed there. {place.remedy}"
     return ""

@@ -31,6 +31,8 @@ from numalab.evidence.refused import recorded_node
 from numalab.evidence.repeats import (
     blame_submission,
     doubted,
+    ended_at_start,
+    excuse_submission,
     failed_for_kit,
     outcomes,
     paused_s,
@@ -66,6 +68,8 @@ FREE_HELD_UPS = 2
 # How often a run in which the kit failed takes turns with the same run of the kit's own kernel,
 # before it is the student's.
 TURNS = 2
+# What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB a rank.
+STARTED_BYTES = 32 << 20
 
 # Options and environment of a run that is the kit's own throughout. Raises KitError.
 KitsOwn = Callable[[], tuple[Sequence[str], Mapping[str, str]]]
@@ -275,13 +279,17 @@ class Session:
             return self._taken(kind, run)
         for turn in range(1, TURNS + 1):
             record, lost = self._taken_or_lost(kind, run)
-            if record is not None and (self.is_held_up or not failed_for_kit(record)):
+            if record is not None and (
+                self.is_held_up or not (failed_for_kit(record) or ended_at_start(record))
+            ):
                 if turn > 1 and kind is GENERATION:
                     record["second_try"] = True
                 break
             if not self._goes_well(own):
-                if lost is not None:
-                    raise lost
+                if record is None:
+                    raise lost or KitError("the monitor gave no record")
+                monitor.check_room(run, self.place, STARTED_BYTES)
+                excuse_submission(record)
                 break
             # A student's launch file is its own case: one that fails says nothing of another.
             what = f"kit_failed {run.facts.get('file', '')}"

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from numalab.errors import Interrupted, KitError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
-from numalab.file_systems.room import shortage
+from numalab.file_systems.room import MIB, shared_memory_place, shortage
 from numalab.harness.sandbox import Sandbox
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -158,7 +158,7 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     try:
         record: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
-        _check_room(asked, place)
+        check_room(asked, place)
         raise NoRecord(
             f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
@@ -166,7 +166,7 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
         raise Interrupted
     if any(outcome.get("signal") == "SIGBUS" for outcome in outcomes(record)):
-        _check_room(asked, place)
+        check_room(asked, place)
     if may_hide(done.output):
         record = visible_json(record)
     for found in (*outcomes(record), *_open_requests(record)):
@@ -179,11 +179,12 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
     return record | ({"race": race} if race else {}) | dict(asked.facts)
 
 
-def _check_room(asked: MonitorRun, place: Place) -> None:
+def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
     """Raise KitError where the folders are full in which libraries map files into memory: who uses
     a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they are
-    others."""
-    short = shortage() if place is HERE and asked.sandbox is None else ""
+    others. shared_bytes: that are asked for in /dev/shm."""
+    is_asked = place is HERE and asked.sandbox is None
+    short = shortage(shared_memory_place(shared_bytes)) if is_asked else ""
     if short:
         raise KitError(short)
 
