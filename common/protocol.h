@@ -30,7 +30,9 @@ enum numalab_mode {
     NUMALAB_OTHER_THREAD_SUPPORT = 1
                                    << 3, /* MPI names other levels than it was asked for: in rank 0
                                             one less, in rank 1 one more, in others the highest */
-    NUMALAB_LINGERS = 1 << 4 /* threads linger in calls of MPI, so that others meet them there */
+    NUMALAB_LINGERS = 1 << 4, /* threads linger in calls of MPI, so that others meet them there */
+    NUMALAB_SHIFTED = 1 << 5  /* of a program that has two copies of its kernel: the second, whose
+                                 memory begins elsewhere (worker/kernel_copy.h) */
 };
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
@@ -68,9 +70,22 @@ struct numalab_request {
     uint32_t array_count; /* NUMALAB_ALLOCATE */
     uint32_t soft_ends;   /* NUMALAB_ALLOCATE: the page behind each array may be read */
     uint32_t modes;       /* of enum numalab_mode, those that are on */
+    uint32_t line_bytes;  /* of a cache line, as kernels are told */
     uint64_t n;
     uint64_t bytes[NUMALAB_MAX_ARRAYS];   /* NUMALAB_ALLOCATE */
     char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */
+};
+
+/* What a kernel has written that is not its own, in a program that watches the memory around it. */
+enum numalab_overrun_kind {
+    NUMALAB_NO_OVERRUN = 0,
+    NUMALAB_OF_VARIABLES, /* beside its variables */
+    NUMALAB_OF_ALLOCATED  /* beside a block that it has allocated */
+};
+
+struct numalab_overrun {
+    uint64_t kind;
+    uint64_t bytes; /* NUMALAB_OF_ALLOCATED: that it asked for */
 };
 
 enum numalab_message_kind {
@@ -144,6 +159,7 @@ struct numalab_message {
     uint64_t trap_count;                  /* ... and NUMALAB_UNTRAP: their number */
     uint64_t rank_notes;                  /* NUMALAB_REPLY of a rank; else 0 */
     uint64_t store_notes;                 /* NUMALAB_NOTE_STORES: struct numalab_store_notes */
+    struct numalab_overrun overrun;       /* NUMALAB_RUN_PHASE, NUMALAB_FAULT: the first one */
     uint64_t fault_address;               /* NUMALAB_FAULT */
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */

@@ -53,6 +53,8 @@ set(NUMALAB_COMPILE_APART_QUOTED "/bin/sh '${quoted}'")
 
 # Leaves of a kernel's object nothing to be seen but the names of its contract.
 set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
+# A program with two copies of a kernel.
+set(NUMALAB_LINK_COPIES ${PROJECT_SOURCE_DIR}/common/cmake/link_copies)
 if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
   message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
 endif()
@@ -411,29 +413,27 @@ function(numalab_add_race_worker lab language variant kernel)
     COMMENT "Building ${program}")
   add_custom_target(${program}-built DEPENDS ${file})
   if(lab_STORES)
-    # Twice, since what begins at a line by luck does not in both (worker/shifted.c).
+    # Two copies of the kernel, since what begins at a line by luck does not in both
+    # (worker/kernel_copy.h), each with what calls it and between what is nobody's.
     set(stores ${CMAKE_CURRENT_BINARY_DIR}/${lab}-${language}-${variant}-stores)
-    foreach(shift 0 16)
-      if(shift EQUAL 0)
-        set(program ${stores})
-      else()
-        set(program ${stores}-shifted)
-      endif()
-      add_custom_command(OUTPUT ${program}
-        COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder}
-          -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-          $<TARGET_OBJECTS:numalab_shifted_${shift}>
-          ${file}-kernel.o ${file}-memory.o $<TARGET_OBJECTS:${lab}-phases>
-          $<TARGET_OBJECTS:numalab_stores> $<TARGET_OBJECTS:numalab_noted>
-          $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${program}
-        DEPENDS ${file} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
-          numalab_noted $<TARGET_OBJECTS:numalab_noted>
-          numalab_shifted_${shift} $<TARGET_OBJECTS:numalab_shifted_${shift}>
-          $<TARGET_OBJECTS:numalab_worker>
-        COMMAND_EXPAND_LISTS VERBATIM
-        COMMENT "Building ${lab}-${language}-${variant}-stores")
-    endforeach()
-    add_custom_target(${lab}-${language}-${variant}-stores-built DEPENDS ${stores} ${stores}-shifted)
+    set(wrapped malloc calloc realloc free aligned_alloc memalign posix_memalign)
+    list(TRANSFORM wrapped PREPEND -Wl,--wrap=)
+    add_custom_command(OUTPUT ${stores}
+      COMMAND ${apart} /bin/sh ${NUMALAB_LINK_COPIES} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
+        ${file}-kernel.o $<TARGET_OBJECTS:numalab_behind_copy> $<TARGET_OBJECTS:${lab}-phases>
+        $<TARGET_OBJECTS:numalab_copy_0> $<TARGET_OBJECTS:numalab_copy_1> -o ${stores}
+        ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder} ${wrapped} ${file}-memory.o
+        $<TARGET_OBJECTS:numalab_kernel_memory> $<TARGET_OBJECTS:numalab_stores>
+        $<TARGET_OBJECTS:numalab_noted> $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm
+      DEPENDS ${file} ${NUMALAB_LINK_COPIES} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
+        numalab_noted $<TARGET_OBJECTS:numalab_noted>
+        numalab_kernel_memory $<TARGET_OBJECTS:numalab_kernel_memory>
+        numalab_behind_copy $<TARGET_OBJECTS:numalab_behind_copy>
+        numalab_copy_0 $<TARGET_OBJECTS:numalab_copy_0>
+        numalab_copy_1 $<TARGET_OBJECTS:numalab_copy_1> $<TARGET_OBJECTS:numalab_worker>
+      COMMAND_EXPAND_LISTS VERBATIM
+      COMMENT "Building ${lab}-${language}-${variant}-stores")
+    add_custom_target(${lab}-${language}-${variant}-stores-built DEPENDS ${stores})
   endif()
 endfunction()
 

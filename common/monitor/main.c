@@ -86,6 +86,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "monitor: can't read the topology: %s\n", strerror(-error));
         return EXIT_NO_RECORD;
     }
+    if (options.line_bytes) node.line_bytes = options.line_bytes;
     options.node = &node;
     if (options.thread_count == 0) options.thread_count = node.core_count;
     struct numalab_sampling *sampling = &options.sampling;

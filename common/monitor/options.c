@@ -231,6 +231,7 @@ static const struct number {
     {"budget-s", offsetof(struct numalab_run_options, rounds.budget_s), 0, MOST_SECONDS, DECIMAL},
     {"traced-pages", offsetof(struct numalab_run_options, sampling.traced_pages), 1, 1e12, WHOLE},
     {"n", offsetof(struct numalab_run_options, n), 1, 1e12, WHOLE},
+    {"line-bytes", offsetof(struct numalab_run_options, line_bytes), 64, 256, WHOLE},
     {"limit-s", offsetof(struct numalab_run_options, limits.phase_s), DBL_MIN, MOST_SECONDS,
      DECIMAL},
 };
@@ -294,6 +295,7 @@ static const struct option_row {
      "trace, placement: n and which pages follow from it (drawn);\n"
      "those that are to be put together need the same"},
     {"n", "N", NULL, "trace, placement: the size that an earlier one of them had"},
+    {"line-bytes", "N", NULL, "the length of a cache line, for tests (the node's own)"},
     {"order", "NAME", set_order, "trace: natural, ascending or descending"},
     {"touch-map", "METHOD", set_touch_map, "trace: userfaultfd or in_process"},
     {"limit-s", "SECONDS", NULL,

@@ -23,6 +23,8 @@ static struct {
     uintptr_t base, first, end;
 } program;
 
+struct numalab_overrun numalab_find_overrun(void) __attribute__((weak));
+
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
 
 static int note_program(struct dl_phdr_info *info, size_t size, void *unused)
@@ -113,6 +115,7 @@ static void report_crash(int signal_number, siginfo_t *info, void *context_point
         .is_trap = signal_number == SIGILL && is_trap(instruction(context)),
     };
     add_frame(&report, instruction(context));
+    if (numalab_find_overrun) report.overrun = numalab_find_overrun();
     /* backtrace is not promised to be safe here; the process is dying and the
      * monitor has a deadline, so the worst case is a report that is missing. */
     void *callers[NUMALAB_MAX_FRAMES + 4];

@@ -2,6 +2,7 @@
  * arrays, runs a phase when told, and is trusted with nothing: time, results
  * and evidence are taken by the monitor, from outside. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,24 @@ void numalab_set_team(size_t threads) __attribute__((weak));
 uint64_t numalab_note_stores(size_t line_bytes, const void *loaded, size_t bytes)
     __attribute__((weak));
 
+/* Of kernel_memory.c, in such programs: they have copies of their kernel in the place of one. */
+const struct numalab_phase *numalab_phases_of_copy(bool is_shifted) __attribute__((weak));
+struct numalab_overrun numalab_find_overrun(void) __attribute__((weak));
+extern const struct numalab_phase numalab_phases[] __attribute__((weak));
+
+static size_t told_line_bytes;
+
+size_t numalab_line_bytes(void)
+{
+    return told_line_bytes;
+}
+
 static int run_phase(const struct numalab_request *request, void **arrays)
 {
-    for (const struct numalab_phase *phase = numalab_phases; phase->name; phase++)
+    const bool is_shifted = request->modes & NUMALAB_SHIFTED;
+    const struct numalab_phase *phase =
+        numalab_phases_of_copy ? numalab_phases_of_copy(is_shifted) : numalab_phases;
+    for (; phase->name; phase++)
         if (strncmp(phase->name, request->phase, sizeof request->phase) == 0) {
             phase->run(request->n, arrays);
             return 0;
@@ -63,6 +79,7 @@ int main(void)
         if (received != (ssize_t)sizeof request) return NUMALAB_EXIT_NO_CHANNEL;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
+        told_line_bytes = request.line_bytes;
         if (numalab_rank_set_modes) numalab_rank_set_modes(request.modes);
         if (numalab_rank_notes) reply.rank_notes = (uint64_t)(uintptr_t)numalab_rank_notes();
         int descriptor = -1;
@@ -78,6 +95,7 @@ int main(void)
         case NUMALAB_RUN_PHASE:
             reply.error = run_phase(&request, arrays.start);
             note_addresses(&reply, &arrays); /* the kernel may make arrays */
+            if (numalab_find_overrun) reply.overrun = numalab_find_overrun();
             fflush(stdout);
             break;
         case NUMALAB_OPEN_USERFAULTFD:

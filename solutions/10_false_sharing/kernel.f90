@@ -1,6 +1,7 @@
 ! Lab 10: false sharing. The solution.
 !
-! Each block of counters begins at a line of its own, and fills it.
+! Each block of counters begins at a line of its own, and fills it, whatever the
+! length of a line is on the machine that it runs on.
 module false_sharing
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, &
        c_intptr_t, c_loc, c_ptr, c_size_t
@@ -9,12 +10,19 @@ module false_sharing
   private
   public :: count, slots
 
-  ! Eight counters are a line; six of them are used. Nothing in Fortran aligns an
-  ! array, so there are eight more, and the first block begins at the first line.
-  integer, parameter :: last_key = 5, max_threads = 1024, line = 8
-  integer(c_int64_t), target :: room(0:line * (max_threads + 1) - 1)
+  ! Of a line of counters six are used. Nothing in Fortran aligns an array, so
+  ! there is room for a line more, and the first block begins at the first line.
+  ! longest_line: of any processor, in counters.
+  integer, parameter :: last_key = 5, max_threads = 1024, longest_line = 32
+  integer(c_int64_t), target :: room(0:longest_line * (max_threads + 1) - 1)
   integer(c_int64_t), pointer, contiguous :: counters(:, :) => null()
   integer :: team = 0
+
+  interface
+     integer(c_size_t) function cache_line_bytes() bind(c)
+       import :: c_size_t
+     end function cache_line_bytes
+  end interface
 
 contains
 
@@ -50,10 +58,11 @@ contains
   end subroutine count_part
 
   subroutine align()
-    integer(c_intptr_t) :: past, skipped
+    integer(c_intptr_t) :: line, past, skipped
 
-    past = mod(transfer(c_loc(room), 0_c_intptr_t) / 8, int(line, c_intptr_t))
-    skipped = mod(line - past, int(line, c_intptr_t))
+    line = cache_line_bytes() / 8
+    past = mod(transfer(c_loc(room), 0_c_intptr_t) / 8, line)
+    skipped = mod(line - past, line)
     counters(0:line - 1, 0:max_threads - 1) => &
          room(skipped:skipped + line * max_threads - 1)
   end subroutine align

@@ -16,6 +16,9 @@ struct numalab_phase {
     void (*run)(size_t n, void **arrays);
 };
 
+/* The length of a cache line of this machine, in bytes, as the monitor says. */
+size_t numalab_line_bytes(void);
+
 /* Ends with an entry whose name is NULL. */
 extern const struct numalab_phase numalab_phases[];
 

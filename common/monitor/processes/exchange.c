@@ -49,6 +49,7 @@ static int begin(struct numalab_exchange *one)
     struct numalab_worker *worker = one->worker;
     one->request->ticket = ++worker->ticket;
     one->request->modes = worker->limits.modes;
+    one->request->line_bytes = worker->limits.line_bytes;
     one->is_done = false;
     one->channel_open = true;
     if (one->descriptor) *one->descriptor = -1;

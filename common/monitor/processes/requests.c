@@ -97,6 +97,7 @@ static int run_phase(struct numalab_worker *worker, const char *phase,
     struct numalab_request request = numalab_phase_request(worker, phase);
 
     if (exchange(worker, &request, reply, NULL, watch) < 0) return -1;
+    worker->overrun = reply->overrun;
     if (reply->error < 0) return numalab_worker_obstructed(worker, phase, reply->error);
     return 0;
 }

@@ -81,7 +81,8 @@ struct numalab_limits {
     uint64_t memory_bytes;  /* resident, beyond the arrays */
     uint64_t output_bytes;  /* printed in all */
     size_t thread_count;    /* of the team; sizes the address space limit */
-    uint32_t modes;         /* of a rank: of enum numalab_mode, those that are on */
+    uint32_t modes;         /* of enum numalab_mode, those that are on */
+    uint32_t line_bytes;    /* of a cache line, as it is told */
     bool huge_pages;        /* false: none at all; true: those that it asks for */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
@@ -136,9 +137,10 @@ struct numalab_worker {
 
     double spent_cpu_s, spent_wall_s; /* in requests so far, as of limits.phases */
 
-    uint64_t rank_notes; /* address of them; 0 in a worker that is no rank */
-    double elapsed_s;    /* of the last request */
-    double started_at_s; /* its start, CLOCK_MONOTONIC */
+    uint64_t rank_notes;            /* address of them; 0 in a worker that is no rank */
+    struct numalab_overrun overrun; /* after the last phase */
+    double elapsed_s;               /* of the last request */
+    double started_at_s;            /* its start, CLOCK_MONOTONIC */
 
     unsigned memory_looks; /* so far */
     uint64_t held_bytes;   /* of memory that is not resident, when it was looked at last */

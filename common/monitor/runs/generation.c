@@ -10,6 +10,7 @@
 #include "monitor/processes/heartbeat.h"
 #include "monitor/record.h"
 #include "runs.h"
+#include "slots.h"
 
 /* What the arrays of roles should hold. The kit's own, of as many ranks and interleaved, get the
  * same inputs, and have it in common. A student's kernel gets others: it could look for its results
@@ -32,6 +33,8 @@ struct runner {
     double taken_s; /* in all that was waited for: until it was there, and for each request */
     bool is_cut;    /* took longer than it may: ended, while the others go on */
     bool is_lost;   /* may fail, and has */
+    struct numalab_slots slots; /* of a kernel whose threads count */
+    bool has_slots;
 };
 
 struct generation {
@@ -283,6 +286,20 @@ static int repeat(struct generation *generation, struct runner *runner)
     return runner->role->is_kits_kernel ? 0 : numalab_job_begin_still(job);
 }
 
+/* Where the program that is timed counts, after all its times are taken: whoever's addresses are
+ * others there than in a program that notes stores is judged by both. */
+static int look_at_slots(struct generation *generation, struct runner *runner)
+{
+    const struct numalab_run_options *options = generation->options;
+    struct numalab_job *job = &runner->job;
+    if (numalab_job_continue(job) < 0) return -1;
+    if (numalab_slots_look(&job->rank[0], options->driver, runner->truth->oracle,
+                           options->thread_count, options->node->line_bytes, &runner->slots) < 0)
+        return numalab_job_fail(job, &job->rank[0]);
+    runner->has_slots = true;
+    return numalab_job_stop(job);
+}
+
 /* All elements, after the last repetition. Of the kit's own kernels the pages that are looked
  * at after each of them are enough: nobody's points depend on whether those kernels are right, the
  * audit looks at every element, and a node whose memory is at fault shows there, too. */
@@ -292,7 +309,8 @@ static int finish(struct generation *generation, struct runner *runner)
     if (runner->role->is_kits_kernel) return 0;
     const struct numalab_expected expected = {driver, runner->truth->oracle, driver->compute_phase,
                                               generation->repetition};
-    return numalab_job_compare_all(&runner->job, &expected, &runner->results);
+    if (numalab_job_compare_all(&runner->job, &expected, &runner->results) < 0) return -1;
+    return driver->counting ? look_at_slots(generation, runner) : 0;
 }
 
 /* Each role once, in an order of its own. */
@@ -441,6 +459,9 @@ json_t *numalab_run_generation(const struct numalab_run_options *options)
                                  runner->initialize_s, "taken_s", runner->taken_s, "results",
                                  numalab_record_results(&runner->results, driver), "outcome",
                                  numalab_record_job(&runner->job, driver));
+        if (runner->has_slots)
+            json_object_set_new(role, "slots", numalab_slots_describe(&runner->slots));
+        numalab_slots_free(&runner->slots);
         if (runner->role->may_fail) json_object_set_new(role, "may_fail", json_true());
         json_array_append_new(roles, role);
         numalab_job_free(&runner->job);

@@ -27,6 +27,7 @@ struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *o
 {
     struct numalab_limits limits = options->limits;
     limits.variables = &role->variables;
+    if (options->node) limits.line_bytes = (uint32_t)options->node->line_bytes;
     limits.huge_pages = options->driver->uses_huge_pages && strcmp(role->name, "handout") != 0;
     return limits;
 }

@@ -60,6 +60,7 @@ struct numalab_run_options {
     struct numalab_sampling sampling;   /* of page evidence */
     bool has_seed;                      /* as it was given; else it is drawn */
     size_t n;                           /* of page evidence; 0: as sizing.h says */
+    size_t line_bytes;                  /* of a cache line; 0: as the node has them */
     struct numalab_round_limits rounds; /* of a generation */
     bool with_one_thread; /* placement: beside the team the same with one thread, in turns */
     bool one_at_a_time;   /* one worker at a time: less memory, no interleaving */

@@ -56,7 +56,7 @@ name = "no_waste"
 rule = "slots_apart"
 kind = "evidence"
 points = 1
-at_most = 192
+at_most = 3
 """
 
 
@@ -127,7 +127,7 @@ def test_counters_apart_pass(lab: Lab, schema: Path) -> None:
     found = judged(lab, stores())
     assert {c.status for c in found.values()} == {"pass"}
     assert "None of the 6 cache lines of 64 bytes that 4 threads" in found["no_shared_lines"].why
-    assert found["no_waste"].value == 64
+    assert found["no_waste"].value == 1
 
 
 def test_what_is_added_up_in_the_end_is_no_false_sharing(lab: Lab) -> None:
@@ -204,7 +204,111 @@ def test_slots_that_say_something_else(lab: Lab, slots: Json, says: str) -> None
 def test_a_page_for_each_thread_is_waste(lab: Lab) -> None:
     found = judged(lab, stores(slots={"most_apart_bytes": 4096}))
     assert failed(found) == {"no_waste"}
-    assert "up to 4,096 bytes, for 4 threads" in found["no_waste"].why
+    assert "up to 4,096 bytes, or 64 cache lines, for 4 threads" in found["no_waste"].why
+
+
+def test_distances_are_in_lines(lab: Lab) -> None:
+    for line_bytes, least_failing in ((64, 200), (128, 392), (256, 776)):
+        for apart, is_failed in ((least_failing - 8, False), (least_failing, True)):
+            run = stores(slots={"most_apart_bytes": apart}, line_bytes=line_bytes)
+            assert failed(judged(lab, run)) == ({"no_waste"} if is_failed else set())
+
+
+def timed(slots: Json, n: int = 4_000_000) -> Json:
+    """Times that decide nothing, of a kernel that then says so of its slots."""
+    run = invented.generation(invented.ONE_NODE, invented.FAST) | {"lab": "x", "n": n}
+    for role in run["roles"]:
+        if role["role"] == "submission":
+            role["slots"] = stores(slots=slots)["slots"]
+    return run
+
+
+def test_what_is_timed_is_judged_where_it_lies(lab: Lab, schema: Path) -> None:
+    apart = timed({"shared_keys": 0})
+    validate(session(stores(), apart), schema)
+    assert not failed(judged(lab, stores(), apart))
+    few = judged(lab, stores(), timed({"shared_keys": 30_000}))
+    assert not failed(few)
+    shared = judged(lab, stores(), timed({"shared_keys": 1_000_000}))
+    assert failed(shared) == {"no_shared_lines"}
+    assert shared["no_shared_lines"].value == pytest.approx(0.25)
+    assert "In the program that is timed" in shared["no_shared_lines"].why
+    far = judged(lab, stores(), timed({"most_apart_bytes": 4096}))
+    assert failed(far) == {"no_waste"}
+    for untrue in ({"sums_right": False}, {"on_stack": 2}, {"unreadable": 1}, {"bad_lengths": 1}):
+        found = judged(lab, stores(), timed(untrue))
+        assert failed(found) == {"slots_true"}, untrue
+        assert "after the last repetition" in found["slots_true"].why
+
+
+TEAMS = [
+    {"threads": threads, "slots": stores()["slots"] | {"count": threads}, "overrun": None}
+    for threads in (9, 3, 1)
+]
+
+
+def test_teams_of_other_sizes_are_asked_for(lab: Lab, schema: Path) -> None:
+    validate(session(stores(teams=TEAMS)), schema)
+    assert not failed(judged(lab, stores(teams=TEAMS)))
+    always_4 = [TEAMS[0] | {"slots": TEAMS[0]["slots"] | {"count": 4}}, *TEAMS[1:]]
+    found = judged(lab, stores(teams=always_4))
+    assert failed(found) == {"correct"} and "Of 9 threads" in found["correct"].why
+
+
+@pytest.mark.parametrize(
+    ("overrun", "says"),
+    [
+        ({"of": "variables"}, "writes outside of its own memory, beside its variables. Is there"),
+        ({"of": "allocated", "bytes": 128}, "beside a block of 128 bytes that it has allocated."),
+    ],
+)
+def test_memory_that_is_too_small_for_a_team(
+    lab: Lab, schema: Path, overrun: Json, says: str
+) -> None:
+    crashed = {
+        "status": "crashed",
+        "signal": "SIGSEGV",
+        "doing": "count",
+        "n": N,
+        "printed_bytes": 0,
+    }
+    at_9 = stores(teams=[TEAMS[0] | {"overrun": overrun}], teams_outcome=crashed)
+    validate(session(at_9), schema)
+    found = judged(lab, at_9)
+    assert failed(found) == {"correct"}
+    assert found["correct"].why.startswith("With 9 threads") and says in found["correct"].why
+    at_4 = stores(overrun=overrun, outcome=crashed, noted=None)
+    found = judged(lab, at_4)
+    assert failed(found) == {"correct", "no_shared_lines", "slots_true", "no_waste"}
+    assert {verdict.why.startswith("With 4 threads") for verdict in found.values()} == {True}
+    assert says in found["no_shared_lines"].why
+
+
+def test_a_crash_with_more_threads_asks_for_their_room(lab: Lab) -> None:
+    crashed = {
+        "status": "crashed",
+        "signal": "SIGSEGV",
+        "doing": "count",
+        "n": N,
+        "printed_bytes": 0,
+    }
+    found = judged(lab, stores(teams=TEAMS[:1], teams_outcome=crashed))
+    assert failed(found) == {"correct"} and found["correct"].cause == "crashed"
+    assert found["correct"].why.startswith("With 9 threads: ")
+    found = judged(lab, stores(outcome=crashed, noted=None))
+    for name in ("correct", "no_shared_lines"):
+        assert "That was with 4 threads. Is there room" in found[name].why
+    obstructed = {"status": "kit_error", "error": "ENOMEM", "printed_bytes": 0}
+    found = judged(lab, stores(teams=TEAMS[:1], teams_outcome=obstructed))
+    assert found["correct"].status == "error"
+
+
+def test_threads_that_outnumber_cores_are_named(lab: Lab) -> None:
+    one, four = stores(), session(stores())
+    assert "(These are 4 threads on 2 cores: " in judged(lab, one)["no_shared_lines"].why
+    four["node"]["cores"] = 4
+    enough = {c.name: c for c in judge(lab, parse(four)).criteria}
+    assert "These are" not in enough["no_shared_lines"].why
 
 
 def test_more_lines_than_can_be_noted(lab: Lab) -> None:

@@ -1,7 +1,9 @@
 /* Lab 10, a variant: how the worker calls the kernels. Arrays as in driver.c: keys, bins, slots. */
+#define _GNU_SOURCE
 #include "numalab/phases.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,12 +12,20 @@
 #include "inputs.h"
 #include "room.h"
 
+/* Of the contract. */
+size_t cache_line_bytes(void)
+{
+    return numalab_line_bytes();
+}
+
 /* Of this process, for as long as it lives: a kernel may keep where it is. */
 static unsigned char *room;
 
 static size_t room_bytes(void)
 {
-    return LINE_BYTES + (size_t)BLOCK_BYTES * (size_t)omp_get_max_threads();
+    const size_t line = cache_line_bytes();
+    const size_t lines_of_block = (BINS * sizeof(int64_t) + line - 1) / line;
+    return line * (1 + lines_of_block * (size_t)omp_get_max_threads());
 }
 
 static void initialize(size_t n, void **arrays)
@@ -24,9 +34,10 @@ static void initialize(size_t n, void **arrays)
     int64_t *counts = arrays[1];
     struct slot *said = arrays[2];
     if (!room) {
-        unsigned char *lines = aligned_alloc(LINE_BYTES, room_bytes() + LINE_BYTES);
+        const size_t line = cache_line_bytes();
+        unsigned char *lines = aligned_alloc(line, room_bytes() + line);
         if (!lines) abort();
-        memset(lines, 0, room_bytes() + LINE_BYTES);
+        memset(lines, 0, room_bytes() + line);
         room = lines + ROOM_OFFSET_BYTES;
     }
 #pragma omp parallel for schedule(static)
@@ -60,23 +71,38 @@ static void run_count(size_t n, void **arrays)
     memcpy(arrays[1], bins, (n < BINS ? n : BINS) * sizeof *bins);
 }
 
-/* Of each thread: the stack that the kernel's calls have had, which others have next. */
-enum { STACK_BYTES = 256 << 10, MOST_STACKS = 4096 };
-static uintptr_t stack_begin[MOST_STACKS];
+/* Of each thread its stack: from where to where. */
+enum { MOST_STACKS = 4096 };
+static struct {
+    uintptr_t first, end;
+} stack[MOST_STACKS];
 
-/* Overwrites it, as the next calls of a program would. */
+static void note_stack(void)
+{
+    const int thread = omp_get_thread_num();
+    pthread_attr_t attributes;
+    void *first;
+    size_t bytes;
+    if (thread >= MOST_STACKS || pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    if (pthread_attr_getstack(&attributes, &first, &bytes) == 0) {
+        stack[thread].first = (uintptr_t)first;
+        stack[thread].end = (uintptr_t)first + bytes;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* Overwrites what the kernel's calls have had of it, as the next calls of a program would. */
 static __attribute__((noinline)) void use_stack(void)
 {
-    volatile unsigned char used[STACK_BYTES];
-    const int thread = omp_get_thread_num();
+    volatile unsigned char used[256 << 10];
     for (size_t i = 0; i < sizeof used; i++) used[i] = 0xa5;
-    if (thread < MOST_STACKS) stack_begin[thread] = (uintptr_t)used;
+    note_stack();
 }
 
 static bool is_on_stack(const void *address)
 {
     for (size_t i = 0; i < MOST_STACKS; i++)
-        if (stack_begin[i] && (uintptr_t)address - stack_begin[i] < STACK_BYTES) return true;
+        if ((uintptr_t)address >= stack[i].first && (uintptr_t)address < stack[i].end) return true;
     return false;
 }
 

@@ -2,6 +2,6 @@
 #ifndef ROOM_H
 #define ROOM_H
 
-enum { LINE_BYTES = 64, ROOM_OFFSET_BYTES = @offset.bytes@, BLOCK_BYTES = @keys.stride@ };
+enum { ROOM_OFFSET_BYTES = @offset.bytes @ };
 
 #endif

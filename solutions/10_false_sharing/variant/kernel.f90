@@ -1,16 +1,22 @@
 ! Lab 10, a variant, a solution: blocks begin at lines, behind the one in which
 ! room begins.
 module false_sharing
-  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, c_loc, &
-       c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_int64_t, &
+       c_intptr_t, c_loc, c_null_ptr, c_ptr, c_size_t
   use omp_lib, only: omp_get_num_threads, omp_get_thread_num
   implicit none
   private
   public :: count, slots
 
-  integer, parameter :: last_key = @keys.last@, block = @keys.words@, first_block = @offset.first@
+  integer, parameter :: last_key = @keys.last@
   type(c_ptr) :: begins(0:1023) = c_null_ptr
-  integer :: team = 0
+  integer :: first_block, apart, team = 0
+
+  interface
+     integer(c_size_t) function cache_line_bytes() bind(c)
+       import :: c_size_t
+     end function cache_line_bytes
+  end interface
 
 contains
 
@@ -22,8 +28,9 @@ contains
     integer(c_size_t) :: i
     integer :: begin, thread
 
+    call lay_out(room)
     !$omp parallel private(begin)
-    begin = first_block + block * omp_get_thread_num()
+    begin = first_block + apart * omp_get_thread_num()
     begins(omp_get_thread_num()) = c_loc(room(begin))
     room(begin:begin + last_key) = 0
     !$omp single
@@ -37,10 +44,21 @@ contains
     !$omp end parallel
     bins = 0
     do thread = 0, team - 1
-       begin = first_block + block * thread
+       begin = first_block + apart * thread
        bins = bins + room(begin:begin + last_key)
     end do
   end subroutine count
+
+  ! In counters: where the first line begins in room, and whole lines for a block.
+  subroutine lay_out(room)
+    integer(c_int64_t), intent(in), target :: room(0:*)
+    integer(c_intptr_t) :: line, past
+
+    line = cache_line_bytes() / 8
+    past = mod(transfer(c_loc(room), 0_c_intptr_t) / 8, line)
+    first_block = int(mod(line - past, line))
+    apart = int((last_key + line) / line * line)
+  end subroutine lay_out
 
   subroutine slots(thread, first, length) bind(c)
     integer(c_int), value :: thread

@@ -49,7 +49,7 @@ from numalab.evidence.record import (
     Trace,
 )
 from numalab.evidence.results import RollEntry
-from numalab.evidence.store_notes import Stores, stores_facts
+from numalab.evidence.store_notes import Slots, Stores, stores_facts
 from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
 
 
@@ -147,7 +147,10 @@ def _generation(data: Json) -> Generation:
     """Without a role that may fail and has, or whose results are wrong: it tells of nobody else."""
     roles = {
         entry["role"]: RolePart(
-            read_outcome(entry["outcome"]), read_results(entry["results"]), entry["initialize_s"]
+            read_outcome(entry["outcome"]),
+            read_results(entry["results"]),
+            entry["initialize_s"],
+            Slots(**entry["slots"]) if "slots" in entry else None,
         )
         for entry in data["roles"]
         if not _is_beside_and_bad(entry)
@@ -203,6 +206,8 @@ def _stores(data: Json) -> Stores:
         part=data["part"],
         outcome=read_outcome(data["outcome"]),
         results=read_results(data["results"]),
+        teams_outcome=read_outcome(data["teams_outcome"]) if "teams_outcome" in data else None,
+        teams_results=read_results(data["teams_results"]) if "teams_results" in data else None,
         **stores_facts(data),
     )
 

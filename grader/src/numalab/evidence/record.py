@@ -23,7 +23,7 @@ from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
 from numalab.evidence.sample import Sample
-from numalab.evidence.store_notes import Stores
+from numalab.evidence.store_notes import Slots, Stores
 from numalab.evidence.thread_levels import OtherLevel, RankLevel
 from numalab.evidence.traced_pages import TracedArray
 
@@ -299,6 +299,7 @@ class RolePart:
     outcome: Outcome
     results: Results
     initialize_s: float
+    slots: Slots | None = None  # after its last repetition, of a kernel whose threads count
 
 
 @dataclass(frozen=True)

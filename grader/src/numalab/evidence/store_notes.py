@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from numalab.evidence.results import ComparedRun
+from numalab.evidence.results import ComparedRun, Outcome, Results
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,38 @@ class Slots:
     """Blocks of counters that the kernel names, of threads that count. bad_lengths: with another
     number of counters than they have to have; unreadable: where no memory is; least_keys: what the
     counters of one thread add up to, of whoever has least; sums_right: all that
-    were read add up to what the results have to be; stores: to lines in which there is any of their
-    counters; most_apart_bytes: from where one begins to where the next does."""
+    were read add up to what the results have to be; most_apart_bytes: from where one begins to
+    where the next does; stores: to lines in which there is any of their counters, where stores are
+    noted; shared_keys: by what the counters hold, counted in lines with counters of several,
+    by all of these but the one that counts most there."""
 
     count: int
     bad_lengths: int
     unreadable: int
     least_keys: int
     sums_right: bool
-    stores: int
     most_apart_bytes: int
+    stores: int = 0
+    shared_keys: int = 0
     on_stack: int = 0  # in memory of a thread's stack, which is gone when count returns
+
+
+@dataclass(frozen=True)
+class Overrun:
+    """What a kernel wrote that is not its own memory. of: beside its variables, or beside a block
+    that it has allocated, of so many bytes."""
+
+    of: Literal["variables", "allocated"]
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class TeamSlots:
+    """A call of the kernel with another number of threads, and what slots then says."""
+
+    threads: int
+    slots: Slots
+    overrun: Overrun | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +66,8 @@ class Stores(ComparedRun):
     by several threads; shared_stores: stores to these of all but the thread that writes a line
     most; most_written: lines; by_thread: bytes that each has loaded of what is counted, and its
     stores; noted: whether false sharing of the kit's own, made in the end, was noted; None: it did
-    not come to that."""
+    not come to that; teams: other numbers of threads, up to one that brought the kernel to a bad
+    end, which is then teams_outcome; teams_results: with these, where any is wrong."""
 
     n: int
     threads: int
@@ -59,7 +81,10 @@ class Stores(ComparedRun):
     by_thread: tuple[tuple[int, int], ...]
     slots: Slots
     noted: bool | None
-    teams: tuple[tuple[int, Slots], ...] = ()  # other numbers of threads, and what slots then says
+    teams: tuple[TeamSlots, ...] = ()
+    teams_outcome: Outcome | None = None
+    teams_results: Results | None = None
+    overrun: Overrun | None = None
 
     @property
     def shared_share(self) -> float:
@@ -77,8 +102,13 @@ class Stores(ComparedRun):
         return sum(load >= least_load and store >= least_store for load, store in self.by_thread)
 
 
+def _overrun(data: Mapping[str, Any]) -> Overrun | None:
+    found = data.get("overrun")
+    return Overrun(**found) if found else None
+
+
 def stores_facts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of them beside part, outcome and results."""
+    """What a record says of them beside part, outcomes and results."""
     counts = ("n", "threads", "line_bytes", "lines", "stores", "lost", "shared_lines")
     return {name: data[name] for name in (*counts, "shared_stores", "noted")} | {
         "most_written": tuple(
@@ -87,5 +117,9 @@ def stores_facts(data: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "by_thread": tuple((load, stores) for load, stores in data["by_thread"]),
         "slots": Slots(**data["slots"]),
-        "teams": tuple((t["threads"], Slots(**t["slots"])) for t in data.get("teams", [])),
+        "teams": tuple(
+            TeamSlots(team["threads"], Slots(**team["slots"]), _overrun(team))
+            for team in data.get("teams", [])
+        ),
+        "overrun": _overrun(data),
     }

@@ -42,7 +42,13 @@ from numalab.judging.soundness import (
     unusable,
     wrong_in,
 )
-from numalab.judging.store_rules import no_shared_lines, slots_apart, slots_true, wrong_team
+from numalab.judging.store_rules import (
+    no_shared_lines,
+    slots_apart,
+    slots_true,
+    with_team,
+    wrong_team,
+)
 from numalab.judging.thread_goals import Reached
 from numalab.judging.topology_rules import topology
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
@@ -54,6 +60,11 @@ from numalab.labs.declaration import Criterion, Lab
 
 
 def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    for run in evidence.of(STORES):
+        if run.overrun is not None:  # what is wrong then may come of it
+            beside = wrong_team(criterion, evidence, run)
+            assert beside is not None
+            return beside
     bad = first_bad(outcomes(evidence))
     wrong = sum(results.wrong for results, *_ in all_results(evidence))
     for results, n, ranks in all_results(evidence):
@@ -72,11 +83,12 @@ def _correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVer
                 began_in=wrong_in(lab, results),
             )
     if bad is not None:
-        return replace(unusable(criterion, bad, evidence), began_in=ended_in(lab, bad))
+        ended = with_team(unusable(criterion, bad, evidence), evidence)
+        return replace(ended, began_in=ended_in(lab, bad))
     for run in evidence.of(STORES):
-        team = wrong_team(run)
+        team = wrong_team(criterion, evidence, run)
         if team is not None:
-            return verdict_on(criterion, "fail", "wrong_result", team, value=1.0, unit="elements")
+            return team
     if evidence.monitor_lost is not None:
         return not_looked_at(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numalab import words
-from numalab.evidence.kinds import STORES
-from numalab.evidence.record import SOLUTION, Evidence
-from numalab.evidence.store_notes import Stores
-from numalab.judging.soundness import by_value, missing_runs
+from numalab.evidence.kinds import CHECK, GENERATION, STORES
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
+from numalab.evidence.store_notes import Overrun, Slots, Stores
+from numalab.judging import explain
+from numalab.judging.soundness import by_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion
 
 # Of the elements: so many stores may have no note before nothing is said of the others.
 MOST_LOST = 0.01
+
+_IS_THERE_ROOM = "Is there room for a block of each of any number of threads?"
 
 
 def is_unnoted(evidence: Evidence) -> bool:
@@ -30,9 +35,13 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
         why = f"Stores are noted as data races are looked for. {evidence.race_error}"
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     runs = evidence.of(STORES)
+    for run in runs:
+        if run.overrun is not None:
+            why = _wrote_beside(run.threads, run.overrun)
+            return verdict_on(criterion, "fail", "wrong_result", why)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
-        return missing
+        return with_team(missing, evidence)
     run = runs[-1]
     if not run.noted:
         solution = evidence.of(STORES, SOLUTION)
@@ -51,6 +60,39 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
         )
         return verdict_on(criterion, "fail", "over_limit", why)
     return run
+
+
+def _wrote_beside(threads: int, overrun: Overrun) -> str:
+    beside = "its variables"
+    if overrun.of == "allocated":
+        beside = f"a block of {words.count(overrun.bytes, 'byte')} that it has allocated"
+    return (
+        f"With {words.count(threads, 'thread')} the kernel writes outside of its own memory, "
+        f"beside {beside}. {_IS_THERE_ROOM}"
+    )
+
+
+def with_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
+    """A kernel that crashes with more threads than it has come to its end with is asked for the
+    commonest cause."""
+    run = next((run for run in evidence.of(STORES) if not run.outcome.ok), None)
+    checks = evidence.of(CHECK)
+    came_through = checks and all(check.outcome.ok for check in checks)
+    if verdict.cause != "crashed" or run is None or not came_through:
+        return verdict
+    with_threads = words.count(run.threads, "thread")
+    return replace(verdict, why=f"{verdict.why} That was with {with_threads}. {_IS_THERE_ROOM}")
+
+
+def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
+    """What slots said in the program that is timed, after its last repetition, and how many keys
+    it had counted."""
+    return [
+        (role.slots, generation.n)
+        for generation in evidence.of(GENERATION)
+        for name, role in generation.roles.items()
+        if name == SUBMISSION and role.slots is not None
+    ]
 
 
 def _idle(run: Stores) -> str | None:
@@ -100,6 +142,21 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     assert criterion.at_most is not None
     if share > criterion.at_most:
         why += _worst_line(run)
+    timed = max((slots.shared_keys / n for slots, n in _timed(evidence)), default=0.0)
+    if timed > max(share, criterion.at_most):
+        share = timed
+        why = (
+            "In the program that is timed blocks lie otherwise than where stores are noted: of 100 "
+            f"keys {100 * share:.3g} are counted in cache lines of {run.line_bytes} bytes where "
+            "another thread counts more. Blocks have to begin at a line wherever memory lies, and "
+            "for any n."
+        )
+    cores = int(evidence.node["cores"])
+    if run.threads > cores:
+        why += (
+            f" (These are {words.count(run.threads, 'thread')} on {words.count(cores, 'core')}: "
+            "what threads of one core share costs no time, so times need not show it.)"
+        )
     return by_value(criterion, share, why, unit="stores per key")
 
 
@@ -139,23 +196,63 @@ def _untrue(run: Stores) -> str | None:
     return None
 
 
-def wrong_team(run: Stores) -> str | None:
-    """What is wrong where count is called by other numbers of threads, or None. A kernel whose
-    slots are untrue in any case is not asked."""
+def _wrong_slots_of_team(run: Stores) -> str | None:
+    """A kernel whose slots are untrue in any case is not asked."""
     if run.counting_threads < run.threads or _untrue(run) is not None:
         return None
-    for threads, slots in run.teams:
-        if slots.count != threads:
+    for team in run.teams:
+        with_threads = words.count(team.threads, "thread")
+        slots = team.slots
+        if slots.count != team.threads:
             return (
-                f"Of {words.count(threads, 'thread')} that the kit gives to count, "
-                f"{slots.count} counted, as slots says: a team has as many as OpenMP gives, one "
-                "or more than the node has cores."
+                f"Of {with_threads} that the kit gives to count, {slots.count} counted, as slots "
+                "says: a team has as many as OpenMP gives, one or more than the node has cores."
             )
         if slots.bad_lengths or slots.unreadable or not slots.sums_right:
             return (
-                f"With {words.count(threads, 'thread')} the counters where slots points do not add "
-                "up to how many there are of each key: is there a block for each of any number of "
-                "threads?"
+                f"With {with_threads} the counters where slots points do not add up to how many "
+                "there are of each key: is there a block for each of any number of threads?"
+            )
+    return None
+
+
+def wrong_team(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
+    """The verdict where the kernel goes wrong with some number of threads, in its own memory or in
+    what it counts, or None."""
+
+    def failed(why: str) -> CriterionVerdict:
+        return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")
+
+    if run.overrun is not None:
+        return failed(_wrote_beside(run.threads, run.overrun))
+    for team in run.teams:
+        if team.overrun is not None:
+            return failed(_wrote_beside(team.threads, team.overrun))
+    if not run.outcome.ok or not run.teams:
+        return None
+    last = words.count(run.teams[-1].threads, "thread")
+    if run.teams_outcome is not None and not run.teams_outcome.ok:
+        ended = unusable(criterion, run.teams_outcome, evidence, f"With {last}: ")
+        return (
+            replace(ended, why=f"{ended.why} {_IS_THERE_ROOM}") if ended.status == "fail" else ended
+        )
+    if run.teams_results is not None:
+        why = explain.results(run.teams_results, run.n, evidence.language)
+        if why is not None:
+            return failed(f"With another number of threads than {run.threads}: {why}")
+    why = _wrong_slots_of_team(run)
+    return failed(why) if why is not None else None
+
+
+def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
+    """A kernel whose team has another size than it is given is told so elsewhere."""
+    for slots, _ in _timed(evidence):
+        is_wrong = slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right
+        if is_wrong and _wrong_slots_of_team(run) is None:
+            return (
+                "In the program that is timed the counters where slots points, after the last "
+                "repetition, do not add up to how many there are of each key, as they do where "
+                "stores are noted: they have to for any n."
             )
     return None
 
@@ -164,7 +261,7 @@ def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _noted(criterion, evidence)
     if isinstance(run, CriterionVerdict):
         return run
-    wrong = _idle(run) or _untrue(run)
+    wrong = _idle(run) or _untrue(run) or _untrue_when_timed(run, evidence)
     if wrong is not None:
         return verdict_on(criterion, "fail", "missed", wrong)
     share = min(1.0, run.slots.stores / run.n)
@@ -189,9 +286,13 @@ def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if wrong is not None:
         why = f"How much room the counters take is not known. {wrong}"
         return verdict_on(criterion, "fail", "missed", why)
-    apart = run.slots.most_apart_bytes
+    apart = max(
+        run.slots.most_apart_bytes, *(slots.most_apart_bytes for slots, _ in _timed(evidence)), 0
+    )
+    lines = apart / run.line_bytes
     why = (
-        f"From one thread's counters to the next there are up to {apart:,} bytes, for "
+        f"From one thread's counters to the next there are up to {apart:,} bytes, or "
+        f"{lines:.4g} cache {'line' if lines == 1 else 'lines'}, for "
         f"{words.count(run.threads, 'thread')}."
     )
-    return by_value(criterion, float(apart), why, unit="bytes")
+    return by_value(criterion, lines, why, unit="cache lines")
