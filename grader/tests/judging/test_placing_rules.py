@@ -106,7 +106,8 @@ def placing(role: str = "submission", **more: Any) -> Json:
 
 def filled(role: str = "submission", on_node: int = 900, **more: Any) -> Json:
     """Of 1,000 free pages."""
-    fill = {"numa_node": 1, "free_bytes": 4096 * 1000, "pages": [[0, 1200 - on_node], [1, on_node]]}
+    there = [[0, 1200 - on_node], [1, on_node]]
+    fill = {"numa_node": 1, "free_bytes": 4096 * 1000, "page_bytes": 4096, "pages": there}
     return placing(role, residency=None, **{"fills_node": True, "fill": fill} | more)
 
 
