@@ -45,6 +45,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "modelling": ("neither", "modelled times, which nobody grades"),
     "harness": ("evidence", "builds kernels and runs the monitor"),
     "harness/topology_reader.py": ("neither", "reads exports of other machines"),
+    "file_systems": ("evidence", "whether there is room for what is built and run"),
     "processes": ("evidence", "which variables of the shell reach what is built and run"),
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
