@@ -1,8 +1,14 @@
-/* Copies of memory whose accesses are seen, which kernels that are watched (cmake/AddLab.cmake)
- * call in the C library's stead. Built with ThreadSanitizer, as they are, and without builtin
- * functions, or these would call themselves. */
+/* Copies of memory and others whose accesses are seen, which kernels that are watched
+ * (cmake/AddLab.cmake) call in the C library's stead. Built with ThreadSanitizer, as they are, and
+ * without builtin functions, or these would call themselves. */
+#define _GNU_SOURCE
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 void *numalab_watched_memcpy(void *to, const void *from, size_t bytes);
 void *numalab_watched_memmove(void *to, const void *from, size_t bytes);
@@ -122,4 +128,102 @@ char *numalab_watched___strncpy_chk(char *to, const char *from, size_t bytes, si
 {
     (void)room;
     return numalab_watched_strncpy(to, from, bytes);
+}
+
+/* ---- what stores numbers --------------------------------------------------------------- */
+
+void numalab_watched_sincos(double x, double *sine, double *cosine);
+void numalab_watched_sincosf(float x, float *sine, float *cosine);
+double numalab_watched_frexp(double x, int *exponent);
+float numalab_watched_frexpf(float x, int *exponent);
+double numalab_watched_modf(double x, double *whole);
+float numalab_watched_modff(float x, float *whole);
+
+void numalab_watched_sincos(double x, double *sine, double *cosine)
+{
+    double s, c;
+    sincos(x, &s, &c);
+    *sine = s;
+    *cosine = c;
+}
+
+void numalab_watched_sincosf(float x, float *sine, float *cosine)
+{
+    float s, c;
+    sincosf(x, &s, &c);
+    *sine = s;
+    *cosine = c;
+}
+
+double numalab_watched_frexp(double x, int *exponent)
+{
+    int found;
+    const double fraction = frexp(x, &found);
+    *exponent = found;
+    return fraction;
+}
+
+float numalab_watched_frexpf(float x, int *exponent)
+{
+    int found;
+    const float fraction = frexpf(x, &found);
+    *exponent = found;
+    return fraction;
+}
+
+double numalab_watched_modf(double x, double *whole)
+{
+    double found;
+    const double rest = modf(x, &found);
+    *whole = found;
+    return rest;
+}
+
+float numalab_watched_modff(float x, float *whole)
+{
+    float found;
+    const float rest = modff(x, &found);
+    *whole = found;
+    return rest;
+}
+
+/* ---- system calls by their number ------------------------------------------------------- */
+
+long numalab_watched_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+/* Those that store nothing where they are told to, or nothing that can be chosen. */
+static const long plain_calls[] = {SYS_gettid,
+                                   SYS_getpid,
+                                   SYS_getppid,
+                                   SYS_getcpu,
+                                   SYS_sched_yield,
+                                   SYS_sched_setaffinity,
+                                   SYS_sched_getaffinity,
+                                   SYS_sched_setscheduler,
+                                   SYS_sched_setattr,
+                                   SYS_futex,
+                                   SYS_membarrier,
+                                   SYS_madvise,
+                                   SYS_mbind,
+                                   SYS_set_mempolicy,
+                                   SYS_get_mempolicy,
+                                   SYS_move_pages,
+                                   SYS_mlock,
+                                   SYS_munlock,
+                                   SYS_memfd_create,
+                                   SYS_write,
+                                   SYS_close,
+                                   SYS_prctl,
+                                   SYS_nanosleep,
+                                   SYS_exit_group};
+
+long numalab_watched_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    for (size_t i = 0; i < sizeof plain_calls / sizeof plain_calls[0]; i++)
+        if (plain_calls[i] == number) return syscall(number, a, b, c, d, e, f);
+    fprintf(stderr,
+            "numalab: what system call %ld stores can't be seen here; call the C library's "
+            "function\n",
+            number);
+    abort();
 }

@@ -23,6 +23,13 @@ THREADS = {
 QUICK = ("01_first_touch", "10_false_sharing")  # in the usual suite
 
 
+ROW = re.compile(r"^\| (\d\d) \| (\d+) \| (\d+) \| (\d+|-) \|", re.M)
+EARNED = {
+    number: (int(given), int(empty), None if serial == "-" else int(serial))
+    for number, given, empty, serial in ROW.findall((ROOT / "grader/README.md").read_text())
+}
+
+
 def text_of(lab: Lab, language: str) -> str:
     return (ROOT / "solutions" / lab.name / KERNEL_FILES[language]).read_text()
 
@@ -78,6 +85,8 @@ EMPTY = [
 def test_a_right_kernel_without_threads(kit: Kit, tmp_path: Path, lab: Lab, language: str) -> None:
     found = graded(kit, tmp_path, lab, language, serial(lab, language))
     assert found["points"] <= MOST * found["max_points"], found
+    most = EARNED[lab.number][2]
+    assert most is not None and found["points"] <= most, found
     assert "unchanged" not in found
 
 
@@ -85,7 +94,7 @@ def test_a_right_kernel_without_threads(kit: Kit, tmp_path: Path, lab: Lab, lang
 @pytest.mark.parametrize("lab", EMPTY)
 def test_an_empty_kernel(kit: Kit, tmp_path: Path, lab: Lab) -> None:
     found = graded(kit, tmp_path, lab, "c", empty(lab))
-    assert found["points"] <= MOST * found["max_points"], found
+    assert found["points"] <= EARNED[lab.number][1], found
 
 
 @pytest.mark.builds
@@ -98,3 +107,12 @@ def test_starting_code_earns_nothing(kit: Kit, tmp_path: Path) -> None:
     assert found["status"] == "fail", "statuses are those of its criteria"
     passed = [c for c in found["criteria"] if c["status"] == "pass"]
     assert passed and all(c["points"] == 0 and c["withheld"] == "unchanged" for c in passed)
+
+
+def test_the_table_has_every_lab_and_nothing_above_the_limit() -> None:
+    threads = {lab.number for param in WITHOUT_THREADS for lab in param.values[:1]}
+    assert set(EARNED) == {lab.number for lab in LABS.values()}
+    for number, (given, nothing, serial) in EARNED.items():
+        assert given == 0 and nothing <= MOST * 10, number
+        assert (serial is not None) is (number in threads), number
+        assert serial is None or serial <= MOST * 10, number

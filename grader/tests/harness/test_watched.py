@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from numalab.harness.watched import accesses_complaint, text_complaint, unfollowed_complaint
+from numalab.harness.library_calls import TOLD, intercepted, unseen_call
+from numalab.harness.symbols import Symbols
+from numalab.harness.watched import (
+    accesses_complaint,
+    calls_complaint,
+    text_complaint,
+    unfollowed_complaint,
+)
+from numalab.kit import find_kit
 
 BEFORE = '# 1 "/x/kernel.c"\n'
 
@@ -112,3 +122,42 @@ def test_what_cannot_be_followed_is_told_with_its_place() -> None:
     assert said.startswith("kernel.c:12, in update, touches memory by vmaskmovpd, which")
     said = unfollowed_complaint("\t\tnumalab_note_access", "kernel.f90")
     assert said is not None and said.startswith("kernel.f90 touches memory by numalab_note_access")
+
+
+# ---- what libraries store ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sqrt", "sqrtf", "llround", "fmal", "atan2", "cexpf", "_ZGVdN4v_exp", "__muldc3",
+        "omp_get_thread_num_", "omp_set_lock", "GOMP_loop_ull_nonmonotonic_guided_next",
+        "__kmpc_fork_call", "malloc", "posix_memalign", "pthread_create", "numa_node_of_cpu",
+        "_gfortran_runtime_error_at", "_gfortran_st_write", "_gfortran_transfer_real_write",
+        "printf", "memcpy@GLIBC_2.14", "sincos", "mmap", "sched_getcpu", "strtol", "stderr",
+    ],
+)  # fmt: skip
+def test_what_stores_nothing_or_is_told_may_be_called(name: str) -> None:
+    assert unseen_call([name], frozenset()) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "swab", "memccpy", "wmemcpy", "read", "pread64", "fread", "sscanf", "qsort", "strcat",
+        "setvbuf", "fmemopen", "process_vm_writev", "__atomic_store_16", "omp_get_place_proc_ids",
+        "_gfortran_matmul_r8", "_gfortran_reshape_r8", "_gfortran_transfer_integer", "lio_listio",
+    ],
+)  # fmt: skip
+def test_a_function_of_which_nobody_tells_is_named(name: str) -> None:
+    assert unseen_call(["sqrt", name], frozenset()) == name
+    assert unseen_call([name], intercepted([f"___interceptor_{name}"])) is None
+    asked = Symbols(frozenset(), frozenset({name, "__tsan_write8", "numalab_note_access"}))
+    said = calls_complaint(asked, frozenset(), "kernel.c")
+    assert said is not None and said.startswith(f"kernel.c calls {name}, ")
+
+
+def test_what_is_called_in_the_c_librarys_stead_is_one_list() -> None:
+    listed = (find_kit("gnu").root / "common/cmake/AddLab.cmake").read_text()
+    match = re.search(r"set\(watched ([^)]*)\)", listed)
+    assert match is not None and set(match[1].split()) == TOLD

@@ -333,7 +333,8 @@ def _build_watched_kernel(session: Session) -> None:
         _note_no_watched_kernel(session, str(error), programs, targets)
     else:
         program = session.program(SUBMISSION, RACE.program)  # the object of both is in its name
-        complaint = search_complaint(program, session.language)
+        notes_stores = session.program(SUBMISSION, STORES.program) in programs
+        complaint = search_complaint(program, session.language, notes_stores)
         if complaint is not None:
             session.data["race_refused"] = f"Data races were not looked for: {complaint}"
 

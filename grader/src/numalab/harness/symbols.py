@@ -130,6 +130,11 @@ _INSTRUMENTED = re.compile(
 )
 
 
+def is_instrumented(name: str) -> bool:
+    """Whether a compiler asks for it, so that the kernel is watched."""
+    return _INSTRUMENTED.fullmatch(name) is not None
+
+
 # Of MPI's older Fortran bindings, which tell some constants by where a common block is: so kernel
 # and library share it (common/cmake/isolate).
 _SHARED_BLOCKS = re.compile(r"mpi(?:fcmb|priv)\w_|mpi_fortran_\w+_")
@@ -165,5 +170,5 @@ def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str
 def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
     """The same of a kernel that was compiled to look for data races, in which the compiler asks for
     names of ThreadSanitizer's, too: it may have been written to be another one then."""
-    own = frozenset(name for name in symbols.asked if not _INSTRUMENTED.fullmatch(name))
+    own = frozenset(name for name in symbols.asked if not is_instrumented(name))
     return names_complaint(Symbols(symbols.defined, own), file, ())

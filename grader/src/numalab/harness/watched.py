@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.files import read_text
-from numalab.harness.symbols import instrumented_complaint, read_symbols
+from numalab.harness.library_calls import intercepted, unseen_call
+from numalab.harness.symbols import Symbols, instrumented_complaint, is_instrumented, read_symbols
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.strangers.visible import visible
 
@@ -19,8 +20,9 @@ from numalab.strangers.visible import visible
 _MOST_BYTES = 4 << 20
 
 
-def search_complaint(program: Path, language: str) -> str | None:
-    """What of a kernel can't be searched, or None. program: for which it was built."""
+def search_complaint(program: Path, language: str, notes_stores: bool) -> str | None:
+    """What of a kernel can't be searched, or None. program: for which it was built; notes_stores:
+    its stores are noted, too, by a program in which ThreadSanitizer is not."""
     file = KERNEL_FILES[language]
     beside = program.with_name
     symbols = read_symbols(beside(f"{program.name}-kernel-whole.o"))
@@ -35,10 +37,12 @@ def search_complaint(program: Path, language: str) -> str | None:
             return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
         is_all = accesses is None and unfollowed is None
         complaint = text_complaint(read_text(preprocessed) or "", is_all)
+    known = frozenset() if notes_stores else intercepted(read_symbols(program).defined)
     return (
         complaint
         or accesses_complaint(accesses or "", file)
         or unfollowed_complaint(unfollowed or "", file)
+        or calls_complaint(symbols, known, file)
     )
 
 
@@ -212,6 +216,17 @@ _WRITE_A_LOOP = (
     "which the search for data races can't see. Write a plain loop: compilers turn it into vector "
     "instructions themselves."
 )
+
+
+def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
+    """symbols: of a kernel; known: as of unseen_call."""
+    call = unseen_call((name for name in symbols.asked if not is_instrumented(name)), known)
+    if call is None:
+        return None
+    return visible(
+        f"{file} calls {call}, and what a library stores the search for data races can't see. "
+        "Write a loop, or call memcpy, memmove or memset."
+    )
 
 
 def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
