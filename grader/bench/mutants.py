@@ -101,8 +101,8 @@ def _drops(source: _Source, node: ast.BoolOp) -> Iterator[Mutant]:
 
 def _calls(source: _Source, node: ast.Call) -> Iterator[Mutant]:
     match node.func:
-        case ast.Attribute(attr="get" | "pop" as name, value=value) if len(node.args) == 2:
-            text = f"{source.of(value)}.{name}({source.of(node.args[0])})"
+        case ast.Attribute(attr="get" | "pop") if len(node.args) == 2:
+            text = f"{source.of(node.func)}({source.of(node.args[0])})"
             yield source.mutant("removed default", node, text)
         case ast.Name(id=name) if name in _SWAPPED:
             yield source.mutant("swapped extremes", node.func, _SWAPPED[name])
@@ -177,7 +177,7 @@ def mutants_of(file: str, text: bytes) -> list[Mutant]:
                 found += _constants(source, node)
         if isinstance(node, ast.If | ast.IfExp | ast.While):
             found += _negates(source, node)
-    return [each for each in found if each.new != each.old and _can_be_parsed(text, each)]
+    return [each for each in found if each.new != each.old]
 
 
 def mutated(text: bytes, mutant: Mutant) -> bytes:
@@ -207,7 +207,7 @@ def draw(sources: Path, seed: int, count: int, packages: Iterable[str]) -> list[
     while len(drawn) < count:
         by_operator = by_package[len(drawn) % len(by_package)]
         mutant = chance.choice(by_operator[chance.choice(sorted(by_operator))])
-        if mutant not in drawn:
+        if mutant not in drawn and _can_be_parsed((sources / mutant.file).read_bytes(), mutant):
             drawn.append(mutant)
     return drawn
 

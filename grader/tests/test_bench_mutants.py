@@ -25,6 +25,7 @@ import mutants
         ("c if a > b else d", "negated condition", ["c if (not (a > b)) else d"]),
         ("a and b and c", "dropped condition", ["((b) and (c))", "((a) and (c))", "((a) and (b))"]),
         ("a.get(b, 'é')", "removed default", ["a.get(b)"]),
+        ("(a or b).get(c, 1)", "removed default", ["(a or b).get(c)"]),
         ("min(a, default=None)", "removed default", []),
         ("sorted(a, key=lambda b: (b.c, -b.d))", "swapped keys",
          ["sorted(a, key=lambda b: (-b.d, b.c))"]),

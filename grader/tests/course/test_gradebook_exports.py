@@ -126,6 +126,7 @@ def test_pseudonyms_tell_nothing_and_stay(standing: Standing, tmp_path: Path) ->
     text = exports.pseudonymous(standing, again).text
     for word in (",ada,", "zoe", "Zoë", "example.org", "Lovelace", "2027-05"):
         assert word not in text
+    assert text[0] == "\ufeff", "spreadsheets tell UTF-8 by it"
     shown = [line[0] for line in cells(text[1:])[1:]]
     assert shown == sorted(shown)
     assert set(shown) == set(again.values())

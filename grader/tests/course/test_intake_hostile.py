@@ -235,6 +235,19 @@ def test_a_bomb_in_a_bomb(desk: Desk) -> None:
     assert "An archive inside was not opened: kernel.zip" in said
 
 
+@pytest.mark.parametrize("spare", [0, -1])
+def test_what_is_read_of_a_hand_in_is_limited_in_all(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, spare: int
+) -> None:
+    limits = replace(intake.STUDENT, expanded_bytes=len(KERNEL) + spare)
+    monkeypatch.setattr(intake, "STUDENT", limits)
+    taken = desk.archive(zip_bytes({"kernel.c": KERNEL}), ".zip")
+    if spare < 0:
+        assert "would have to be read of eve.zip" in why(taken)
+    else:
+        assert "eve" in {one.student.id for one in taken.submissions}
+
+
 def test_many_members(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "STUDENT", replace(intake.STUDENT, members=300))
     many: Files = {f"{number}": b"" for number in range(301)}

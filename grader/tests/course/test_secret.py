@@ -13,7 +13,7 @@ from numalab.labs.seeds import DRAWS, personal_seed
 
 
 def test_it_is_made_once_and_for_its_owner(tmp_path):
-    course = CourseFolder(tmp_path / "course")
+    course = CourseFolder(tmp_path / "courses" / "2027")
     secret = course_secret(course)
     assert len(secret) == 32
     assert course_secret(course) == secret

@@ -13,15 +13,19 @@ from support import invented
 from numalab.errors import KitError
 from numalab.evidence.kinds import (
     CHECK,
+    GENERATION,
     KINDS,
     LOOKS,
     ON_LINK,
     PAGE_TABLES,
+    SHOWN_HERE_ONLY,
     SYNCHRONOUS_CHECK,
+    WATCHED,
+    WHOLE_TRACE,
     kind_of,
 )
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import HANDOUT, SUBMISSION, Json
+from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Json
 from numalab.judging.judge import RULES_OF_ANSWERS
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -131,3 +135,69 @@ def test_page_tables_are_shown_beside_the_tables_that_they_are_of() -> None:
     Console(file=file, width=80).print(memory_table(none))
     assert "page tables" not in file.getvalue()
     assert [column.page_tables for column in memory_columns(none)] == [None]
+
+
+def named(**changes: object) -> list[str]:
+    """Return the kinds whose row has these values."""
+    rows = [vars(kind) for kind in KINDS]
+    return [row["name"] for row in rows if all(row[key] == of for key, of in changes.items())]
+
+
+def test_where_kinds_are_taken_and_what_they_are_of() -> None:
+    assert named(here_only=True) == [
+        "at_work", "page_tables", "thread_level", "series", "stops",
+    ]  # fmt: skip
+    assert named(there_only=True) == ["filled", "cpusets", "on_link"]
+    assert named(is_timed=True) == ["stops", "latency", "lightspeed", "saturation", "generation"]
+    assert named(in_soundness=True) == [
+        "check", "trace", "placement", "at_work", "memory", "page_tables", "locate",
+        "thread_level", "stores", "placing", "series", "stops",
+    ]  # fmt: skip
+    assert named(beside=(HANDOUT, SOLUTION)) == ["memory", "page_tables"]
+    assert named(is_unbound=True) == named(team=4) == ["thread_level"]
+    repeats = {kind.name: kind.most_looks for kind in KINDS if kind.most_looks > 1}
+    assert repeats == {"placement": 8, "at_work": 2, "stops": 3}
+    assert [len(kind.looks) for kind in KINDS if kind.name == "trace"] == [3]
+    assert "--traced-pages 16384" in " ".join(WHOLE_TRACE.looks[0])
+    assert [kind.name for kind in WATCHED] == ["stores", "race"]
+    # What a virtual node shows, too, is not only shown here.
+    assert set(SHOWN_HERE_ONLY) == {"thread_level", "stops_found", "decided", "stops_live"}
+
+
+def test_a_generation_ends_well_where_each_role_does() -> None:
+    record = invented.evidence(
+        invented.ONE_NODE, times=invented.steady(1, solution=1, submission=2)
+    )
+    (generation,) = parse(record).of(GENERATION)
+    assert generation.ok
+    record["runs"][-1]["roles"][0]["outcome"] = {"status": "crashed", "printed_bytes": 0}
+    assert not parse(record).of(GENERATION)[0].ok
+    assert not parse(record).of(GENERATION)[0].roles["solution"].outcome.ok
+
+
+def test_an_older_record_tells_of_a_generation_what_its_phases_took() -> None:
+    record = invented.evidence(
+        invented.ONE_NODE, times=invented.steady(1, solution=1, submission=2)
+    )
+    run = record["runs"][-1]
+    for role in run["roles"]:
+        role.pop("taken_s", None)
+        role["initialize_s"] = 0.25
+    timed = {name: sum(s["elapsed_s"] for s in run["samples"] if s["role"] == name)
+             for name in ("solution", "submission")}  # fmt: skip
+    (generation,) = parse(record).of(GENERATION)
+    assert timed["submission"] > timed["solution"] > 0
+    assert generation.taken_s == {name: 0.25 + of for name, of in timed.items()}
+    run["roles"][0]["taken_s"] = 9.0
+    assert parse(record).of(GENERATION)[0].taken_s[run["roles"][0]["role"]] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [(None, True), ({"name": "x"}, True), ({"name": "x", "announces_cores": False}, False)],
+)
+def test_processors_announce_cores_unless_a_record_denies_it(
+    machine: Json | None, told: bool
+) -> None:
+    evidence = parse(invented.evidence(invented.ONE_NODE) | {"machine": machine})
+    assert (evidence.announces_cores, evidence.is_virtual) == (told, machine is not None)

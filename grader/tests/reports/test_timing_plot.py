@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,8 +21,15 @@ from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports import report
 from numalab.reports.figures import timing_figure
-from numalab.reports.timing_plot import Axis, _axis_lines, _interval_line, axis_for, timing_lines
-from numalab.reports.timing_words import evidence_words, names
+from numalab.reports.timing_plot import (
+    Axis,
+    _axis_lines,
+    _interval_line,
+    _labelled,
+    axis_for,
+    timing_lines,
+)
+from numalab.reports.timing_words import evidence_words, interval_sentence, names
 
 Json = dict[str, Any]
 ONE = invented.ONE_NODE
@@ -300,3 +308,40 @@ def test_the_report_has_it_before_what_to_do_next(first_touch: Lab) -> None:
     assert text.index("FAIL  efficiency") < text.index("How the times were decided")
     assert text.index("Why it stopped") < text.index("Next: fix efficiency")
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("interval", "says"),
+    [
+        ((None, None), "There are too few generations for an interval that holds their median with "
+         "95 % confidence."),
+        ((None, 0.5), "generations is below 1.00 of it, with 95 % confidence."),
+        ((0.5, None), "generations is above 1.00 of it, with 95 % confidence."),
+        ((0.5, 0.75), "generations is between 1.00 and 1.50 of it, with 95 % confidence."),
+        ((0.5, 0.5001), "generations is about 1.00 of it, with 95 % confidence."),
+    ],
+)  # fmt: skip
+def test_an_interval_in_words(interval: tuple[float | None, float | None], says: str) -> None:
+    account: Any = SimpleNamespace(
+        interval=interval, state=SimpleNamespace(thresholds=SimpleNamespace(confidence=0.95))
+    )
+    assert interval_sentence(account, 2.0, "of it").endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("labels", "line", "placed"),
+    [
+        ([(5, "ab")], "    ab", [5]),
+        ([(0, "abc"), (9, "xyz")], "abc    xyz", [0, 9]),
+        ([(2, "abc"), (6, "x")], " abc  x", [2, 6]),
+        ([(2, "abc"), (5, "x")], " abc x", [2, 5]),
+        ([(2, "abc"), (4, "x")], " abc", [2]),
+        ([(5, "x"), (3, "abc")], "     x", [5]),
+        ([(5, "x"), (1, "abc")], "abc  x", [5, 1]),
+        ([(5, "longer than ten")], "", []),
+    ],
+)
+def test_labels_stand_at_their_columns_with_a_blank_between(
+    labels: list[tuple[int, str]], line: str, placed: list[int]
+) -> None:
+    assert _labelled(10, labels) == (line, placed)

@@ -1,0 +1,54 @@
+"""Tables of NUMA nodes that a guest's kernel reads: which memory is whose."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from numalab.virtual.initramfs import NOBODY, affinity_table
+
+GIB, MIB = 2**30, 2**20
+
+
+def entries(table: bytes) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
+    """Return the node and APIC id of each processor; node, first byte and length of each range of
+    memory."""
+    assert table[:4] == b"SRAT" and struct.unpack_from("<I", table, 4)[0] == len(table)
+    assert sum(table) % 256 == 0
+    processors, memory, at = [], [], 36 + 12
+    while at < len(table):
+        kind, length = table[at], table[at + 1]
+        if kind == 0:
+            assert struct.unpack_from("<I", table, at + 4)[0] == 1, "enabled"
+            processors.append((table[at + 2], table[at + 3]))
+        else:
+            node, _, base, size, _, flags = struct.unpack_from("<IHQQII", table, at + 2)
+            assert (kind, flags) == (1, 1)
+            memory.append((node, base, size))
+        at += length
+    assert at == len(table)
+    return processors, memory
+
+
+@pytest.mark.parametrize(
+    ("node_bytes", "memory"),
+    [
+        ([GIB, GIB], [(0, 0, GIB), (1, GIB, GIB)]),
+        ([2752 * MIB], [(0, 0, 2752 * MIB)]),
+        # From 2.75 GiB in all on 2 GiB are below the hole, and the rest is above 4 GiB.
+        ([2816 * MIB], [(0, 0, 2 * GIB), (0, 4 * GIB, 768 * MIB)]),
+        ([3 * GIB, GIB], [(0, 0, 2 * GIB), (0, 4 * GIB, GIB), (1, 5 * GIB, GIB)]),
+        ([2 * GIB, 0, GIB], [(0, 0, 2 * GIB), (2, 4 * GIB, GIB)]),
+    ],
+)
+def test_memory_of_numa_nodes_is_where_the_machine_has_it(
+    node_bytes: Sequence[int], memory: list[tuple[int, int, int]]
+) -> None:
+    assert entries(affinity_table([[0]] * len(node_bytes), node_bytes))[1] == memory
+
+
+def test_a_numa_node_without_processors_has_one_that_nobody_is() -> None:
+    processors, _ = entries(affinity_table([[4, 5], [], [0]], [GIB, GIB, GIB]))
+    assert processors == [(0, 4), (0, 5), (1, NOBODY), (2, 0)]
