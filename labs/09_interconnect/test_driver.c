@@ -162,7 +162,7 @@ static void expect_remark(const struct numalab_driver *driver, const struct numa
                           size_t array, size_t i, const void *found, const char *says)
 {
     char remark[NUMALAB_REMARK_BYTES] = "";
-    const struct numalab_mismatch mismatch = {array, i, 0.0, 0.0};
+    const struct numalab_mismatch mismatch = {.array = array, .element = i};
     driver->remark(oracle, &mismatch, i, 1, found, remark);
     EXPECT(strstr(remark, says) != NULL);
 }
