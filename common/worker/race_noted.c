@@ -32,6 +32,7 @@ static bool tell_atomic(void *address, size_t bytes)
 void numalab_noted(void *address, unsigned long code, void *pc, size_t count)
 {
     const size_t bytes = numalab_noted_bytes(code, count);
+    if (numalab_noted_by_mask(address, code, pc, count)) return;
     if (bytes == 0 || (code & NUMALAB_NOTED_ATOMIC && tell_atomic(address, bytes))) return;
     if (code & NUMALAB_NOTED_WRITE)
         __tsan_write_range_pc(address, bytes, pc);

@@ -113,7 +113,7 @@ void numalab_set_team(size_t count)
 void numalab_noted(void *address, unsigned long code, void *pc, size_t count)
 {
     const size_t bytes = numalab_noted_bytes(code, count);
-    (void)pc;
+    if (numalab_noted_by_mask(address, code, pc, count)) return;
     if (code & NUMALAB_NOTED_WRITE)
         note(address, bytes);
     else

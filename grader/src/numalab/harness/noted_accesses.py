@@ -22,7 +22,9 @@ from typing import NamedTuple
 
 LABEL = "numalab_at_"  # and the line's number, before it (common/cmake/compile_watched)
 NOTED = "numalab_note_access"  # of common/worker/noted.c, as is what a code says
-WRITES, ATOMIC, COUNTED = 1 << 8, 1 << 9, 1 << 10  # COUNTED: as often as rcx says
+# COUNTED: as often as rcx says; MASKED: those of so many elements whose bits are set in rcx.
+WRITES, ATOMIC, COUNTED, MASKED = 1 << 8, 1 << 9, 1 << 10, 1 << 11
+ELEMENTS = 16  # the first bit of their number
 
 _MOST_FRAME_BYTES = 4096  # what is further from a frame may be another thread's
 
@@ -43,22 +45,29 @@ _READS_FIRST = re.compile(
 )
 _TOUCHES_NOTHING = re.compile(r"lea|nop\w*|prefetch\w*|clflush\w*|clwb|cldemote")
 _STRINGS = re.compile(r"movs|stos|lods")
+# By a mask they touch elements: how large one is.
+_MASKED = re.compile(r"vp?maskmov(p[sd]|[dq])|vmov(?:[au](p[sd])|dq[au](8|16|32|64))")
+_ELEMENT = {"ps": 4, "d": 4, "32": 4, "pd": 8, "q": 8, "64": 8, "8": 1, "16": 2}
+_MASK = re.compile(r"\{(k[1-7])\}")
 # Which elements is known at run time only, or the memory has no name.
 _CANNOT_BE_FOLLOWED = re.compile(
-    r"v?p?maskmov\w*|v?p?(?:gather|scatter)\w*|v?p?(?:compress|expand)\w*|f?xsave\w*|f?xrstor\w*"
+    r"v?maskmov(?:q|dqu)|v?p?(?:gather|scatter)\w*|v?p?(?:compress|expand)\w*|f?xsave\w*|f?xrstor\w*"
     r"|fnsave|fsave|movdir64b|enqcmds?|clzero|monitor\w*|xlat\w*|scas|cmps|ins|outs|syscall"
     r"|sysenter|int\w*|tile\w*|wr[fg]sbase|aes\w*kl|aes\w*kl"
 )
 
 
 class Touch(NamedTuple):
-    """bytes 0: no memory, or the stack by push and pop, which is a thread's own."""
+    """bytes 0: no memory, or the stack by push and pop, which is a thread's own. mask: the register
+    that says which of the elements are touched; bytes: then of one."""
 
     bytes: int
     is_write: bool = False
     is_atomic: bool = False
     is_counted: bool = False
     reads_from_rsi: bool = False  # beside what it writes
+    mask: str = ""
+    elements: int = 0
 
 
 class CannotFollow(Exception):
@@ -81,9 +90,14 @@ def read_touch(intel: str) -> Touch:
         return Touch(0)
     size = _SIZE.search(operands)
     bytes_ = _BYTES.get(size[1], 0) if size else 0
-    if bytes_ == 0 or "gs:" in operands or re.search(r"\{[^}]*k\d\}", operands):
-        raise CannotFollow(name)
     is_first = re.match(r"[A-Z]+ (?:PTR|BCST)", operands) is not None
+    mask, masked = _MASK.search(operands), _MASKED.fullmatch(name)
+    if bytes_ == 0 or "gs:" in operands or (mask and not masked):
+        raise CannotFollow(name)
+    if masked and (mask or masked[1]):
+        element = _ELEMENT[next(filter(None, masked.groups()))]
+        register = mask[1] if mask else operands.split(",")[1].strip()
+        return Touch(element, is_first, mask=register, elements=bytes_ // element)
     if _STRINGS.fullmatch(name):
         is_movs, is_lods = name == "movs", name == "lods"
         return Touch(bytes_, not is_lods, False, bool(prefixes & {"rep", "repz"}), is_movs)
@@ -247,7 +261,8 @@ def _operands(text: str | None) -> list[str]:
 
 def _memory_operand(operands: list[str]) -> str | None:
     """The one that names memory; None: there is none, or more than one."""
-    found = [o.lstrip("*") for o in operands if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
+    plain = (re.sub(r"\{[^}]*\}", "", operand) for operand in operands)
+    found = [o.lstrip("*") for o in plain if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
     return found[0] if len(found) == 1 else None
 
 
@@ -262,8 +277,9 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
     )  # fmt: skip
 
 
-def _call(operand: str, code: int) -> list[str]:
-    """Leaves registers and flags as they are; no red zone is below the stack."""
+def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
+    """Leaves registers and flags as they are; no red zone is below the stack. touch: where it has a
+    mask."""
     segment = operand.startswith("%fs:")
     place = operand.removeprefix("%fs:")
     if "%rsp" in place:
@@ -271,7 +287,13 @@ def _call(operand: str, code: int) -> list[str]:
     lines = ["pushq\t%rdi", f"leaq\t{place}, %rdi"]
     if segment:
         lines += ["pushq\t%rsi", "movq\t%fs:0, %rsi", "leaq\t(%rsi,%rdi), %rdi", "popq\t%rsi"]
-    lines += [f"pushq\t${code}", f"call\t{NOTED}", "leaq\t8(%rsp), %rsp", "popq\t%rdi"]
+    if touch is not None:
+        move = "kmovw" if touch.elements <= 16 else "kmovq"
+        if touch.mask[0] != "k":
+            move = "vmovmskps" if touch.bytes == 4 else "vmovmskpd"
+        lines += ["pushq\t%rcx", f"{move}\t%{touch.mask}, %{'rcx' if move == 'kmovq' else 'ecx'}"]
+    lines += [f"pushq\t${code}", f"call\t{NOTED}", "leaq\t8(%rsp), %rsp"]
+    lines += ["popq\t%rcx"] * (touch is not None) + ["popq\t%rdi"]
     return ["\t" + line for line in lines]
 
 
@@ -391,6 +413,8 @@ class Rewriting:
             return []
         code = touch.bytes | WRITES * touch.is_write | ATOMIC * touch.is_atomic
         code |= COUNTED * touch.is_counted
+        if touch.mask:
+            code |= MASKED | touch.elements << ELEMENTS
         if _STRINGS.fullmatch(re.sub(r"^(?:rep\w*\s+)", "", instructions[0]).split()[0]):
             calls = _call("(%rdi)" if touch.is_write else "(%rsi)", code)
             return calls + (_call("(%rsi)", code & ~WRITES) if touch.reads_from_rsi else [])
@@ -402,6 +426,8 @@ class Rewriting:
         constant = re.fullmatch(r"(\.L\w+)(?:\+\d+)?\(%rip\)", operand)
         if constant and constant[1] in self._constants and not touch.is_write:
             return []
+        if touch.mask:
+            return _call(operand, code, touch)
         if re.fullmatch(r"%fs:(?:0|0x28|40)", operand) or self._was_told(operand, touch):
             return []
         return _call(operand, code)
