@@ -110,6 +110,10 @@ def test_an_archive_beside_its_folder(desk: Desk) -> None:
         changed = one.refused({f"{folder}/kernel.c": one.given.replace(b"0", b"1")})
         assert f"{folder}.zip/" in changed
         assert f"{folder}/" in changed
+    two = Desk(desk.kit, desk.labs, desk.folder / "two")
+    versions = {"v1.zip": two.done, "v2.zip": two.given}
+    zipped = {name: zip_bytes({"kernel.c": text}) for name, text in versions.items()}
+    assert two.taken(zipped)[0] == two.done
     beside = Desk(desk.kit, desk.labs, desk.folder / "beside")
     files = {"kernel.c": beside.given, "abgabe.zip": zip_bytes({"kernel.c": beside.done})}
     content, said = beside.taken(files)

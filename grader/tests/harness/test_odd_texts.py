@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from support.compiling import command_for
 from support.deliveries import put
 
 from numalab.evidence.record import Build
-from numalab.harness.build import _missing, _with_oddity
+from numalab.harness.build import _missing, _with_oddity, compiler_output, configure
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.strangers.text_kinds import kind_of_text
@@ -109,3 +111,34 @@ def test_a_kernel_that_is_missing(
 ) -> None:
     put(tmp_path, {name: CODE.encode()})
     assert said in _missing(kit, first_touch, tmp_path, "c").message
+
+
+def odd_but_right(kit: Kit) -> dict[str, bytes]:
+    """Texts of right kernels as editors and languages of the world leave them."""
+    solution = kit.solution_folder("01_first_touch")
+    c, fortran = (solution / name for name in ("kernel.c", "kernel.f90"))
+    in_c, in_fortran = c.read_bytes(), fortran.read_bytes()
+    first = in_fortran.index(b"implicit none")
+    comment = b"implicit none ! " + b"x" * 3000
+    return {
+        "cr.c": in_c.replace(b"\n", b"\r"),
+        "mixed.c": in_c.replace(b"\n", b"\r\n", 5).replace(b"}\n", b"}\r"),
+        "cp1252.c": "/* für Übung \u2013 größer */\n".encode("cp1252") + in_c,
+        "bom.c": b"\xef\xbb\xbf" + in_c,
+        "cr.f90": in_fortran.replace(b"\n", b"\r"),
+        "bom.f90": b"\xef\xbb\xbf" + in_fortran,
+        "tabs.f90": in_fortran.replace(b"  ", b"\t"),
+        "long.f90": in_fortran[:first] + comment + in_fortran[first + len(b"implicit none") :],
+        "cp1252.f90": "! für Übung \u2013 größer\n".encode("cp1252") + in_fortran,
+    }
+
+
+@pytest.mark.builds
+def test_odd_texts_compile_without_a_word(kit: Kit, tmp_path: Path) -> None:
+    configure(kit)
+    for name, text in odd_but_right(kit).items():
+        source = tmp_path / name
+        source.write_bytes(text)
+        command = command_for(kit, "01_first_touch", source, tmp_path)
+        done = subprocess.run(command, cwd=kit.build, capture_output=True, text=True)
+        assert (done.returncode, compiler_output(done.stderr, {})) == (0, ""), name

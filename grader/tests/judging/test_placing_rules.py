@@ -21,6 +21,7 @@ from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.reports.comparison import placing_views
 from numalab.reports.figures import homes_figure
 from numalab.reports.home_table import home_picture, home_words
+from numalab.reports.verdict_words import printed_words
 
 Json = dict[str, Any]
 MACHINE = invented.TWO_NODES  # 8 threads: 0 to 3 on NUMA node 0, 4 to 7 on node 1
@@ -436,3 +437,33 @@ def test_a_table_shows_where_memory_is(lab: Lab) -> None:
     assert homes_figure([("", evidence)]).axes
     with pytest.raises(NothingToDraw, match="nobody looked"):
         homes_figure([("", parse(session()))])
+
+
+# ---- calls that were refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "refused"),
+    [
+        ("mbind: Invalid argument\n", "mbind: Invalid argument"),
+        ("libnuma: numa_tonode: Operation not permitted\n", "Operation not permitted"),
+        ("set_mempolicy: Function not implemented\nmore\n", "Function not implemented"),
+        ("I am mbind\n", ""),
+        ("mbind: done\n", ""),
+    ],
+)
+def test_a_call_that_was_refused_is_the_reason(lab: Lab, printed: str, refused: str) -> None:
+    """What libnuma prints by itself says why memory is not where it is asked for; it is nothing
+    that the kernel prints."""
+    outcome = invented.OK | {"printed": printed, "printed_bytes": len(printed)}
+    nowhere = placing(table=lambda _: 0, blocks=lambda _: 0, outcome=outcome)
+    found = judged(lab, nowhere, placing("solution"))
+    assert {"table_interleaved", "blocks_local"} <= failed(found)
+    for name in ("table_interleaved", "blocks_local"):
+        why = found[name].why
+        assert why.startswith("A call was refused, and did nothing (") == bool(refused)
+        assert refused in why
+    record = session(nowhere)
+    record["runs"][0] |= {"outcome": outcome}
+    told = printed_words(parse(record)) or ""
+    assert told.startswith("While your kernel ran, a call" if refused else "Your kernel prints.")
