@@ -61,8 +61,28 @@ def test_times_in_moodles_languages(language: str) -> None:
 def test_times_in_languages_that_no_table_has() -> None:
     texts = ["sobota, 21. listopadu 2026, 23.30", "l\u00f6rdag, 21 november 2026, 23:30",
              "dissabte, 21 de novembre 2026, 23:30", "2026-11-21 23:30"]  # fmt: skip
+    texts += ["2026年11月21日(土曜日) 23:30", "2026年11月21日 星期六 下午11:30",
+              "2026년 11월 21일, 토요일, 오후 11:30"]  # fmt: skip
     for text in texts:
         assert read_times([text], ["de"]) == [EVENING], text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Friday, 20 November 2026, 24:00",
+        "viernes, 20 de noviembre de 2026, 24:00",
+        "2026-11-20 24:00",
+        "2026-11-20T24:00:00",
+        "2026年11月20日 24:00",
+        "Saturday, 21 November 2026, 12:00 AM",
+    ],
+)
+def test_a_day_ends_at_24(text: str) -> None:
+    assert read_times([text], ["en", "es"]) == [datetime(2026, 11, 21)]
+    assert read_times([text.replace(":00", ":01", 1).replace("12:01 AM", "13:01 AM")], ["en"]) == [
+        None
+    ]
 
 
 def test_what_is_no_time_or_another_one() -> None:
@@ -150,6 +170,15 @@ def test_hours_that_exist_twice_or_never_count_for_the_student() -> None:
         == datetime.fromisoformat("2026-03-29T00:30:00+00:00").timestamp()
     )
     assert first_moment(EVENING, vienna).isoformat() == "2026-11-21T23:30:00+01:00"
+    # Of half an hour, and of two hours.
+    howe, troll = zone_named("Australia/Lord_Howe"), zone_named("Antarctica/Troll")
+    for zone, local, first, last in (
+        (howe, datetime(2026, 4, 5, 1, 45), "+11:00", "+10:30"),
+        (howe, datetime(2026, 10, 4, 2, 15), "+11:00", "+10:30"),  # which never is
+        (troll, datetime(2026, 10, 25, 1, 30), "+02:00", "+00:00"),
+    ):
+        assert first_moment(local, zone).isoformat()[-6:] == first
+        assert last_moment(local, zone).isoformat()[-6:] == last
 
 
 def test_without_a_name_the_deadline_tells(utc_machine: None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,8 @@ from babel import Locale, UnknownLocaleError, localedata
 _CLOCK = re.compile(r"(?<![\d:.])(\d{1,2}) ?[:.h] ?(\d{2})(?::(\d{2}))?(?![\d:])")
 _WORD = re.compile(r"\d+|[^\W\d_][\w'\u2019./-]*")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Where numbers alone say what they are: year, month and day of Chinese, Japanese and Korean.
+_UNITS = re.compile(r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")
 _MOST_LETTERS = 120
 # Of a word that may join others (21 de novembro, at, alle); a longer one has to be known.
 _MOST_JOINING = 4
@@ -68,8 +70,35 @@ def _names(locale: str) -> _Names:
 def _hour(hour: int, half: str | None) -> int | None:
     """Of 24. Polish packs write a half of the day beside an hour of 24: so far it says nothing."""
     if half is None or hour > 12 or hour == 0:
-        return hour if hour < 24 and not (half == "am" and hour > 12) else None
+        return hour if hour <= 24 and not (half == "am" and hour > 12) else None
     return hour % 12 + (12 if half == "pm" else 0)
+
+
+def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> datetime:
+    """Of year, month and day; 24:00 is the end of a day. Raises ValueError and OverflowError."""
+    if (hour, minute, second) == (24, 0, 0):
+        return datetime(*date) + timedelta(days=1)
+    return datetime(*date, hour, minute, second)
+
+
+def _by_units(text: str, clock: re.Match[str], names: _Names) -> datetime | None:
+    """Of a date in numbers with their units; a half of the day may stand before the time."""
+    date = _UNITS.search(text)
+    if date is None:
+        return None
+    between = [_plain(word) for word in _WORD.findall(text[date.end() : clock.start()])]
+    halves = [names.halves[word] for word in between if word in names.halves]
+    days = {names.days[word] for word in between if word in names.days}
+    is_known = all(word in names.halves or word in names.days for word in between)
+    hour = _hour(int(clock[1]), halves[0] if halves else None)
+    if not is_known or len(halves) > 1 or text[clock.end() :].strip(" ,") or hour is None:
+        return None
+    year, month, day = (int(number) for number in date.groups())
+    try:
+        found = _moment((year, month, day), hour, int(clock[2]), int(clock[3] or 0))
+        return found if not days or datetime(year, month, day).weekday() in days else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def parse_time(text: str, locale: str) -> datetime | None:
@@ -82,6 +111,8 @@ def parse_time(text: str, locale: str) -> datetime | None:
     if len(clocks) != 1:
         return None
     clock, names = clocks[0], _names(locale)
+    if _UNITS.search(text):
+        return _by_units(text, clock, names)
     before, behind = text[: clock.start()], _plain(text[clock.end() :].strip(" ,"))
     half = names.halves.get(behind)
     if half is None and behind not in names.fillers:
@@ -100,10 +131,11 @@ def parse_time(text: str, locale: str) -> datetime | None:
     day, year = sorted(numbers)
     for month in sorted(months):
         try:
-            found = datetime(year, month, day, hour, int(clock[2]), int(clock[3] or 0))
-        except ValueError:
+            date = datetime(year, month, day)
+            found = _moment((year, month, day), hour, int(clock[2]), int(clock[3] or 0))
+        except (ValueError, OverflowError):
             continue
-        if year >= 1000 and (not days or found.weekday() in days):
+        if year >= 1000 and (not days or date.weekday() in days):
             return found
     return None
 
@@ -143,7 +175,9 @@ def read_times(texts: Sequence[str], preferred: Sequence[str]) -> list[datetime 
 def _iso(text: str) -> datetime | None:
     if not _ISO.match(text):
         return None
+    at_midnight = re.sub(r"(?<=^.{10}[T ])24(?=:00(?::00)?(?![\d.:]))", "00", text)
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        found = datetime.fromisoformat(at_midnight)
+        return found if at_midnight == text else found + timedelta(days=1)
+    except (ValueError, OverflowError):
         return None
