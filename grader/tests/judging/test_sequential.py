@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import random
 from typing import Any
 
 import mpmath
@@ -19,6 +20,7 @@ from numalab.judging.sequential import (
     e_value,
     interval,
     log_e_value,
+    looks,
 )
 
 
@@ -240,3 +242,30 @@ def test_an_interval_of_many_ratios_is_no_matter() -> None:
     assert 49_000 < low < 49_999 < high < 51_000
     assert e_value(100_000 - int(low), 100_000) >= CAREFUL.interval
     assert e_value(100_000 - int(low) - 1, 100_000) < CAREFUL.interval
+
+
+@pytest.mark.parametrize("pattern", [[True, False], [True, None], [False, False, True], [None]])
+def test_a_hundred_thousand_signs_are_no_matter(pattern: list[bool | None]) -> None:
+    """Where nothing is decided, the largest likelihood ratio tells that without an e-value."""
+    signs = (pattern * 100_000)[:100_000]
+    before = log_e_value.cache_info().misses
+    found = looks(signs, CAREFUL)
+    assert log_e_value.cache_info().misses - before < 1000
+    assert found[-1].reached is None or pattern.count(False) > pattern.count(True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_looks_decide_where_the_e_value_says_so(seed: int) -> None:
+    """And not by the bound that spares its calculation."""
+    generator = random.Random(seed)
+    chance = generator.choice((0.4, 0.5, 0.6, 0.7))
+    signs = [generator.random() < chance for _ in range(400)]
+    for thresholds in (CAREFUL, QUICK):
+        for number, look in enumerate(looks(signs, thresholds), start=1):
+            wins = sum(signs[:number])
+            above = e_value(wins, number) >= thresholds.to_pass
+            below = e_value(number - wins, number) >= thresholds.to_fail
+            assert look.reached == ("above" if above else "below" if below else None)
+            assert (look.e_for, look.e_against) == (
+                e_value(wins, number), e_value(number - wins, number)
+            )  # fmt: skip

@@ -78,6 +78,8 @@ STAKE_A, STAKE_B = 2.0, 0.5
 # What a sum is divided by before it leaves the range of floating-point numbers: a power of two, so
 # that nothing is rounded.
 _RESCALE_BITS = 900
+# Of a sum: what is smaller changes nothing in it.
+_NOTHING = 2.0**-54
 _LARGEST_LOG = math.log(sys.float_info.max)
 
 
@@ -96,6 +98,8 @@ def log_e_value(wins: int, count: int) -> float:
     for j in range(wins):
         term *= (wins - j) / (j + 1) * (j + STAKE_A) / (j + STAKE_A + losses + STAKE_B)
         total += term
+        if term < total * _NOTHING:  # as is each that follows, since they have begun to fall
+            break
         if total > 2.0**_RESCALE_BITS:
             term, total = term * 2.0**-_RESCALE_BITS, total * 2.0**-_RESCALE_BITS
             bits += _RESCALE_BITS
@@ -143,8 +147,16 @@ class Decision:
     signs: int  # how many were looked at
     wins: int
     losses: int  # as many as there are, or fewer where a sign may be neither
-    e_for: float
-    e_against: float
+
+    @property
+    def e_for(self) -> float:
+        """Evidence that a win is likelier than not."""
+        return e_value(self.wins, self.signs)
+
+    @property
+    def e_against(self) -> float:
+        """Evidence that a loss is."""
+        return e_value(self.losses, self.signs)
 
     @property
     def all_agree(self) -> bool:
@@ -152,7 +164,18 @@ class Decision:
         return self.wins == self.signs or self.losses == self.signs
 
 
-UNDECIDED = Decision(None, 0, 0, 0, 1.0, 1.0)
+UNDECIDED = Decision(None, 0, 0, 0)
+
+
+def _reaches(wins: int, count: int, threshold: float) -> bool:
+    """Whether an e-value is so large. It is a mean of likelihood ratios, of which the largest, by
+    the share of wins that was seen, often tells without it that it is not."""
+    losses = count - wins
+    most = 0.0
+    if wins > losses:
+        most = wins * math.log(2 * wins / count)
+        most += losses * math.log(2 * losses / count) if losses else 0.0
+    return most > math.log(threshold) - 1e-6 and e_value(wins, count) >= threshold
 
 
 def looks(
@@ -171,13 +194,12 @@ def looks(
         count += 1
         wins += sign
         lost += loss
-        e_for, e_against = e_value(wins, count), e_value(lost, count)
         reached: Literal["above", "below"] | None = None
-        if e_for >= thresholds.to_pass:
+        if _reaches(wins, count, thresholds.to_pass):
             reached = "above"
-        elif e_against >= thresholds.to_fail:
+        elif _reaches(lost, count, thresholds.to_fail):
             reached = "below"
-        decisions.append(Decision(reached, count, wins, lost, e_for, e_against))
+        decisions.append(Decision(reached, count, wins, lost))
         if reached is not None:
             break
     return decisions
