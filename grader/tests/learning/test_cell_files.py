@@ -137,6 +137,15 @@ def test_a_notebook_without_a_name_leaves_a_copy(folder: Path) -> None:
     assert copy is not None and copy.read_text() == "int converted;\n"
 
 
+def test_starting_code_with_other_comments_is_no_work(folder: Path) -> None:
+    """As the notebooks' cells of files have it; one's own notes in a cell are its own text."""
+    notes = GIVEN.replace("Edit this", "My notes")
+    for name, text in (("Untitled.ipynb", notes), (OWN, GIVEN), (OWN, notes), (OWN, SOLVED)):
+        restart()
+        assert cell_of(folder, name).write(text) is None
+    assert not copies(folder)
+
+
 def test_a_moved_folder_knows_its_notebook(folder: Path) -> None:
     cell_of(folder).write(SOLVED)
     moved = folder.parents[1] / "moved" / LAB
@@ -222,6 +231,11 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
 
 class _Ran(str):
     records: tuple[object, ...] = ()
+    is_recorded = True
+
+    def at_files(self, folder: Path) -> _Ran:
+        assert (folder / "explore.ipynb").parent.is_dir()
+        return self
 
 
 def test_cells_of_each_kind_stop_where_a_file_was_written_elsewhere(

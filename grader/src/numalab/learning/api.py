@@ -12,7 +12,6 @@ with a sentence.
 
 from __future__ import annotations
 
-import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,9 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
-from numalab.errors import Interrupted, KitError, UserError, reason_of
+from numalab.errors import Interrupted, KitError, UserError
 from numalab.evidence.record import Json
-from numalab.grading import explanation
 from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handed_in import read_files
@@ -40,10 +38,12 @@ from numalab.judging.places import HERE
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 from numalab.labs.variants import is_variant_name
+from numalab.learning.basis import Basis, Text, calling
 from numalab.learning.crossing import SOURCE as CROSSING_SOURCE
 from numalab.learning.crossing import Crossing, crossing
 from numalab.learning.exploring import Explored, explored
 from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
+from numalab.learning.sources import Source, find_sources
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
 
 Size = Literal["quick", "default", "published"]
-Source = str | Path | None
 
 
 def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
@@ -84,12 +83,13 @@ def _silent(step: str) -> None:
 class _Measured:
     """Sessions here and on virtual nodes, and what there is to show of them. not_booted: why the
     one that was asked for could not be had; notes: what is smaller in them than in the machines
-    that they stand for."""
+    that they stand for; texts: that were tried."""
 
     sessions: Sessions
     kernel: GradedKernel
     not_booted: str | None
     notes: Sequence[str]
+    texts: Mapping[str, Text]
 
 
 # ---- a lab -------------------------------------------------------------------------
@@ -168,11 +168,12 @@ class OpenLab:
         where the virtual node can't be booted, recorded() takes its place. Raises UserError,
         KitError, and Interrupted with the run so far.
         """
-        measured = self._measure(language, source, files, size, times, self._parts(parts))
-        if measured.not_booted is None:
-            return self._run_of(measured, label, with_times=times)
-        if not or_recorded:
-            raise KitError(measured.not_booted)
+        with self._calling("run", language, label) as basis:
+            measured = self._measure(language, source, files, size, times, self._parts(parts))
+            if measured.not_booted is None:
+                return self._run_of(measured, label, with_times=times, basis=basis)
+            if not or_recorded:
+                raise KitError(measured.not_booted)
         self.progress(f"not booted: {measured.not_booted}")
         return self.recorded()
 
@@ -203,12 +204,13 @@ class OpenLab:
         the times that there are, and takes no new ones where they decide; afresh: it does. Without
         on() the lab's own virtual nodes are asked, too, as far as they are needed; Graded.on()
         then shows what was seen on one of them."""
-        measured = self._measure(
-            language, source, files, size, True, afresh=afresh, with_labs_machines=True
-        )
-        measured.sessions.keep()
-        run = self._run_of(measured, label, with_times=True)
-        return Graded(**vars(run), report=self._report(measured))
+        with self._calling("grading", language, label) as basis:
+            measured = self._measure(
+                language, source, files, size, True, afresh=afresh, with_labs_machines=True
+            )
+            measured.sessions.keep()
+            run = self._run_of(measured, label, with_times=True, basis=basis)
+            return Graded(**vars(run), told=self._report(measured))
 
     def sweep(
         self,
@@ -235,6 +237,7 @@ class OpenLab:
         if rounds < 1:
             raise UserError(f"rounds = {rounds}: 1 or more are needed")
         with (
+            self._calling("sweep", language, chosen or "") as basis,
             self._files(language, source, None) as folder,
             self.kit.lock(self.progress),
             shared_node(self.progress, alone=True),
@@ -248,13 +251,18 @@ class OpenLab:
                 build = session.evidence.build
                 why = "\n".join(filter(None, (build.message, build.output)))
             if why:
-                return Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
-            return measure(session, chosen, settings, rounds)
+                swept = Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
+            else:
+                swept = measure(session, chosen, settings, rounds)
+            texts = self._texts(language, source, None, folder, is_built=not why)
+            return replace(swept, basis=replace(basis, texts=texts))
 
     def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
         """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
         smaller and fewer runs. Raises UserError, KitError, Interrupted."""
-        return explored(self.kit, self.name, quick, rounds, self.progress)
+        with self._calling("exploration") as basis:
+            found = explored(self.kit, self.name, quick, rounds, self.progress)
+            return replace(found, basis=basis)
 
     def across(
         self, language: str = "c", source: Source = None, *, rate_mbit_s: float = MOST_RATE_MBIT_S
@@ -265,8 +273,13 @@ class OpenLab:
         language = self.check_language(language)
         if CROSSING_SOURCE not in self.declared.programs:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
-        with self._files(language, source, None) as folder:
-            return crossing(self.kit, self.name, folder, language, rate_mbit_s, self.progress)
+        with (
+            self._calling("ping-pong", language) as basis,
+            self._files(language, source, None) as folder,
+        ):
+            texts = self._texts(language, source, None, folder)
+            seen = crossing(self.kit, self.name, folder, language, rate_mbit_s, self.progress)
+            return replace(seen, basis=replace(basis, texts=texts))
 
     # ---- inside
 
@@ -327,32 +340,30 @@ class OpenLab:
         self, language: str, source: Source, files: Mapping[str, str] | None
     ) -> Iterator[Path]:
         """A folder with what is to be built and tried."""
-        given = dict(files or {})
-        for name in given:
-            check_file(self.declared, name)
+        with find_sources(self.declared, self.folder, language, source, files).laid_out() as tried:
+            yield tried
+
+    def _texts(
+        self,
+        language: str,
+        source: Source,
+        files: Mapping[str, str] | None,
+        tried: Path,
+        *,
+        is_built: bool = False,
+    ) -> dict[str, Text]:
+        """What is tried, with where it came from. tried: the folder of it; is_built: the kernel is
+        the one that was built last, whatever lies in its folder by now. Under the lock."""
         kernel = KERNEL_FILES[language]
-        folder = self.folder
-        if isinstance(source, Path) or (source is not None and "\n" not in source):
-            path = Path(source).expanduser()
-            if path.is_dir():
-                folder = path / self.name if (path / self.name).is_dir() else path
-            elif path.is_file():
-                given[kernel] = _text_of(path)
-            else:
-                raise UserError(f"there is no {path}: name a file, a folder, or give the text")
-        elif source is not None:
-            given[kernel] = source
-        if not given:
-            yield folder
-            return
-        with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-            beside = (*(file.name for file in self.declared.files), explanation.FILE)
-            for name in (kernel, *beside):
-                if name in given:
-                    (Path(scratch) / name).write_text(given[name], encoding="utf-8")
-                elif (folder / name).is_file():
-                    (Path(scratch) / name).write_bytes((folder / name).read_bytes())
-            yield Path(scratch)
+        built = self.kit.staged_folder(self.name) / kernel if is_built else tried / kernel
+        return find_sources(self.declared, self.folder, language, source, files).texts(tried, built)
+
+    @contextmanager
+    def _calling(self, what: str, *how: str) -> Iterator[Basis]:
+        """Of a call whose result takes the place of the one before."""
+        where = "here" if self.machine is None else self.machine.name
+        with calling(what, self.name, str(self.folder), where, *how) as basis:
+            yield basis
 
     def _measure(
         self,
@@ -388,11 +399,14 @@ class OpenLab:
                 timing_refused=refusal("notebook") if on_login_node() else None,
                 afresh=afresh,
             )  # fmt: skip
+            texts = self._texts(language, source, files, folder)
             own: list[Machine] | None = [] if with_labs_machines else None
             machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.kit, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
                 notes = [places.note(there.place.name) for there in sessions.elsewhere]
+            if session.evidence.build.status != "missing":
+                texts |= self._texts(language, source, files, folder, is_built=True)
             kernel = replace(
                 graded_kernel(self.kit, sessions), again="grade again", hints_seen={},
                 afresh="With afresh=True new ones are taken.",
@@ -402,12 +416,14 @@ class OpenLab:
             for c in kernel.verdict.criteria
             if c.where != "here" and c.status == "error" and not sessions.elsewhere
         ]
-        measured = _Measured(sessions, kernel, missed[0] if missed else None, notes)
+        measured = _Measured(sessions, kernel, missed[0] if missed else None, notes, texts)
         if sessions.interrupted:
             raise Interrupted(self._run_of(measured, "interrupted", with_times=times))
         return measured
 
-    def _run_of(self, measured: _Measured, label: str, *, with_times: bool) -> Run:
+    def _run_of(
+        self, measured: _Measured, label: str, *, with_times: bool, basis: Basis | None = None
+    ) -> Run:
         kernel, sessions = measured.kernel, measured.sessions.seen
         parts = measured.sessions.here.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
@@ -420,7 +436,10 @@ class OpenLab:
         records = tuple(session.data for _, session in sessions)
         where = HERE if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
-        return Run(self.kit, self.declared, label, where, tuple(kernel.seen), judged, records)
+        return Run(
+            self.kit, self.declared, label, where, tuple(kernel.seen), judged, records,
+            basis=None if basis is None else replace(basis, texts=measured.texts),
+        )  # fmt: skip
 
     def _report(self, measured: _Measured) -> str:
         """As ./numalab grade shows it, with what it says below."""
@@ -436,10 +455,3 @@ class OpenLab:
     def recorded_path(self, machine: str) -> Path:
         """Of what the kit has recorded of the C handout on a virtual node."""
         return self.kit.lab_folder(self.name) / "recorded" / f"{machine}.json"
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {reason_of(error)}") from error

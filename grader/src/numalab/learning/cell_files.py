@@ -100,8 +100,14 @@ class CellFile:
     # ---- what may be replaced
 
     def _is_given(self, old: bytes, known: Mapping[str, str]) -> bool:
+        """Whether a text is starting code as kit or notebook give it, whose comments may differ."""
         is_now = self.given is not None and _is_same(old, self.given.encode())
-        return is_now or known.get(_GIVEN) == sha256(old)
+        by_cell = sha256(old) in known.values() and self._is_starting_code(old)
+        return is_now or by_cell or known.get(_GIVEN) == sha256(old)
+
+    def _is_starting_code(self, content: bytes) -> bool:
+        name, given = self.path.name, self.given
+        return given is not None and digest_of(name, content) == digest_of(name, given.encode())
 
     def _is_surely_own(self, old: bytes) -> bool:
         """Whether a cell of the same notebook wrote it, or it is starting code."""
@@ -115,8 +121,7 @@ class CellFile:
         digest, known = sha256(old), _read(self.path)
         if self._is_given(old, known) or _written.get(self.path) == digest:
             return ""
-        given = None if self.given is None else digest_of(self.path.name, self.given.encode())
-        if given == digest_of(self.path.name, new):
+        if self._is_starting_code(new) and not self._is_starting_code(old):
             return "this cell has the starting code, the file a text that it did not write just now"
         key = self.notebook.key(self.path.parent)
         if any(kept == digest and _may_be_one(who, key) for who, kept in known.items()):

@@ -15,6 +15,7 @@ from numalab.grading.turns import shared_node
 from numalab.harness.build import MPI_REMEDY
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES
+from numalab.learning.basis import Based, captioned
 from numalab.machines.gallery import find_machine
 from numalab.processes import shell_variables, starting
 from numalab.virtual import cluster_session, plan, session
@@ -34,7 +35,7 @@ _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Based):
     """said: what the program printed; crossed: what the link counted, in words; one_way_us: by size
     in bytes. complaint: why there is no curve."""
 
@@ -47,6 +48,7 @@ class Crossing:
     def one_way_us(self) -> dict[int, float]:
         return {int(size): float(us) for size, us in _ROW.findall(self.said)}
 
+    @captioned
     def figure(self) -> Figure:
         """Raises NothingToDraw."""
         from numalab.reports.figures import crossing_figure
@@ -56,12 +58,7 @@ class Crossing:
         return crossing_figure(self.one_way_us, self.rate_mbit_s)
 
     def __str__(self) -> str:
-        return self.complaint or f"{self.said}{self.crossed}"
-
-    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
-        del cycle
-        printer.text(str(self))  # type: ignore[attr-defined]
+        return self.noted(self.complaint or f"{self.said}{self.crossed}")
 
 
 class _NoCurve(Exception):

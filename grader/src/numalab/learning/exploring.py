@@ -28,6 +28,7 @@ from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import build_explorations
 from numalab.kit import Kit
+from numalab.learning.basis import Based, captioned
 from numalab.learning.run import printed
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlaces
@@ -38,14 +39,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Explored:
+class Explored(Based):
     """What was found. found: all samples, and what a reader has to know of them."""
 
     found: Found = field(repr=False)
 
+    @captioned
     def figure(self) -> Figure:
         return exploration_figure(self.found)
 
+    @captioned
     def pages_figure(self) -> Figure:
         """Of streams: where pages lived on a virtual machine. Raises NothingToDraw."""
         drawn = pages_figure(self.found)
@@ -82,12 +85,7 @@ class Explored:
         return path
 
     def __str__(self) -> str:
-        return self.report
-
-    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
-        del cycle
-        printer.text(str(self))  # type: ignore[attr-defined]
+        return self.noted(self.report)
 
 
 def measure(kit: Kit, chosen: Exploration, progress: Callable[[str], None]) -> Found:

@@ -44,7 +44,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
-from numalab.learning.api import OpenLab, Size, Source, open_lab
+from numalab.learning.api import OpenLab, Size, open_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, rows, table
 from numalab.learning.crossing import Crossing
@@ -60,6 +60,7 @@ from numalab.learning.predictions import (
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.sources import Source
 from numalab.learning.starting_runs import StartingRuns
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
@@ -99,6 +100,8 @@ class NotebookLab(OpenLab):
     def _line(self) -> Iterator[None]:
         try:
             yield
+        except KeyboardInterrupt as error:  # as while it waits for its turn
+            raise Interrupted from error
         finally:
             self.line.clear()
 
@@ -179,6 +182,9 @@ class NotebookLab(OpenLab):
             kept = read_predictions(self.folder)
             found = list(rows(kept, measured, published, StartingRuns(self).of))
         print(table(found))
+        asked = (given[0] for given in measured.values() if isinstance(given, tuple))
+        for warning in dict.fromkeys(warning for run in asked for warning in run.warnings):
+            print(textwrap.fill(warning, WIDTH))
 
     def question(self, name: str, answer: str = "") -> None:
         """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
@@ -344,7 +350,7 @@ def _kernel(
     on_machine = opened.on(on) if on else opened
     path = opened.write(KERNEL_FILES[language], cell.text, replace=replace, again=cell.again)
     # By its text, since the file may be written to while this waits for its turn.
-    run = on_machine.run(language, cell.text, times=times)
+    run = on_machine.run(language, cell.text, times=times).at_files(opened.folder)
     cell.names[into] = run
     print(run)
     print(_handing_in(opened, path, language))
@@ -434,8 +440,10 @@ def _show_error(
     del trace, tb_offset
     text = str(error)
     if isinstance(error, Interrupted):
-        run = next((f"\n{value}" for value in error.args if isinstance(value, Run)), "")
-        text = f"interrupted; what was seen until then is below.{run}"
+        run = next((value for value in error.args if isinstance(value, Run)), None)
+        text = f"interrupted; what was seen until then is below.\n{run}"
+        if run is None:
+            text = "interrupted, before there was anything to show."
     lines = [f"numalab: {text}"]
     shell._showtraceback(kind, error, lines)
     return lines

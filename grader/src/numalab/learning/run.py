@@ -26,6 +26,7 @@ from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
 from numalab.labs.declaration import HandedFile, Lab
 from numalab.labs.variants import labs_and_variants
+from numalab.learning.basis import Based, captioned
 from numalab.machines.gallery import published_latencies
 from numalab.reports import report
 from numalab.reports.roofline import roofs
@@ -46,7 +47,7 @@ def open_kit() -> Kit:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Based):
     """What came of a kernel. seen: places and their evidence, this node first; where: the place
     that was asked for; verdict: of the criteria that were looked at. records: the evidence as
     it is stored; is_recorded: it comes from a file of the kit's, and from another day."""
@@ -155,6 +156,7 @@ class Run:
         why = failed[0] if self.is_built else self.evidence.build.message
         raise NothingToDraw(f"{why}\nSo {told}.") from None
 
+    @captioned
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
         """Who wrote each page first, and who uses it; on this node where nothing was traced at
         the place that was asked for."""
@@ -168,6 +170,7 @@ class Run:
 
         return self._drawn(draw)
 
+    @captioned
     def threads(self, *beside: Run, file: str | None = None) -> Figure:
         """Where the kernel's threads may run; file: threads or ranks under a file that is
         handed in."""
@@ -187,6 +190,7 @@ class Run:
             raise NothingToDraw(f"{file}: {why}")
         return self._drawn(lambda: thread_figure(sat))
 
+    @captioned
     def work(self, *beside: Run, part: str | None = None) -> Figure:
         """CPU time of each thread. part: one of the lab's kernels only."""
         from numalab.reports.figures import work_figure
@@ -194,12 +198,14 @@ class Run:
         parts = None if part is None else [part]
         return self._drawn(lambda: work_figure(self._labelled(beside), parts=parts))
 
+    @captioned
     def lines(self, *beside: Run, part: str | None = None) -> Figure:
         """Which threads write which cache lines. part: one of the lab's kernels."""
         from numalab.reports.figures import lines_figure
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
+    @captioned
     def answers(self, *beside: Run, part: str | None = None) -> Figure:
         """How the kernel answered series that were drawn, by what they were drawn as. part: one of
         the lab's kernels, else the first that was asked."""
@@ -207,6 +213,7 @@ class Run:
 
         return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
 
+    @captioned
     def placing(self, *beside: Run, file: str | None = None) -> Figure:
         """Where memory is that the kernel places: arrays by NUMA node; file: that of a program
         under a policy file that is handed in."""
@@ -216,12 +223,14 @@ class Run:
             check_file(self.lab, file)
         return self._drawn(lambda: homes_figure(self._labelled(beside), file=file))
 
+    @captioned
     def groups(self, *beside: Run) -> Figure:
         """What control groups left a job and another program: PUs, and where their pages live."""
         from numalab.reports.figures import groups_figure
 
         return self._drawn(lambda: groups_figure(self._labelled(beside)))
 
+    @captioned
     def timing(self, criterion: str | None = None) -> Figure:
         """The generations of a criterion, of the first that was timed if none is named, and the
         interval of their median. Raises NothingToDraw, also for starting code's speed over its
@@ -249,6 +258,7 @@ class Run:
         chosen = names.index(first)
         return timing_figure(accounts[chosen])
 
+    @captioned
     def modelled(self) -> Figure:
         """What it would cost on the described machine that it was run on: modelled from published
         rates, not timed."""
@@ -264,6 +274,7 @@ class Run:
             )
         return modelled_figure(next((one for one in found if one.speedup is not None), found[0]))
 
+    @captioned
     def roofline(self, part: str | None = None) -> Figure:
         """What the loop's flops per byte allow, by the rate of the probe that was timed beside it,
         and what was reached. part: one of the lab's kernels; else the first that has one."""
@@ -281,6 +292,7 @@ class Run:
             raise NothingToDraw(f"{why}. lab.run(..., times=True) takes times.")
         return roofline_figure(chosen[0])
 
+    @captioned
     def messages(self) -> Figure:
         """What messages took over their sizes; once what is asked for is predicted, beside what was
         published for hydra."""
@@ -290,6 +302,7 @@ class Run:
         published = published_latencies(self.kit)
         return latency_figure(self.here, published, is_predicted=is_told)
 
+    @captioned
     def memory(self) -> Figure:
         """What the large table takes, and how much of it sits on huge pages."""
         from numalab.reports.figures import memory_figure
@@ -317,12 +330,7 @@ class Run:
         )
 
     def __str__(self) -> str:
-        return self.summary
-
-    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
-        del cycle
-        printer.text(str(self))  # type: ignore[attr-defined]
+        return self.noted(self.summary)
 
     def save(self, path: str | Path) -> Path:
         """Writes the evidence of the place that was asked for, or of this node where nothing was
@@ -339,9 +347,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Graded(Run):
-    """A run with times and points; report: what ./numalab grade shows of it."""
+    """A run with times and points. told: what ./numalab grade shows of it."""
 
-    report: str = field(default="", repr=False)
+    told: str = field(default="", repr=False)
+
+    @property
+    def report(self) -> str:
+        """What ./numalab grade shows of it, and which texts it is of."""
+        return self.noted(self.told)
 
     @property
     def status(self) -> str:

@@ -20,6 +20,7 @@ from numalab.grading.timing import repeating
 from numalab.harness import monitor
 from numalab.judging import explain
 from numalab.labs.declaration import Lab
+from numalab.learning.basis import Based, captioned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Based):
     """rates_gb_s: of each setting one per round, by the bytes that the
     lab's driver counts for a call. evidence: of the node. is_whole: nobody interrupted it;
     complaint: why the kernel can't be measured."""
@@ -73,6 +74,7 @@ class Sweep:
         what = self.part or self.lab.functions[-1]
         return f"{what} over threads, node {self.evidence.node['name']}"
 
+    @captioned
     def figure(self) -> Figure:
         """Raises NothingToDraw."""
         from numalab.reports.figures import rates_figure
@@ -82,8 +84,9 @@ class Sweep:
         return rates_figure(self.curves, self.title)
 
     def __str__(self) -> str:
-        if self.complaint:
-            return self.complaint
+        return self.noted(self.complaint or self._table())
+
+    def _table(self) -> str:
         curves = self.curves
         threads = sorted({setting.threads for setting in self.rates_gb_s})
         rows = [("GB/s", *(f"{n} thread{'s' if n > 1 else ''}" for n in threads))]
@@ -103,11 +106,6 @@ class Sweep:
         if not self.is_whole:
             lines.append("Interrupted: this is what was measured until then.")
         return "\n".join(lines)
-
-    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
-        del cycle
-        printer.text(str(self))  # type: ignore[attr-defined]
 
 
 def thread_counts(cores: int) -> tuple[int, ...]:

@@ -16,9 +16,10 @@ from numalab.palette import PLOT_SETTINGS
 WIDTH_IN = 8.0  # at which the smallest letters have 12 points
 DPI = 110
 LEAST_POINTS = 12
+TITLE_POINTS = 14
 SETTINGS = PLOT_SETTINGS | {
     "font.size": 13,
-    "axes.titlesize": 14,
+    "axes.titlesize": TITLE_POINTS,
     "xtick.labelsize": LEAST_POINTS,
     "ytick.labelsize": LEAST_POINTS,
     "legend.fontsize": LEAST_POINTS,

@@ -1,0 +1,87 @@
+"""Where the texts come from that a call tries: a folder, a file, texts that are given."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import UserError, reason_of
+from numalab.grading import explanation
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.learning.basis import Text, digest_of_file
+from numalab.learning.run import check_file
+
+Source = str | Path | None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """folder: with the files; given: texts in the place of some of them, by name; kernel: the
+    kernel's name; file: where its text was read if that is a file of its own."""
+
+    lab: Lab
+    kernel: str
+    folder: Path
+    given: Mapping[str, str]
+    file: Path | None
+
+    @contextmanager
+    def laid_out(self) -> Iterator[Path]:
+        """A folder with what is to be built and tried."""
+        if not self.given:
+            yield self.folder
+            return
+        with tempfile.TemporaryDirectory(prefix="numalab-") as name:
+            scratch = Path(name)
+            for file in (self.kernel, *(file.name for file in self.lab.files), explanation.FILE):
+                if file in self.given:
+                    content = self.given[file].encode("utf-8", "surrogateescape")
+                    (scratch / file).write_bytes(content)
+                elif (self.folder / file).is_file():
+                    (scratch / file).write_bytes((self.folder / file).read_bytes())
+            yield scratch
+
+    def texts(self, tried: Path, kernel: Path) -> dict[str, Text]:
+        """Return what is tried, by file. tried: the folder of it; kernel: the file that was built,
+        or will be."""
+        texts = {self.kernel: Text(digest_of_file(kernel), self._origin(self.kernel))}
+        for file in self.lab.files:
+            texts[file.name] = Text(digest_of_file(tried / file.name), self._origin(file.name))
+        return texts
+
+    def _origin(self, name: str) -> Path | None:
+        if name == self.kernel and self.file is not None:
+            return self.file
+        return None if name in self.given else self.folder / name
+
+
+def find_sources(
+    lab: Lab, folder: Path, language: str, source: Source, files: Mapping[str, str] | None
+) -> Sources:
+    """folder: where the learner's files are; source: the kernel's text, a file, or a folder with
+    it; files: texts of files beside it. Raises UserError."""
+    given = dict(files or {})
+    for name in given:
+        check_file(lab, name)
+    kernel, file = KERNEL_FILES[language], None
+    if isinstance(source, Path) or (source is not None and "\n" not in source):
+        path = Path(source).expanduser()
+        if path.is_dir():
+            folder = path / lab.name if (path / lab.name).is_dir() else path
+        elif path.is_file():
+            given[kernel], file = _text_of(path), path.resolve()
+        else:
+            raise UserError(f"there is no {path}: name a file, a folder, or give the text")
+    elif source is not None:
+        given[kernel] = source
+    return Sources(lab, kernel, folder.absolute(), given, file)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {reason_of(error)}") from error
