@@ -187,19 +187,31 @@ install_with_apt() {
     rm -f "$log"
 }
 
-# What was installed may not be what the PATH finds first.
+# What was installed may not be what is found first, on PATH or by pkg-config.
 look_again() {
     look
-    hiding=''
+    hiding='' ways=''
     for need in $missing_needed; do
-        case $need in cmake) program=cmake ;; gcc) program=$c_compiler ;; *) continue ;; esac
+        case $need in
+            cmake) program=cmake ;;
+            gcc) program=$c_compiler ;;
+            hwloc)
+                folder=$(PKG_CONFIG_PATH=$pkg_config_path pkg-config --variable=pcfiledir hwloc \
+                    2>/dev/null) || continue
+                hiding="$hiding$need "
+                ways="$ways PKG_CONFIG_PATH=\$(pkg-config --variable pc_path pkg-config)"
+                say "$folder/hwloc.pc comes first, and is still too old:"
+                continue ;;
+            *) continue ;;
+        esac
         has_command "$program" || continue
         hiding="$hiding$need "
+        ways="${ways%" PATH=/usr/bin:\$PATH"} PATH=/usr/bin:\$PATH"
         say "$(command -v "$program") comes first on PATH, and is still too old:"
     done
     [ -n "$hiding" ] || return 0
     tell_rows "$hiding"
-    die "put the folder of a newer one first, such as: PATH=/usr/bin:\$PATH ./numalab setup"
+    die "put the folder of a newer one first, such as:$ways ./numalab setup"
 }
 
 install_packages() {

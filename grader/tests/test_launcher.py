@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def copy(tmp_path: Path) -> Copy:
 def test_the_package_is_installed_once_and_again_where_the_kit_was_moved(copy: Copy) -> None:
     assert copy.run("doctor").returncode == 0
     package, kernel, command = copy.called()
-    assert "pip install" in package and package.endswith(f"--editable {copy.root}/grader")
+    assert "pip install" in package and f"--editable {copy.root}/grader --target" in package
     assert "ipykernel install" in kernel and kernel.endswith(
         "--name numalab --display-name numalab"
     )
@@ -83,7 +84,7 @@ def test_the_package_is_installed_once_and_again_where_the_kit_was_moved(copy: C
     assert done.stdout == done.stderr == ""
     moved = copy.root.rename(copy.root.parent / "elsewhere")
     assert copy.run("doctor", root=moved).returncode == 0
-    assert copy.called()[0].endswith(f"--editable {moved}/grader")
+    assert f"--editable {moved}/grader --target" in copy.called()[0]
 
 
 def test_two_at_once_install_once(copy: Copy) -> None:
@@ -109,7 +110,7 @@ def test_a_link_to_the_kit_is_the_kit(copy: Copy) -> None:
     link.symlink_to(copy.root)
     assert copy.run("doctor", root=link).returncode == 0
     package, kernel, _ = copy.called()
-    assert package.endswith(f"--editable {copy.root}/grader")
+    assert f"--editable {copy.root}/grader --target" in package
     assert f"--prefix {copy.root}/.venv " in kernel
     copy.run("doctor")
     copy.run("doctor", root=link)
@@ -282,6 +283,43 @@ def test_nothing_steers_pip_away_from_the_virtual_environment(
     assert not {"PIP_USER=1", "PIP_TARGET=/nowhere"} & set(installing)
     # The user's programs get what the user set.
     assert {"PIP_USER=1", "PIP_TARGET=/nowhere"} <= set(users)
+
+
+def test_no_file_of_pip_steers_it_away_from_the_virtual_environment(tmp_path: Path) -> None:
+    """A real pip, and a package that one of its files sends elsewhere. What else such a file says
+    holds: that packages lie in a folder."""
+    wheels, venv, elsewhere = tmp_path / "wheels", tmp_path / ".venv", tmp_path / "elsewhere"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / "some_package-1-py3-none-any.whl", "w") as wheel:
+        info = "some_package-1.dist-info"
+        wheel.writestr("some_package.py", "")
+        wheel.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: some-package\nVersion: 1\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    (tmp_path / "pip.conf").write_text(
+        f"[global]\npython = /usr/bin/python3\nno-index = true\nfind-links = {wheels}\n[install]\n"
+        f"target = {elsewhere}\nprefix = {elsewhere}\nroot = {elsewhere}\nuser = true\n"
+        "dry-run = true\nrequire-hashes = true\n"
+    )
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    script = (ROOT / "numalab").read_text()
+    function = script[script.index("run_pip() (") :].split("\n)\n")[0] + "\n)\n"
+    command = f'{function}venv=$1; run_pip "$2" -m pip install --quiet some-package'
+    subprocess.run(
+        ["sh", "-ec", command, "sh", str(venv), sys.executable], check=True, cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PIP_")}
+        | {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")},
+    )  # fmt: skip
+    done = subprocess.run(
+        [venv / "bin/python", "-c", "import some_package as p; print(p.__file__)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(done.stdout.strip()).is_relative_to(venv)
+    assert not elsewhere.exists()
 
 
 # ---- words -----------------------------------------------------------------------------

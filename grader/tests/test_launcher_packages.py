@@ -57,6 +57,7 @@ for folder in $PKG_CONFIG_PATH; do
     read -r found <"$folder/$name.pc"
     case "$1 $2 $found" in
         --modversion*) echo "$found" ;;
+        --variable=pcfiledir*) echo "$folder" ;;
         "--exists hwloc >= 2.5 2.4.1") exit 1 ;;
     esac
     exit 0
@@ -511,3 +512,19 @@ def test_what_hides_an_installed_program_is_named_with_its_place(node: Node) -> 
     assert f"{node.programs}/cmake comes first on PATH, and is still too old" in said
     assert "CMake 3.25 or newer (found cmake version 3.16.3)" in said
     assert "PATH=/usr/bin:$PATH ./numalab setup" in said
+
+
+def test_what_hides_an_installed_library_is_named_with_its_place(node: Node) -> None:
+    """As above, where a module of a site has put an old one first for pkg-config."""
+    site = node.home / "site"
+    with_everything(node, site)
+    (site / "lib/pkgconfig/hwloc.pc").write_text("2.4.1\n")
+    node.program("id", "echo 0\n")
+    node.program("apt-get")
+    node.program("apt-cache")
+    done = node.run("setup", "--yes", CMAKE_PREFIX_PATH=str(site))
+    assert done.returncode == 3
+    said = " ".join(done.stderr.split())
+    assert f"{site}/lib/pkgconfig/hwloc.pc comes first, and is still too old" in said
+    assert "(found 2.4.1)" in said
+    assert "PKG_CONFIG_PATH=$(pkg-config --variable pc_path pkg-config) ./numalab setup" in said

@@ -68,7 +68,7 @@ FREE_HELD_UPS = 2
 # How often a run in which the kit failed takes turns with the same run of the kit's own kernel,
 # before it is the student's.
 TURNS = 2
-# What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB a rank.
+# What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
 STARTED_BYTES = 32 << 20
 
 # Options and environment of a run that is the kit's own throughout. Raises KitError.
