@@ -73,8 +73,8 @@ static void become_worker(const char *const *command, char *const *environment, 
     /* Where it may have them, as in the mode madvise even where everybody gets them unasked; Linux
      * before 6.18 refuses that, and leaves it to the system's mode. */
     prctl(PR_SET_THP_DISABLE, 1, limits->huge_pages ? NUMALAB_THP_EXCEPT_ADVISED : 0, 0, 0);
-    /* In a sandbox confine does that. */
-    if (limits->tells_stores && !limits->sandbox && numalab_keep_to_told_stores() < 0) _exit(126);
+    /* Where the system has filters; in a sandbox, which needs them, confine does that. */
+    if (limits->tells_stores && !limits->sandbox) numalab_keep_to_told_stores();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvpe(command[0], (char *const *)(uintptr_t)command, environment);
