@@ -122,7 +122,10 @@ class CellFile:
         if self._is_given(old, known) or _written.get(self.path) == digest:
             return ""
         if self._is_starting_code(new) and not self._is_starting_code(old):
-            return "this cell has the starting code, the file a text that it did not write just now"
+            return (
+                "this cell has the starting code, and the file has code that was written elsewhere "
+                "or in an earlier session"
+            )
         key = self.notebook.key(self.path.parent)
         if any(kept == digest and _may_be_one(who, key) for who, kept in known.items()):
             return ""
