@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from support.commands import environment
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import KitError, UserError, reason_of
 from numalab.file_systems import room
 from numalab.files import write_whole
 from numalab.harness import build, monitor
 from numalab.kit import Kit
+from numalab.virtual import kernel
 
 
 def fill(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int = errno.ENOSPC) -> None:
@@ -141,6 +142,22 @@ def test_a_program_that_ends_for_want_of_room_is_no_kernels_fault(
         return
     with pytest.raises(KitError, match="no space left in TMPDIR"):
         run()
+
+
+def test_a_kernel_for_virtual_nodes_finds_no_room_and_needs_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 100, "", "E: write (28: No space left)")
+
+    monkeypatch.setattr(kernel, "_run", run)
+    monkeypatch.setattr(kernel, "_package_names", lambda folder, lists: [["linux-image"]])
+    store = tmp_path / "kernels"
+    with pytest.raises(UserError, match="Is there a network"):
+        kernel._fetched(store, lambda step: None)
+    fill(monkeypatch, store)
+    with pytest.raises(KitError, match=f"no space left in {store}.*XDG_CACHE_HOME"):
+        kernel._fetched(store, lambda step: None)
 
 
 ON_A_SMALL_DISK = 'mount -t tmpfs -o size=$1 tmpfs "$2" && shift 2 && exec "$@"'

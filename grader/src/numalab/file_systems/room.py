@@ -53,9 +53,15 @@ def build_place(folder: Path) -> Place:
     return Place(folder, 8 * MIB, str(folder), remedy)
 
 
+def cache_place(folder: Path) -> Place:
+    """Of what virtual nodes boot: a package is fetched there and unpacked."""
+    remedy = "Make room there, or set XDG_CACHE_HOME to another folder."
+    return Place(folder, 300 * MIB, str(folder), remedy)
+
+
 def own_places() -> list[Place]:
-    """Folders of this user's that numalab writes to, and the one that the command was called in, as
-    far as they are there."""
+    """Folders of this user's that numalab writes to, and the one that the command was called in.
+    For what has met a full disk: more is asked for than it may have needed."""
     home = os.environ.get("HOME", "/")
     named = (
         (".", ""), (os.environ.get("NUMALAB_BUILD"), "NUMALAB_BUILD"),
@@ -65,7 +71,7 @@ def own_places() -> list[Place]:
     )  # fmt: skip
     return [
         Place(
-            Path(folder), MIB, str(Path(folder).absolute()),
+            Path(folder), 64 * MIB, str(Path(folder).absolute()),
             "Make room there" + (f", or set {variable} to another folder." if variable else "."),
         )
         for folder, variable in named

@@ -29,6 +29,7 @@ from pathlib import Path, PurePosixPath
 import zstandard
 
 from numalab.errors import KitError, UserError
+from numalab.file_systems.room import cache_place, shortage
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
@@ -418,6 +419,9 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
                 return _from_packages(store, sorted(folder.glob("*.deb")))
             except (UserError, KitError) as error:
                 trouble = error
+        short = shortage(cache_place(store))
+        if short:
+            raise KitError(short) from trouble
         raise trouble
 
 
