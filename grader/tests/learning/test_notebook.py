@@ -23,6 +23,7 @@ from support.commands import SOON_LIMIT_S, environment, numalab_command
 from support.desks import make_desk
 from traitlets.config import Config
 
+from numalab.commands import notebook as jupyter
 from numalab.commands.notebook import jupyter_command, jupyter_environment
 from numalab.errors import KitError, UserError
 from numalab.grading import explanation
@@ -496,6 +497,24 @@ def test_jupyter_keeps_out_of_the_home_folder(kit: Kit) -> None:
     command = jupyter_command(Path("/x y"), 9000, "t")
     assert "--ServerApp.ip=127.0.0.1" in command
     assert "--ServerApp.root_dir=/x y" in command
+
+
+def test_without_locks_what_jupyter_keeps_by_sqlite_stays_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else IPython takes its history for damaged, moves it away and says so five times."""
+    given = jupyter_environment(Kit(tmp_path, "gnu"), {})
+    history = Path(given["IPYTHONDIR"]) / "profile_default" / "ipython_kernel_config.json"
+    trusted = Path(given["JUPYTER_CONFIG_DIR"]) / "jupyter_server_config.json"
+    jupyter._prepare(given)
+    assert not history.exists() and not trusted.exists()
+    monkeypatch.setattr(jupyter, "has_record_locks", lambda path: False)
+    jupyter._prepare(given)
+    assert json.loads(history.read_text()) == {"HistoryManager": {"hist_file": ":memory:"}}
+    assert json.loads(trusted.read_text()) == {"NotebookNotary": {"db_file": ":memory:"}}
+    monkeypatch.setattr(jupyter, "has_record_locks", lambda path: True)
+    jupyter._prepare(given)
+    assert not history.exists() and not trusted.exists()
 
 
 @pytest.mark.parametrize(

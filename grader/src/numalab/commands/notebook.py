@@ -18,6 +18,7 @@ from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import note
 from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import KitError, UserError, reason_of
+from numalab.file_systems.locks import has_record_locks
 from numalab.files import write_json, write_whole
 from numalab.grading.own_files import provide
 from numalab.kit import Kit
@@ -73,6 +74,18 @@ def _prepare(environment: Mapping[str, str]) -> None:
     page = Path(environment["JUPYTER_CONFIG_DIR"]) / "labconfig" / "page_config.json"
     page.parent.mkdir(exist_ok=True)
     write_json(page, {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    # What is kept by SQLite, of cells that were run and notebooks that are trusted: in memory where
+    # the file system has no locks, and it would be taken for damaged.
+    kept_in_memory = (
+        (Path(environment["JUPYTER_CONFIG_DIR"]) / "jupyter_server_config.json",
+         {"NotebookNotary": {"db_file": ":memory:"}}),
+        (Path(environment["IPYTHONDIR"]) / "profile_default" / "ipython_kernel_config.json",
+         {"HistoryManager": {"hist_file": ":memory:"}}),
+    )  # fmt: skip
+    has_locks = has_record_locks(page)
+    for path, config in kept_in_memory:
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True) if has_locks else write_json(path, config)
 
 
 def jupyter_command(folder: Path, port: int, token: str) -> list[str]:
