@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.no_locks import no_locks
 
 from numalab.kit import find_kit
 
@@ -102,6 +103,17 @@ def test_two_at_once_install_once(copy: Copy) -> None:
     assert sum("pip install" in line for line in called) == 1
     assert called.count("python -m numalab doctor") == 2
     assert sum("another numalab is installing" in words for words in said) == 1
+
+
+def test_without_file_locks_set_up_goes_on_and_says_so(
+    copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in no_locks(tmp_path, "flock").items():
+        monkeypatch.setenv(name, value)
+    done = copy.run("doctor")
+    assert done.returncode == 0, done.stderr
+    assert "has no file locks" in done.stderr and "another numalab" not in done.stderr
+    assert "python -m numalab doctor" in copy.called()
 
 
 def test_a_link_to_the_kit_is_the_kit(copy: Copy) -> None:
