@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import invented
+from support.origins import moved, place_of_thread
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import AT_WORK
@@ -295,46 +295,14 @@ def test_only_uses_where_parts_meet_are_excused():
 # ---- where a thread was at the time ------------------------------------------------------------
 
 
-def moved(
-    record: Json,
-    write: Callable[[int], tuple[int, int, int]],
-    use: Callable[[int], tuple[int, int, int]],
-) -> Json:
-    """Where each page's first write and its uses came from: thread, core and NUMA node (-1: it
-    could move), by who first wrote it in the record."""
-    for run in record["runs"]:
-        if run["kind"] != "trace":
-            continue
-        origins: list[Json] = []
-
-        def number(thread: int, core: int, node: int, of: list[Json] = origins) -> int:
-            origin = {"thread": thread, "pu": max(core, 0), "core": core, "numa_node": node}
-            if origin not in of:
-                of.append(origin)
-            return of.index(origin)
-
-        for array in run["touch_map"]["arrays"]:
-            parts = array["first_writer"]
-            array["written_from"] = [[number(*write(owner)), pages] for owner, pages in parts]
-            array["used_from"] = [[[number(*use(owner))], pages] for owner, pages in parts]
-            array["first_writer"] = [[write(owner)[0], pages] for owner, pages in parts]
-            array["users"] = [[[use(owner)[0]], pages] for owner, pages in parts]
-        run["touch_map"]["origins"] = origins
-    return record
-
-
-def _place(machine: invented.Machine, thread: int) -> tuple[int, int]:
-    return machine.pu_of_thread[thread], machine.node_of_thread(thread)
-
-
 def test_another_thread_at_the_same_place_is_right(first_touch: Lab, schema: Path) -> None:
     """As in nested teams, whose threads get other places in the next region."""
     for machine in (ONE, TWO):
         last = machine.threads - 1
         record = moved(
             invented.evidence(machine),
-            lambda owner, m=machine, n=last: (n - owner, *_place(m, owner)),
-            lambda owner, m=machine: (owner, *_place(m, owner)),
+            lambda owner, m=machine, n=last: (n - owner, *place_of_thread(m, owner)),
+            lambda owner, m=machine: (owner, *place_of_thread(m, owner)),
         )
         validate(record, schema)
         found = verdicts(first_touch, record)
@@ -346,12 +314,63 @@ def test_another_thread_at_the_same_place_is_right(first_touch: Lab, schema: Pat
             assert picture[1].split()[-1] == picture[2].split()[-1]
 
 
+def elsewhere_numbered(machine: invented.Machine, owner: int) -> tuple[int, int, int]:
+    """Other threads than the team's, which nested regions start, on the team's cores."""
+    return owner + machine.threads, *place_of_thread(machine, owner)
+
+
+@pytest.mark.parametrize("machine", [ONE, TWO])
+def test_work_is_shared_out_by_cores(first_touch: Lab, machine: invented.Machine) -> None:
+    def others(owner: int) -> tuple[int, int, int]:
+        return elsewhere_numbered(machine, owner)
+
+    found = verdicts(first_touch, moved(invented.evidence(machine), others, others))
+    assert found["shared_out"].status == found["touched_where_used"].status == "pass"
+    assert f"Each of the {machine.threads} cores uses" in found["shared_out"].why
+
+    def one_core(owner: int) -> tuple[int, int, int]:
+        return owner, *place_of_thread(machine, max(0, owner - 1))
+
+    found = verdicts(first_touch, moved(invented.evidence(machine), one_core, one_core))
+    kept = "kept on 1 core" if machine is ONE else "kept on 7 cores"
+    assert kept in found["shared_out"].why and found["shared_out"].status == "fail"
+
+    def crowded(owner: int) -> tuple[int, int, int]:
+        """More threads than cores, and most on one of these."""
+        return owner, *place_of_thread(machine, 0 if owner % 16 else owner // 16 % machine.threads)
+
+    record = invented.evidence(machine, users=lambda owner, page: [16 * owner + page % 16])
+    for run in record["runs"]:
+        if run["kind"] == "trace":
+            for array in run["touch_map"]["arrays"]:
+                array["first_writer"] = [[u[0], pages] for u, pages in array["users"]]
+    found = verdicts(first_touch, moved(record, crowded, crowded))
+    assert found["shared_out"].status == "fail"
+
+
+def test_threads_of_one_core_are_at_one_place(first_touch: Lab) -> None:
+    """Four threads write what two of them use, on the same two cores of one NUMA node."""
+    record = moved(
+        invented.evidence(ONE),
+        lambda owner: (owner + 2, *place_of_thread(ONE, owner)),
+        lambda owner: (owner, *place_of_thread(ONE, owner)),
+    )
+    assert verdicts(first_touch, record)["touched_where_used"].value == 1.0
+    record = moved(
+        invented.evidence(ONE),
+        lambda owner: (owner, *place_of_thread(ONE, owner)),
+        lambda owner: (owner, *place_of_thread(ONE, 1 - owner)),
+    )
+    found = verdicts(first_touch, record)["touched_where_used"]
+    assert found.value == 0.0 and "from another place than it wrote them from" in found.why
+
+
 def test_the_same_thread_at_another_place_is_wrong(first_touch: Lab) -> None:
     last = TWO.threads - 1
     record = moved(
         invented.evidence(TWO),
-        lambda owner: (owner, *_place(TWO, owner)),
-        lambda owner: (owner, *_place(TWO, last - owner)),
+        lambda owner: (owner, *place_of_thread(TWO, owner)),
+        lambda owner: (owner, *place_of_thread(TWO, last - owner)),
     )
     found = verdicts(first_touch, record)
     assert found["touched_where_used"].value == found["local_pages"].value == 0.0
@@ -365,7 +384,9 @@ def test_who_may_move_is_nowhere(first_touch: Lab, is_bound_in_the_end: bool) ->
         invented.evidence(TWO),
         lambda owner: (owner + 1, -1, -1),
         lambda owner: (
-            (owner + 1, *_place(TWO, owner)) if is_bound_in_the_end else (owner + 1, -1, -1)
+            (owner + 1, *place_of_thread(TWO, owner))
+            if is_bound_in_the_end
+            else (owner + 1, -1, -1)
         ),
     )
     assert verdicts(first_touch, record)["touched_where_used"].value == 0.0
@@ -375,8 +396,8 @@ def test_cores_of_a_node_have_siblings(first_touch: Lab) -> None:
     """A thread bound to a core may write on one of its PUs and use on the other."""
     record = moved(
         invented.evidence(TWO),
-        lambda owner: (owner, *_place(TWO, owner)),
-        lambda owner: (owner, *_place(TWO, owner)),
+        lambda owner: (owner, *place_of_thread(TWO, owner)),
+        lambda owner: (owner, *place_of_thread(TWO, owner)),
     )
     for run in record["runs"]:
         if run["kind"] == "trace":
@@ -393,8 +414,8 @@ def test_cores_of_a_node_have_siblings(first_touch: Lab) -> None:
 def test_origins_that_there_are_not_are_refused(first_touch: Lab) -> None:
     record = moved(
         invented.evidence(TWO),
-        lambda owner: (owner, *_place(TWO, owner)),
-        lambda owner: (owner, *_place(TWO, owner)),
+        lambda owner: (owner, *place_of_thread(TWO, owner)),
+        lambda owner: (owner, *place_of_thread(TWO, owner)),
     )
     trace = next(run for run in record["runs"] if run["kind"] == "trace")
     trace["touch_map"]["origins"].pop()

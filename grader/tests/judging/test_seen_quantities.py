@@ -19,12 +19,13 @@ from numalab.evidence.record import (
     KernelTable,
     Kind,
     Memory,
+    Thread,
     Trace,
 )
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Slots, Stores, WrittenLine
-from numalab.evidence.traced_pages import TracedArray
+from numalab.evidence.traced_pages import Origin, TracedArray
 from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.kit import Kit
 from numalab.labs.declaration import load_lab
@@ -83,6 +84,23 @@ def test_pages_of_the_lower_half_of_a_team_are_told_of_a_stretch() -> None:
     assert used(here, 0.25, 0.5) == pytest.approx((0, page))
     assert used(here, 0.5, 0.75) == pytest.approx((0.25 - page, 0.25 + page))
     assert seen(quantity("written_by_lower_half", array="b"), here)[1] == 1.0
+
+
+def test_a_half_is_of_cores_whoever_works_there() -> None:
+    """Threads 4 to 7 are where 3 to 0 have been put."""
+    team = tuple(Thread(number, (number,), number, 0, number // 2) for number in range(4))
+    origins = [Origin(7 - core, core, core, core // 2) for core in range(4)]
+    pages = tuple(origin for origin in origins for _ in range(EACH))
+    array = TracedArray(
+        "b", tuple(origin.thread for origin in pages),
+        tuple(frozenset({origin.thread}) for origin in pages), Sample(200, ((0, 200),)),
+        written_from=pages, used_from=tuple(frozenset({origin}) for origin in pages),
+    )  # fmt: skip
+    run = Trace(None, OK, RIGHT, 1, team, "", "", True, (array,), 4)
+    here = record(WHOLE_TRACE, SOLUTION, run)
+    for what in ("used_by_lower_half", "written_by_lower_half"):
+        assert seen(quantity(what, array="b", first=0.0, last=0.5), here)[1] == 1.0
+        assert seen(quantity(what, array="b", first=0.5, last=1.0), here)[0] == 0.0
 
 
 def test_of_an_odd_team_the_middle_thread_is_half_of_the_lower_half() -> None:

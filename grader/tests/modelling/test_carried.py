@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.origins import moved, place_of_thread
 
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
@@ -51,6 +52,25 @@ def test_a_kernel_that_is_right_uses_near_memory_everywhere(name: str) -> None:
     assert flows(found) == {(n, n): pytest.approx(1 / nodes, rel=0.2) for n in range(nodes)}
     assert found.speedup == pytest.approx(nodes, rel=0.2), "the controllers"
     assert found.yours is not None and found.yours.threads == find_machine(KIT, name).cores
+
+
+def test_others_on_the_cores_of_the_team_are_as_the_team() -> None:
+    """As in nested teams. And what the very threads wrote from other cores is theirs."""
+    team, last = invented.evidence(TWO), TWO.threads - 1
+
+    def others(owner: int) -> tuple[int, int, int]:
+        return owner + TWO.threads, *place_of_thread(TWO, owner)
+
+    assert over(moved(team, others, others)) == over(invented.evidence(TWO))
+
+    def here(owner: int) -> tuple[int, int, int]:
+        return owner, *place_of_thread(TWO, owner)
+
+    def there(owner: int) -> tuple[int, int, int]:
+        return owner, *place_of_thread(TWO, last - owner)
+
+    found = flows(over(moved(invented.evidence(TWO), there, here)))
+    assert set(found) == {(node, 7 - node) for node in range(8)}
 
 
 def test_the_handout_is_what_it_is_compared_with() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.origins import moved, place_of_thread
 
 from numalab.errors import KitError
 from numalab.evidence import read_record
@@ -90,6 +91,21 @@ def test_pages_where_they_are_used_are_served_by_all_controllers() -> None:
     assert found.speedup == pytest.approx(2)
     assert bottleneck(found) == [("controller", (0,)), ("controller", (1,))]
     assert found.crowded is None
+
+
+def test_a_use_is_of_the_core_that_it_came_from() -> None:
+    def others(owner: int) -> tuple[int, int, int]:
+        return owner + TWO.threads, *place_of_thread(TWO, owner)
+
+    def there(owner: int) -> tuple[int, int, int]:
+        return owner, *place_of_thread(TWO, TWO.threads - 1 - owner)
+
+    where = machine("hydra", 4)
+    right = first_touch(invented.evidence(TWO), where)
+    assert first_touch(moved(invented.evidence(TWO), others, others), where) == right
+    far = first_touch(moved(invented.evidence(TWO), there, there), where)
+    assert far.yours is not None and right.yours is not None
+    assert {(flow.user, flow.home) for flow in far.yours.flows} == {(0, 1), (1, 0)}
 
 
 def test_pages_on_the_other_node_cross_the_link() -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.evidence.record import AtWork, Placement, Trace
 from numalab.evidence.touch import Users, place_of, used_again_from
-from numalab.evidence.traced_pages import TracedArray
+from numalab.evidence.traced_pages import Origin, TracedArray
 
 # A thread that works on its pages has at least such a part of what they make one expect, of uses in
 # mid-phase and of CPU time. Threads far from their memory, or on slower cores, take up to some
@@ -114,8 +114,13 @@ def excused_uses(array: TracedArray) -> Counter[Pair]:
     return excused
 
 
-def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
-    """Of all tracings together; nothing of those that did not look."""
+def pages_in_use(
+    traces: Sequence[Trace],
+    numa_nodes: int,
+    worker: Callable[[Origin], int] = lambda origin: origin.thread,
+) -> PagesInUse:
+    """Of all tracings together; nothing of those that did not look. worker: by whom uses are
+    counted."""
     by_thread: Counter[int] = Counter()
     taken_over: Counter[int] = Counter()
     at_home = 0
@@ -126,12 +131,13 @@ def pages_in_use(traces: Sequence[Trace], numa_nodes: int) -> PagesInUse:
             away: Counter[Pair] = Counter()
             for write, use, times in used_again_from(trace, array):
                 writer = -1 if write is None else write.thread
-                by_thread[use.thread] += times
+                by_thread[worker(use)] += times
                 if place(write) >= 0 and place(write) == place(use):
                     at_home += times
                 else:
                     away[writer, use.thread] += times
-                taken_over[writer] += times if use.thread != writer else 0
+                home = -1 if write is None else worker(write)
+                taken_over[home] += times if worker(use) != home else 0
             at_home += sum(min(times, of_seams[pair]) for pair, times in away.items())
             for (writer, user), excused in of_seams.items():
                 taken_over[writer] -= excused if user != writer else 0

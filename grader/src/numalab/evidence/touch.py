@@ -111,26 +111,48 @@ def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None
     return united
 
 
+def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:
+    """Who works at an origin, whatever the thread is called: the thread of the team to which the
+    kit has given its core, beyond the team one for each core. The very thread where it may run on
+    several cores, or where the team has no cores of its own."""
+    team = traces[0].threads[: traces[0].team] if traces else ()
+    of_core = {thread.core: thread.number for thread in team if thread.core >= 0}
+    if not team or len(of_core) < len(team):
+        return lambda origin: origin.thread
+    beyond = 1 + max(of_core.values())
+
+    def worker(origin: Origin) -> int:
+        return of_core.get(origin.core, beyond + origin.core) if origin.core >= 0 else origin.thread
+
+    return worker
+
+
+def workers(uses: Uses, worker: Callable[[Origin], int]) -> Users:
+    """The users of pages by who works there. worker: of worker_of."""
+    return {
+        name: tuple(frozenset(map(worker, page)) for page in pages) for name, pages in uses.items()
+    }
+
+
 def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
-    """For each core the thread that uses pages from it, where each has one of its own, in the
-    first tracing that has the core; None where threads share cores, or move between them."""
+    """For each core the first thread that uses pages from it and that no other core has, in the
+    first tracing that has the core; None where threads may move between cores."""
     found: dict[int, int] = {}
     for trace in traces:
         used = [_used_from(trace, array, trace.threads) for array in trace.arrays]
         origins = {o for of in used for pages in of.values() for page in pages for o in page}
-        pairs = {(origin.core, origin.thread) for origin in origins}
-        cores, threads = {core for core, _ in pairs}, {thread for _, thread in pairs}
-        if min(cores, default=0) < 0 or not len(cores) == len(threads) == len(pairs):
+        if any(origin.core < 0 for origin in origins):
             return None
-        for core, thread in sorted(pairs):
-            found.setdefault(core, thread)
-    return found if len(set(found.values())) == len(found) else None
+        for core, thread in sorted({(origin.core, origin.thread) for origin in origins}):
+            if thread not in found.values():
+                found.setdefault(core, thread)
+    return found
 
 
 def place_of(traces: Sequence[Trace], numa_nodes: int) -> Callable[[Origin | None], int]:
     """What has to agree between a write and a use: the NUMA node to which the thread was bound at
-    that moment. With one NUMA node it is the core, named by the thread that uses pages from it, or
-    where threads are not bound to cores of their own the very thread. -1 is nowhere, or that of a
+    that moment. With one NUMA node it is the core, named by a thread that uses pages from it, or
+    where threads are not bound to cores the very thread. -1 is nowhere, or that of a
     thread that may move, and agrees with nothing."""
     if numa_nodes > 1:
         return lambda origin: -1 if origin is None else origin.numa_node

@@ -43,15 +43,20 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
     traces = evidence.of(TRACE)
     using = page_work.threads_that_use(touch.united_users(traces))
     threads = [thread for thread in traces[0].threads if thread.number in using]
-    pus = {pu for thread in threads for pu in thread.allowed_pus}
-    core_of = topology_of_node(evidence.node).core  # some virtual machines hide their cores
-    cores = {core_of[pu] for pu in pus if pu in core_of}
-    needed = min(len(threads), traces[0].team)
+    uses = {use for pages in touch.united_uses(traces).values() for page in pages for use in page}
+    if all(min(use.pu, use.core) >= 0 for use in uses):
+        pus, cores = {use.pu for use in uses}, {use.core for use in uses}
+        needed = min(len(using), traces[0].team)
+    else:
+        pus = {pu for thread in threads for pu in thread.allowed_pus}
+        core_of = topology_of_node(evidence.node).core  # some virtual machines hide their cores
+        cores = {core_of[pu] for pu in pus if pu in core_of}
+        needed = min(len(threads), traces[0].team)
     if not pus or len(cores) >= needed:
         return None
     where = f"PUs {format_pus(sorted(pus))}" if len(pus) > 1 else f"PU {min(pus)}"
     why = (
-        f"The {len(threads)} threads that use the pages are kept on "
+        f"The {len(using)} threads that use the pages are kept on "
         f"{words.count(len(cores), 'core')} ({where}), where the kit gives each of "
         f"{traces[0].team} a core of its own: the kernel changes where they run (proc_bind, "
         "sched_setaffinity)."
@@ -76,7 +81,11 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
             return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
-        ratios = touch.equal_share_ratios(touch.united_users([trace]), trace.team)
+        users = touch.united_users([trace])
+        ratios = touch.equal_share_ratios(users, trace.team)
+        if not set(range(trace.team)) <= set(page_work.threads_that_use(users)):
+            # Nested teams may have other threads in the place of some.
+            ratios, _ = _shares([trace])
         working = [thread for thread, ratio in ratios.items() if ratio > 0]
         off = max(abs(ratio - 1) for ratio in ratios.values())
         assert criterion.at_most is not None
@@ -101,7 +110,8 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         return missing
     assert criterion.at_most is not None
     team = traces[0].team
-    ratios = touch.equal_share_ratios(touch.united_users(traces), team)
+    ratios, whose = _shares(traces)
+    ran = max(len(ratios), len(page_work.threads_that_use(touch.united_users(traces))))
     off = max(ratios, key=lambda thread: abs(ratios[thread] - 1))
     value = abs(ratios[off] - 1)
     idle = [thread for thread, ratio in ratios.items() if ratio == 0]
@@ -112,10 +122,10 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         least, most = min(ratios.values()), max(ratios.values())
         span = "" if most - least < 0.01 else f"{least:.2f} to {most:.2f} times "
         why = (
-            f"{_ran(len(ratios), evidence, team)}Each of the {len(ratios)} threads uses {span}"
+            f"{_ran(ran, evidence, team)}Each of the {len(ratios)} {whose}s uses {span}"
             f"an equal share of the pages. {_traced(traces[0])}"
         )
-    elif len(idle) == len(ratios) - 1:
+    elif len(idle) == len(ratios) - 1 and ran <= team:
         why = (
             f"One thread of {len(ratios)} does all the work of compute, with n = "
             f"{traces[0].n:,}. Is there a parallel loop, is its if clause, should it have one, "
@@ -124,17 +134,37 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         )
     else:
         why = (
-            f"Thread {off} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of the "
-            f"pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked for."
+            f"{_who(off, whose)} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of "
+            f"the pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked "
+            "for."
         )
-        if len(ratios) > team:
-            why += f" The kit asks for {team} threads. {_ran(len(ratios), evidence, team).rstrip()}"
+        if ran > team:
+            why += f" The kit asks for {team} threads. {_ran(ran, evidence, team).rstrip()}"
         why += f" {_traced(traces[0])}"
     return by_value(criterion, value, why, unit=_OFF)
 
 
 _OFF = "off an equal share"
 _DO_CONCURRENT = " (do concurrent is none: gfortran runs it with one thread.)"
+
+
+def _is_by_thread(traces: Sequence[Trace]) -> bool:
+    """Whether each page was used by the very thread that the kit has given the core."""
+    worker = touch.worker_of(traces)
+    uses = touch.united_uses(traces).values()
+    return all(worker(use) == use.thread for pages in uses for page in pages for use in page)
+
+
+def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
+    """Of the used pages over an equal share: by the team's threads, or where others have worked on
+    their cores, or they on others', by the cores that these have been given."""
+    whose = "thread" if _is_by_thread(traces) else "core"
+    users = touch.workers(touch.united_uses(traces), touch.worker_of(traces))
+    return touch.equal_share_ratios(users, traces[0].team), whose
+
+
+def _who(number: int, whose: str) -> str:
+    return f"Thread {number}" if whose == "thread" else f"The core of thread {number}"
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
@@ -145,10 +175,12 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
     unwatched = touch.united_users([trace for trace in traces if not trace.closings])
     if page_work.contested_share(unwatched) > 0.5:
         watched = []
-    in_use = page_work.pages_in_use(watched, evidence.numa_nodes)
+    in_use = page_work.pages_in_use(watched, evidence.numa_nodes, touch.worker_of(traces))
     shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
-    # Threads of a virtual node share fewer cores, whose time they are not told.
-    looks = () if evidence.is_virtual else evidence.of(PLACEMENT)
+    # Threads of a virtual node share fewer cores, whose time they are not told; and a thread's time
+    # tells nothing of a core that several have worked on.
+    is_told = not evidence.is_virtual and _is_by_thread(traces)
+    looks = evidence.of(PLACEMENT) if is_told else ()
     placement = next((look for look in looks if look.cpu_time), None)
     return next(iter(page_work.idlers(shares, in_use, placement)), None)
 
@@ -237,7 +269,7 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
                 "sets threads for the whole program, before its functions are called."
             )
             return by_value(criterion, len(writers) / team, why, unit="share")
-    ratios = touch.equal_share_ratios(touch.united_users(traces), team)
+    ratios, _ = _shares(traces)
     using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
     if using == team:
         return None

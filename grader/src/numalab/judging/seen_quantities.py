@@ -24,6 +24,7 @@ from numalab.evidence.record import (
     Trace,
 )
 from numalab.evidence.store_notes import Stores
+from numalab.evidence.touch import united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import TracedArray
 from numalab.labs.quantities import Quantity, What
 
@@ -75,21 +76,26 @@ def _places(array: TracedArray) -> Iterator[float]:
             yield (page + 0.5) / array.sample.pages
 
 
-Halves = Callable[[TracedArray, int], list[float | None]]
+Halves = Callable[[Trace, TracedArray], list[float | None]]
 
 
-def _using(array: TracedArray, team: int) -> list[float | None]:
-    """Of each page that was looked at, how much of it the lower half of the team uses; None:
-    nobody does."""
+def _using(run: Trace, array: TracedArray) -> list[float | None]:
+    """Of each page that was looked at, how much of it the lower half of the team uses, by the
+    cores that its threads have been given; None: nobody does."""
+    users = workers(united_uses([run]), worker_of([run]))[array.name]
     return [
-        sum(_in_lower_half(user, team) for user in users) / len(users) if users else None
-        for users in array.users
+        sum(_in_lower_half(user, run.team) for user in of_page) / len(of_page) if of_page else None
+        for of_page in users
     ]
 
 
-def _writing(array: TracedArray, team: int) -> list[float | None]:
+def _writing(run: Trace, array: TracedArray) -> list[float | None]:
     """The same of who wrote it first."""
-    return [None if who < 0 else _in_lower_half(who, team) for who in array.first_writer]
+    worker = worker_of([run])
+    return [
+        None if write is None else _in_lower_half(worker(write), run.team)
+        for write in written_from(run, array)
+    ]
 
 
 def _exactly(value: float) -> Interval:
@@ -107,7 +113,7 @@ def _of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
             lower
             for array in run.arrays
             if array.name == quantity.array
-            for place, lower in zip(_places(array), halves(array, run.team), strict=True)
+            for place, lower in zip(_places(array), halves(run, array), strict=True)
             if lower is not None and quantity.first <= place < quantity.last
         ]
         if not found:

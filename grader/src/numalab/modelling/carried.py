@@ -1,12 +1,12 @@
 """A touch map carried over to a machine that nobody looked at: by first touch, a page lives on the
 NUMA node of the thread that wrote it first. Pure functions.
 
-A tracing knows threads, not places. A team with a thread on each core of a larger machine deals out
-the same loop in the same order, so that the pages that one thread used are those of several
-neighbours there: the first of them those of the first. Where only some threads of the team work, or
-one alone has written an array, it stays as many. What it can't know is what the kernel would do
-with other places than it had: where the kernel itself binds threads, or asks for the number of
-NUMA nodes.
+A tracing knows who of the team works on a page, by the core that the kit has given it. A team with
+a thread on each core of a larger machine deals out the same loop in the same order, so that the
+pages that one thread used are those of several neighbours there: the first of them those of the
+first. Where only some threads of the team work, or one alone has written an array, it stays as
+many. What it can't know is what the kernel would do with other places than it had: where the kernel
+itself binds threads, or asks for the number of NUMA nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.evidence.record import Trace
-from numalab.evidence.touch import Users
+from numalab.evidence.touch import Users, worker_of, written_from
 from numalab.machines.machine import Machine
 from numalab.modelling.traffic import Traffic, node_of_core, summed
 
@@ -36,15 +36,19 @@ def carried(
     bytes_moved: Mapping[str, float],
     shared: Sequence[str],
 ) -> Carried:
-    """machine: the whole one; bytes_moved: for each byte of an array; shared: arrays most of whose
-    pages several threads use, and so all of them. Pages that nobody wrote or used move nothing."""
+    """machine: the whole one; users: by who works there, of touch.workers; bytes_moved: for each
+    byte of an array; shared: arrays most of whose pages several threads use, and so all of
+    them. Pages that nobody wrote or used move nothing."""
+    worker = worker_of([trace])
     working = {user for pages in users.values() for of_page in pages for user in of_page}
     is_filled = bool(shared) or set(range(trace.team)) <= working
     cores = _Cores(machine, trace.team, is_filled)
     nodes = node_of_core(machine)
     parts = []
     for array in trace.arrays:
-        written = cores.of_pages([{writer} for writer in array.first_writer])
+        written = cores.of_pages(
+            [{worker(write)} if write else set() for write in written_from(trace, array)]
+        )
         used = cores.of_pages(users[array.name])
         for writers, using in zip(written, used, strict=True):
             if array.name in shared and using:

@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
 from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread
-from numalab.evidence.touch import Users, united_users
+from numalab.evidence.touch import Uses, united_uses, worker_of, workers
+from numalab.evidence.traced_pages import Origin
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy
 from numalab.labs.launch import plan as launch_plan
@@ -139,8 +140,9 @@ def _pages(
     placed = [p for p in evidence.of(PLACEMENT) if p.residency is not None and p.outcome.ok]
     if not traces or not placed or not lab.bytes_moved:
         return
-    users = united_users(traces)
-    yours = of_pages(machine, placed[0], users, lab.bytes_moved)
+    uses = united_uses(traces, placed[0].threads)
+    users = workers(uses, worker_of(traces))
+    yours = of_pages(machine, placed[0], uses, lab.bytes_moved)
     if not yours.total > 0:
         return
     handout = behind_first(machine, _allowed(placed[0].threads[: placed[0].team]))
@@ -171,7 +173,7 @@ def carried_over(
     refusal = why_not(machine)
     if refusal is not None:
         return (not_modelled(criterion.name, machine.name, refusal),)
-    users = united_users(traces)
+    users = workers(united_uses(traces), worker_of(traces))
     shared = [array for array in lab.bytes_moved if _shared(users.get(array, ())) > SHARED]
     found = carried(machine, traces[0], users, lab.bytes_moved, shared)
     if not found.yours.total > 0:
@@ -192,32 +194,40 @@ def carried_over(
 
 
 def of_pages(
-    machine: Machine, placement: Placement, users: Users, bytes_moved: Mapping[str, float]
+    machine: Machine, placement: Placement, uses: Uses, bytes_moved: Mapping[str, float]
 ) -> Traffic:
-    """users: of the pages that the placement has the homes of; bytes_moved: for each byte of an
-    array. Pages that nobody uses, or that are on no NUMA node, move nothing. Raises KitError where
-    these are not of the same pages."""
+    """uses: of the pages that the placement has the homes of; bytes_moved: for each byte of an
+    array. A use counts for the core that the thread was bound to, else for its seat. Pages that
+    nobody uses, or that are on no NUMA node, move nothing. Raises KitError where these are not of
+    the same pages."""
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
     cores = dict(zip(numbers, seated, strict=True))
-    team = [thread.number for thread in placement.threads[: placement.team]]
+    team = frozenset(cores[thread.number] for thread in placement.threads[: placement.team])
+    table = machine.pu_table
+
+    def core(use: Origin) -> int | None:
+        is_bound = use.core >= 0 and 0 <= use.pu < len(table)
+        return table[use.pu].core if is_bound else cores.get(use.thread)
+
     parts = []
     for array, homes in (placement.residency or {}).items():
         sample = placement.samples[array]
-        if array not in users or len(users[array]) != len(homes):
+        if array not in uses or len(uses[array]) != len(homes):
             raise KitError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
         # Arrays are equally long; of each as many pages stand for all as were looked at.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
-        is_shared = _shared(users[array]) > SHARED
-        for home, of_page in zip(homes, users[array], strict=True):
-            using = [t for t in (team if is_shared and of_page else of_page) if t in cores]
+        seen = (map(core, of_page) for of_page in uses[array])
+        users = [frozenset(one for one in of_page if one is not None) for of_page in seen]
+        is_shared = _shared(users) > SHARED
+        for home, of_page in zip(homes, users, strict=True):
             if home < 0:
                 continue
-            for thread in using:
-                parts.append(((cores[thread], home), weight / len(using)))
-    return summed(parts, len(team))
+            using = team if is_shared and of_page else of_page
+            parts += [((one, home), weight / len(using)) for one in using]
+    return summed(parts, placement.team)
 
 
 def _shared(pages: Sequence[frozenset[int]]) -> float:
