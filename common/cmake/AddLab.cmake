@@ -53,8 +53,10 @@ set(NUMALAB_COMPILE_APART_QUOTED "/bin/sh '${quoted}'")
 
 # Leaves of a kernel's object nothing to be seen but the names of its contract.
 set(NUMALAB_ISOLATE ${PROJECT_SOURCE_DIR}/common/cmake/isolate)
-# A program with two copies of a kernel.
+# A program with two copies of a kernel, and what worker/kernel_memory.c stands for there.
 set(NUMALAB_LINK_COPIES ${PROJECT_SOURCE_DIR}/common/cmake/link_copies)
+set(numalab_wrapped malloc calloc realloc free aligned_alloc memalign posix_memalign)
+list(TRANSFORM numalab_wrapped PREPEND -Wl,--wrap=)
 if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
   message(FATAL_ERROR "objcopy or ld was not found. Install the package binutils.")
 endif()
@@ -418,13 +420,11 @@ function(numalab_add_race_worker lab language variant kernel)
     # Two copies of the kernel, since what begins at a line by luck does not in both
     # (worker/kernel_copy.h), each with what calls it and between what is nobody's.
     set(stores ${CMAKE_CURRENT_BINARY_DIR}/${lab}-${language}-${variant}-stores)
-    set(wrapped malloc calloc realloc free aligned_alloc memalign posix_memalign)
-    list(TRANSFORM wrapped PREPEND -Wl,--wrap=)
     add_custom_command(OUTPUT ${stores}
       COMMAND ${apart} /bin/sh ${NUMALAB_LINK_COPIES} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
         ${file}-kernel.o $<TARGET_OBJECTS:numalab_behind_copy> $<TARGET_OBJECTS:${lab}-phases>
         $<TARGET_OBJECTS:numalab_copy_0> $<TARGET_OBJECTS:numalab_copy_1> -o ${stores}
-        ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder} ${wrapped} ${file}-memory.o
+        ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder} ${numalab_wrapped} ${file}-memory.o
         $<TARGET_OBJECTS:numalab_kernel_memory> $<TARGET_OBJECTS:numalab_stores>
         $<TARGET_OBJECTS:numalab_noted> $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm
       DEPENDS ${file} ${NUMALAB_LINK_COPIES} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
