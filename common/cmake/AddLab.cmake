@@ -399,16 +399,22 @@ function(numalab_add_race_worker lab language variant kernel)
       COMMAND ${apart} /bin/sh ${NUMALAB_ISOLATE} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
         ${file}-kernel-whole.o -o ${file}-kernel.o ${lab_FUNCTIONS} ${watched})
   endif()
-  add_custom_command(OUTPUT ${file}
-    ${make_kernel}
+  # What is the kit's own is compiled once, and not again for each text of a kernel.
+  set(own ${file}-phases.o ${file}-race.o ${file}-memory.o)
+  add_custom_command(OUTPUT ${own}
     COMMAND ${compile_own} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c -o ${file}-phases.o
     COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/race.c -o ${file}-race.o
     COMMAND ${compile_own} ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c -o ${file}-memory.o
-    COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
-      ${file}-kernel.o ${file}-phases.o ${file}-race.o ${file}-memory.o ${objects_beside}
-      $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
-    DEPENDS ${kernel} ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/phases.c ${headers}
       ${PROJECT_SOURCE_DIR}/common/worker/race.c ${PROJECT_SOURCE_DIR}/common/worker/watched_memory.c
+    VERBATIM
+    COMMENT "Building what calls ${program}")
+  add_custom_command(OUTPUT ${file}
+    ${make_kernel}
+    COMMAND ${apart} ${NUMALAB_RACE_COMPILER} -fopenmp -fsanitize=thread -Wl,-rpath,${runtime_folder}
+      ${file}-kernel.o ${own} ${objects_beside}
+      $<TARGET_OBJECTS:numalab_worker> ${libraries} -lm -o ${file}
+    DEPENDS ${kernel} ${own} ${headers}
       ${NUMALAB_PLAIN_MEMORY} ${NUMALAB_COMPILE_WATCHED} ${NUMALAB_NOTE_ACCESSES}
       ${NUMALAB_NOTED_ACCESSES}
       ${NUMALAB_ISOLATE} ${beside} ${objects_beside}
