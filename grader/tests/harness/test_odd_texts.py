@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,10 @@ MARKED = {
     "has typographic quotes in line 1": CODE.replace('"', "\u201d"),
     "has blanks of a word processor in line 2": CODE.replace("void ", "void\u00a0"),
     "has the line ends of old Macs": CODE.replace("\n", "\r"),
+    "has typographic dashes in line 3": CODE + "int x = 1 \u2013 1;\n",
+    "has full-width characters in line 2": CODE.replace("{}", "\uff5b\uff5d"),
+    "has a web page's &lt; or &quot; in line 1": CODE.replace('"', "&quot;"),
+    "ends with DOS's mark of a file's end": CODE + "\x1a",
 }
 
 
@@ -46,12 +51,29 @@ def test_documents(what: str) -> None:
     assert f"is {what}" in kind.why
 
 
+def test_what_a_mail_carries() -> None:
+    text = base64.encodebytes(CODE.encode() * 9)
+    kind = kind_of_text(text)
+    assert kind is not None
+    assert not kind.is_text
+    assert kind.why.startswith("is text in Base64, as mails carry files")
+
+
 @pytest.mark.parametrize("what", MARKED)
 def test_what_no_program_has(what: str) -> None:
     kind = kind_of_text(MARKED[what].encode())
     assert kind is not None
     assert kind.is_text
     assert what in kind.why
+
+
+@pytest.mark.parametrize(
+    "blank", ["\u3000", "\u2028", "\u2029", "\x85", "\u2003", "\u200b", "\u00ad"]
+)
+def test_blanks_that_no_keyboard_has(blank: str) -> None:
+    kind = kind_of_text(CODE.replace(" {", f"{blank}{{").encode())
+    assert kind is not None
+    assert "has blanks of a word processor in line 2" in kind.why
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])

@@ -4,6 +4,7 @@ compiler would only cite its first line."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -42,7 +43,21 @@ _DIFF = re.compile(
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
 _QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb]")
-_BLANKS = re.compile("[\u00a0\u2007\u202f\u200b\ufeff]")
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+_WIDE_FORMS = re.compile("[\uff01-\uff5e\u3001\u3002]")
+# Blanks, ends of lines and what is not seen at all, of Unicode.
+_BLANKS = re.compile(
+    "[\x85"
+    + "".join(c for c in map(chr, range(0xA0, 0x10000))
+              if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cf"))
+    + "]"
+)  # fmt: skip
+_ODD = (
+    (_QUOTES, "typographic quotes"), (_DASHES, "typographic dashes"),
+    (_WIDE_FORMS, "full-width characters"), (_BLANKS, "blanks of a word processor"),
+)  # fmt: skip
+_ENTITY = re.compile(r"^\s*#\s*include\s*&(?:lt|quot|#\d+);", re.M)
+_BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,}\s*)+(?:[A-Za-z0-9+/]*={0,2})\s*")
 # Of one that is not closed to the end, so that none is looked for twice.
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|![^\n]*", re.S)
 _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
@@ -102,13 +117,21 @@ def _odd_characters(text: str) -> str:
     """What a word processor has put into a program, with its line; empty: nothing."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
-    for pattern, what in ((_QUOTES, "typographic quotes"), (_BLANKS, "blanks of a word processor")):
+    for pattern, what in _ODD:
         found = pattern.search(code)
         if found is not None:
             return (
                 f"has {what} in line {_line(code, found.start())}, which are other characters than "
                 "a keyboard's: type them anew"
             )
+    entity = _ENTITY.search(text)
+    if entity is not None:
+        return (
+            f"has a web page's &lt; or &quot; in line {_line(text, entity.end())}: copy the text "
+            "from an editor"
+        )
+    if text.endswith("\x1a"):
+        return "ends with DOS's mark of a file's end (Ctrl-Z), which no compiler takes: remove it"
     return ""
 
 
@@ -129,6 +152,8 @@ def kind_of_text(data: bytes) -> Kind | None:
     ):  # fmt: skip
         if pattern.match(head):
             return Kind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
+    if _BASE64.fullmatch(head):
+        return Kind(f"is text in Base64, as mails carry files; {_TEXT_INSTEAD}", False)
     if b"\r" in head and b"\n" not in head:
         return Kind("has the line ends of old Macs (CR alone); save it with those of Linux", True)
     text = head.decode("utf-8", "replace")

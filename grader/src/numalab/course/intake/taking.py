@@ -151,6 +151,9 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
         changes.append("had the line ends of old Macs, which were changed")
+    if data.endswith(b"\x1a"):
+        data = data.rstrip(b"\x1a")
+        changes.append("had DOS's mark of a file's end (Ctrl-Z), which was taken out")
     if kind is not None and kind.is_marked:
         changes.append(kind.why)
     return data, tuple(f"{name} {change}." for change in changes)
@@ -266,7 +269,11 @@ def take_files(
     taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.told
     kernels = kernels_of(lab)
     if not any(name in taken or name in " ".join(sentences) for name in kernels):
-        sentences.append(f"{' or '.join(kernels)} is missing.")
+        own = {*_HANDED_OUT, *told, *wanted_names(lab)}
+        others = [shown(e.name) for e in files if e.name.casefold().startswith("kernel")]
+        beside = some([name for name in others if name not in own])
+        found_words = f"; found: {beside}" if beside else ""
+        sentences.append(f"{' or '.join(kernels)} is missing{found_words}.")
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:
         sentences.append(f"An archive inside was not opened: {some([*map(shown, archives)])}.")
