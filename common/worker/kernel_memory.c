@@ -16,8 +16,8 @@
 /* Around a block. Behind it as much as threads write that a small team has no room for. */
 enum { BEFORE_BYTES = 240, BEHIND_BYTES = 8 << 10, FILLED = 0xa5 };
 
-struct block {
-    struct block *next, **at; /* in the list of those that are not freed */
+struct allocated {
+    struct allocated *next, **at; /* in the list of those that are not freed */
     void *whole;
     unsigned char *first;
     size_t bytes;
@@ -25,14 +25,14 @@ struct block {
 
 /* Right in front of a block. */
 struct mark {
-    struct block *block;
+    struct allocated *block;
     uint64_t sealed;
 };
 static const uint64_t seal = UINT64_C(0x6e756d616c616273);
 
 static const struct numalab_kernel_copy *copy = &numalab_copy_0;
 static size_t shift_bytes;
-static struct block *blocks;
+static struct allocated *blocks;
 static struct numalab_overrun overrun; /* the first one of a block */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,12 +60,12 @@ static bool is_as_set(const unsigned char *bytes, size_t count)
     return bytes[0] == NUMALAB_FIRST_SET && are_all(bytes + 1, count - 1, 0);
 }
 
-static struct mark mark_of(const struct block *block)
+static struct mark mark_of(const struct allocated *block)
 {
-    return (struct mark){(struct block *)block, seal ^ (uint64_t)(uintptr_t)block};
+    return (struct mark){(struct allocated *)block, seal ^ (uint64_t)(uintptr_t)block};
 }
 
-static void look_around(const struct block *block)
+static void look_around(const struct allocated *block)
 {
     const struct mark mark = mark_of(block);
     const unsigned char *end = block->first - sizeof mark;
@@ -86,7 +86,7 @@ struct numalab_overrun numalab_find_overrun(void)
         !is_as_set(copy->behind_set, NUMALAB_BEHIND_SET))
         return (struct numalab_overrun){.kind = NUMALAB_OF_VARIABLES};
     if (pthread_mutex_trylock(&lock) == 0) {
-        for (const struct block *block = blocks; block; block = block->next) look_around(block);
+        for (const struct allocated *block = blocks; block; block = block->next) look_around(block);
         pthread_mutex_unlock(&lock);
     }
     return overrun;
@@ -109,7 +109,7 @@ static void *allocate(size_t alignment, size_t bytes)
 {
     const size_t base = alignment > NUMALAB_BASE_BYTES ? alignment : NUMALAB_BASE_BYTES;
     const size_t shift = (shift_bytes + alignment - 1) / alignment * alignment;
-    const size_t before = sizeof(struct block) + BEFORE_BYTES + sizeof(struct mark);
+    const size_t before = sizeof(struct allocated) + BEFORE_BYTES + sizeof(struct mark);
     const size_t more = before + base + shift + BEHIND_BYTES;
     if (bytes > SIZE_MAX / 2 || more > SIZE_MAX / 2) return NULL;
     unsigned char *whole = __real_malloc(bytes + more);
@@ -117,8 +117,8 @@ static void *allocate(size_t alignment, size_t bytes)
     unsigned char *first = whole + before;
     first += base - (uintptr_t)first % base + shift % base;
 
-    struct block *block = (struct block *)(void *)whole;
-    *block = (struct block){.whole = whole, .first = first, .bytes = bytes};
+    struct allocated *block = (struct allocated *)(void *)whole;
+    *block = (struct allocated){.whole = whole, .first = first, .bytes = bytes};
     const struct mark mark = mark_of(block);
     memcpy(first - sizeof mark, &mark, sizeof mark);
     memset(first - sizeof mark - BEFORE_BYTES, FILLED, BEFORE_BYTES);
@@ -133,7 +133,7 @@ static void *allocate(size_t alignment, size_t bytes)
 }
 
 /* NULL of memory that is not from here. */
-static struct block *block_of(const void *memory)
+static struct allocated *block_of(const void *memory)
 {
     struct mark mark;
     memcpy(&mark, (const unsigned char *)memory - sizeof mark, sizeof mark);
@@ -181,7 +181,7 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-    struct block *block = memory ? block_of(memory) : NULL;
+    struct allocated *block = memory ? block_of(memory) : NULL;
     if (memory && !block) return __real_realloc(memory, bytes);
     void *moved = __wrap_malloc(bytes);
     if (moved && block) {
@@ -193,7 +193,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
 
 void __wrap_free(void *memory)
 {
-    struct block *block = memory ? block_of(memory) : NULL;
+    struct allocated *block = memory ? block_of(memory) : NULL;
     if (!block) {
         __real_free(memory);
         return;

@@ -383,7 +383,7 @@ def test_a_value_is_in_one_bin_and_what_is_far_off_in_the_last() -> None:
     assert found[-1] > bins(values, 0.0, 1.0)[-1] and found[0] > bins(values, 0.0, 1.0)[0]
     svg = histogram([*values, 1e6], 0.8, "v", "Values of <x>")
     assert "&lt;x&gt;" in svg and "≥ 0.9" in svg  # one that is far off does not flatten the rest
-    assert "all from 0 to 1e+06 s." in values_words([0.0, 1e6], "s")
+    assert "all from 0 to 1,000,000 s." in values_words([0.0, 1e6], "s")
 
 
 # ---- for everybody -----------------------------------------------------------------------

@@ -115,3 +115,20 @@ def test_rounds_in_which_the_node_paused_are_no_times(schema: Any) -> None:
     assert {role: len(times) for role, times in generation.elapsed_s.items()} == {
         "solution": 2, "submission": 2,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "interrupted", "error"),
+    [
+        ({}, False, None),
+        ({"interrupted": True}, True, None),
+        ({"timing_error": "It broke."}, False, "It broke."),
+        # As earlier records have it.
+        ({"timing_error": "Interrupted before it was decided."}, True, None),
+    ],
+)
+def test_a_grading_that_was_interrupted_is_no_error(
+    changes: Json, interrupted: bool, error: str | None
+) -> None:
+    evidence = parse(invented.evidence(ONE) | changes)
+    assert (evidence.interrupted, evidence.timing_error) == (interrupted, error)

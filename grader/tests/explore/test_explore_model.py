@@ -13,9 +13,13 @@ from support.commands import numalab_command
 
 from numalab.errors import UserError
 from numalab.evidence.record import Json
+from numalab.explore import tlb
+from numalab.explore.intervals import Comparison, Interval
 from numalab.explore.model import Explored, Plan, check_pages, model_plan
 from numalab.explore.model_report import show, verdict_words
 from numalab.explore.samples import Sample
+from numalab.explore.table_report import Size
+from numalab.explore.wording import interval_note
 from numalab.kit import Kit
 
 FREE = 64 * 2**30
@@ -100,7 +104,7 @@ def test_numa_nodes_with_gaps_keep_their_numbers() -> None:
     part = json.loads(json.dumps(TWO))
     for entry in part["pu_list"]:
         entry["numa_node"] *= 2
-    part["numa_node_list"] = [{"numa_node": n} for n in range(3)]
+    part["numa_node_list"] = [{"numa_node": n, "memory_bytes": 1} for n in range(3)]
     part["distances"] = [[10, 12, 14], [12, 10, 16], [14, 16, 10]]
     plan = model_plan(part, FREE)
     assert [one.distance for one in plan.rated if one.of == "link"] == [14]
@@ -171,3 +175,53 @@ def test_one_numa_node_has_nothing_to_compare(kit: Kit) -> None:
         model_plan(node(invented.ONE_NODE), FREE)
     done = numalab_command(kit, "explore", "model", "--n", "5")
     assert done.code == 2 and "has no --n" in done.err
+
+
+def test_amds_levels_of_the_tlb_are_told_apart() -> None:
+    """Either may be missing, and a level without entries, or whose ways are 0, is none."""
+    first, second = [0, 0xFF << 24 | 64 << 16, 0, 0], [0, 6 << 28 | 2048 << 16, 0, 0]
+    levels = {1: tlb.Reach(4096, 64, 1), 2: tlb.Reach(4096, 2048, 2)}
+    for about, told in (
+        ({"cpuid_80000005": first}, [1]),
+        ({"cpuid_80000006": second}, [2]),
+        ({"cpuid_80000005": first, "cpuid_80000006": [0, 2048 << 16, 0, 0]}, [1]),
+        ({"cpuid_80000005": [0, 0xFF << 24, 0, 0], "cpuid_80000006": second}, [2]),
+        ({"cpuid_80000006": [0, 6 << 28, 0, 0]}, []),
+        ({}, []),
+    ):
+        assert tlb.tlb_reaches(about, 4096) == [levels[level] for level in told]
+
+
+@pytest.mark.parametrize(
+    ("low", "coverage", "share", "parts"),
+    [
+        (1.21, 0.95, 0.9, True),
+        (1.2, 0.95, 0.9, False),
+        (1.21, 0.5, 0.9, False),
+        (1.21, 0.95, 0.89, False),
+        (1.21, 0.95, None, False),
+    ],
+)
+def test_small_and_huge_pages_part_where_that_is_sure(
+    low: float, coverage: float, share: float | None, parts: bool
+) -> None:
+    ratio = Comparison(Interval(low + 0.1, low, low + 0.2, coverage), 12)
+    assert Size(2**20, None, None, share, ratio).parts is parts
+    assert not Size(2**20, None, None, share, None).parts
+
+
+@pytest.mark.parametrize(
+    ("rounds", "says"),
+    [
+        ([1, 1], "From 1 sample each: where there is one, there is no interval."),
+        ([1, 7], "From 1 to 7 samples each: where there is one, there is no interval."),
+        ([5, 5], "Median of 5 samples each, in brackets the smallest and the largest: they hold "
+         "the true median between them with 93.8 %, no more (6 rounds reach 95 %)."),
+        ([6, 6], "Median of 6 samples each, in brackets a 96.9 % interval for it (order "
+         "statistics)."),
+        ([6, 8], "Median of 6 to 8 samples each, in brackets a 96.9 % interval for it (order "
+         "statistics)."),
+    ],
+)  # fmt: skip
+def test_how_far_intervals_can_be_trusted(rounds: list[int], says: str) -> None:
+    assert interval_note(rounds) == says

@@ -77,3 +77,14 @@ def test_show_says_which_rates_are_known(kit: Kit, tmp_path: Path) -> None:
     published = numalab_command(kit, "machine", "show", str(path), "--published").out
     assert "a controller: 31 GB/s (me: made up)" in published
     assert "No time is modelled" not in published
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "true", '"9"', "[1, 0]", "nan"])
+def test_published_figures_are_above_0(value: str) -> None:
+    text = (
+        'name = "x"\ntitle = "x"\nsource = "x"\n[[numa_node]]\npackage = 0\npus = ["0"]\n'
+        '[[latency]]\nwhat = "x"\nunit = "ns"\nsource = "x"\nvalue = '
+    )
+    assert parse_machine(f"{text}0.5\n", Path("x.toml")).latencies[0].values == (0.5,)
+    with pytest.raises(UserError, match="write a number above 0, or a list of them"):
+        parse_machine(f"{text}{value}\n", Path("x.toml"))

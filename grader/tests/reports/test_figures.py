@@ -49,7 +49,15 @@ from numalab.reports.figures import (
     work_figure,
 )
 from numalab.reports.figures.boxes import Box, Layout, lay_out, shape_of
-from numalab.reports.figures.touch import MIXED, NOBODY, SEVERAL, cells, colour_of, strips
+from numalab.reports.figures.touch import (
+    ARRAY_GAP_IN,
+    MIXED,
+    NOBODY,
+    SEVERAL,
+    cells,
+    colour_of,
+    strips,
+)
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 OK, RIGHT = Outcome("ok"), Results(1, 0, None, None)
@@ -383,3 +391,16 @@ def test_colours_differ_beyond_eight_and_their_ink_can_be_read() -> None:
     assert len(set(colours)) == 24
     assert ink_on("#0072B2") == "#FFFFFF"
     assert {ink_on(c) for c in ("#F0E442", "#E69F00", "#FFFFFF")} == {"#000000"}
+
+
+def test_strips_of_an_array_are_together_and_apart_from_the_next() -> None:
+    evidence = parse(invented.evidence(invented.EIGHT_NODES))
+    figure = touch_figure([("x", evidence)], arrays=["a", "b"])
+    tops = [image.get_extent()[3] for axes in figure.axes for image in axes.images]
+    assert [image.get_extent()[:2] for image in figure.axes[0].images] == [(0, 640)] * 4
+    first, second, third, fourth = tops
+    assert first == 0 < second
+    assert fourth - third == pytest.approx(second)
+    assert third - second == pytest.approx(second + ARRAY_GAP_IN)
+    numbers = [text for text in figure.axes[0].texts if text.get_text() == "1"]
+    assert numbers[0].get_position()[0] == pytest.approx(120), "in the middle of its pages"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import invented
+from support.invented import SOME_CAUSE
 
 from numalab import words
 from numalab.commands.test import count_tests
@@ -20,11 +21,12 @@ from numalab.harness.kernel_texts import is_other_language, kernels_beside, miss
 from numalab.harness.monitor import worker_environment
 from numalab.judging import explain
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.verdict import CriterionVerdict, Warned
+from numalab.judging.verdict import CriterionVerdict, Status, Warned
 from numalab.kit import find_kit
 from numalab.labs.declaration import Lab, choose_labs, load_lab
+from numalab.reports import latency_report
 from numalab.reports.touch_map import touch_map_picture
-from numalab.reports.verdict_words import bound_words
+from numalab.reports.verdict_words import CriterionRow, bound_words
 
 ROOT = find_kit("gnu").root
 
@@ -348,3 +350,25 @@ def test_the_lab_as_declared(kit_root: Path) -> None:
         "correct": 2, "shared_out": 1, "touched_where_used": 2, "local_pages": 2, "speedup": 2,
         "efficiency": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("pass", " Passes on a and b, too."),
+        ("fail", " Fails on a and b, too."),
+        ("not_gradable", " The same on a and b, too."),
+    ],
+)
+def test_other_places_with_the_same_status_are_named(status: Status, says: str) -> None:
+    found = CriterionVerdict("x", "evidence", status, SOME_CAUSE[status], "", 0, 1)
+    assert CriterionRow(found, ("a", "b"), "0/1").where_too == says
+    assert CriterionRow(found, (), "0/1").where_too == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [(1023, "1023 B"), (1024, "1 KiB"), (2**20 - 1, "1023 KiB"), (2**20, "1 MiB")],
+)
+def test_sizes_of_messages_in_words(size: int, says: str) -> None:
+    assert latency_report._size(size) == says

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from numalab.virtual.initramfs import NOBODY, affinity_table
+from numalab.virtual.initramfs import NOBODY, affinity_table, processor_table
 
 GIB, MIB = 2**30, 2**20
 
@@ -52,3 +52,16 @@ def test_memory_of_numa_nodes_is_where_the_machine_has_it(
 def test_a_numa_node_without_processors_has_one_that_nobody_is() -> None:
     processors, _ = entries(affinity_table([[4, 5], [], [0]], [GIB, GIB, GIB]))
     assert processors == [(0, 4), (0, 5), (1, NOBODY), (2, 0)]
+
+
+def test_the_rest_of_the_table_of_processors_is_what_the_machine_has() -> None:
+    """Its I/O APIC, the overrides of interrupts, the non-maskable one."""
+    table = processor_table([3], [7])
+    assert struct.unpack_from("<II", table, 36) == (0xFEE00000, 1)
+    assert struct.unpack_from("<BBBBI", table, 44) == (0, 8, 7, 3, 1)
+    assert struct.unpack_from("<BBBBII", table, 52) == (1, 12, 0, 0, 0xFEC00000, 0)
+    overrides = [struct.unpack_from("<BBBBIH", table, at) for at in range(64, 114, 10)]
+    assert overrides[0] == (2, 10, 0, 0, 2, 0), "the timer"
+    assert overrides[1:] == [(2, 10, 0, source, source, 13) for source in (5, 9, 10, 11)]
+    assert struct.unpack_from("<BBBHB", table, 114) == (4, 6, 0xFF, 0, 1)
+    assert len(table) == 120

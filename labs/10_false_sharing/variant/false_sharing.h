@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BINS = @keys.bins @ };
+enum { BINS = @keys.bins@ };
 
 /* How many bytes a cache line has on the machine that the kernel runs on: a power
  * of two, from 64 on. numalab defines it; Fortran calls it as a bind(c) function of

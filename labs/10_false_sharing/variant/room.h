@@ -2,6 +2,6 @@
 #ifndef ROOM_H
 #define ROOM_H
 
-enum { ROOM_OFFSET_BYTES = @offset.bytes @ };
+enum { ROOM_OFFSET_BYTES = @offset.bytes@ };
 
 #endif

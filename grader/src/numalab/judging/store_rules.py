@@ -147,8 +147,8 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         share = timed
         why = (
             "In the program that is timed blocks lie otherwise than where stores are noted: of 100 "
-            f"keys {100 * share:.3g} are counted in cache lines of {run.line_bytes} bytes where "
-            "another thread counts more. Blocks have to begin at a line wherever memory lies, and "
+            f"keys {words.short(100 * share)} are counted in cache lines of {run.line_bytes} bytes "
+            "where another thread counts more. Blocks have to begin at a line wherever memory lies, and "
             "for any n."
         )
     cores = int(evidence.node["cores"])
@@ -292,7 +292,7 @@ def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     lines = apart / run.line_bytes
     why = (
         f"From one thread's counters to the next there are up to {apart:,} bytes, or "
-        f"{lines:.4g} cache {'line' if lines == 1 else 'lines'}, for "
+        f"{words.short(lines, 4)} cache {'line' if lines == 1 else 'lines'}, for "
         f"{words.count(run.threads, 'thread')}."
     )
     return by_value(criterion, lines, why, unit="cache lines")

@@ -269,11 +269,11 @@ def take_files(
     taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.told
     kernels = kernels_of(lab)
     if not any(name in taken or name in " ".join(sentences) for name in kernels):
-        own = {*_HANDED_OUT, *told, *wanted_names(lab)}
-        others = [shown(e.name) for e in files if e.name.casefold().startswith("kernel")]
-        beside = some([name for name in others if name not in own])
-        found_words = f"; found: {beside}" if beside else ""
-        sentences.append(f"{' or '.join(kernels)} is missing{found_words}.")
+        known = {*_HANDED_OUT, *told, *wanted_names(lab)}
+        like = [e.name for e in files if e.name.casefold().startswith("kernel")]
+        others = some([shown(name) for name in like if name not in known])
+        seen = f"; found: {others}" if others else ""
+        sentences.append(f"{' or '.join(kernels)} is missing{seen}.")
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:
         sentences.append(f"An archive inside was not opened: {some([*map(shown, archives)])}.")
