@@ -148,8 +148,8 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         why = (
             "In the program that is timed blocks lie otherwise than where stores are noted: of 100 "
             f"keys {words.short(100 * share)} are counted in cache lines of {run.line_bytes} bytes "
-            "where another thread counts more. Blocks have to begin at a line wherever memory lies, and "
-            "for any n."
+            "where another thread counts more. Blocks have to begin at a line wherever memory "
+            "lies, and for any n."
         )
     cores = int(evidence.node["cores"])
     if run.threads > cores:
