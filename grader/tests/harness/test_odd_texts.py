@@ -13,7 +13,7 @@ from support.deliveries import put
 from numalab.evidence.record import Build
 from numalab.harness.build import _missing, _with_oddity, compiler_output, configure
 from numalab.kit import Kit
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.strangers.text_kinds import kind_of_text
 
 CODE = '#include "first_touch.h"\nvoid initialize(void) {}\n'
@@ -57,6 +57,13 @@ def test_what_a_mail_carries() -> None:
     assert kind is not None
     assert not kind.is_text
     assert kind.why.startswith("is text in Base64, as mails carry files")
+
+
+@pytest.mark.parametrize("head", [b"", b"#include", b"\n#", CODE.encode()])
+@pytest.mark.parametrize("fill", [b"\n", b" ", b"A", b"A" * 70 + b"\n", b"&", b"/*", b"&lt;"])
+def test_long_texts_are_looked_at_once(head: bytes, fill: bytes) -> None:
+    """As long as a file may be: the suite would stand still."""
+    kind_of_text(head + fill * (FILE_BYTES // len(fill)) + b"#")
 
 
 @pytest.mark.parametrize("what", MARKED)

@@ -56,7 +56,7 @@ _ODD = (
     (_QUOTES, "typographic quotes"), (_DASHES, "typographic dashes"),
     (_WIDE_FORMS, "full-width characters"), (_BLANKS, "blanks of a word processor"),
 )  # fmt: skip
-_ENTITY = re.compile(r"^\s*#\s*include\s*&(?:lt|quot|#\d+);", re.M)
+_ENTITY = re.compile(r"^[ \t]*#[ \t]*include[ \t]*&(?:lt|quot|#\d+);", re.M)
 # In lines as mails have them; each has its end, so that no part is looked at twice.
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]*={0,2}\s*")
 # Of one that is not closed to the end, so that none is looked for twice.
