@@ -397,7 +397,7 @@ def test_strips_of_an_array_are_together_and_apart_from_the_next() -> None:
     evidence = parse(invented.evidence(invented.EIGHT_NODES))
     figure = touch_figure([("x", evidence)], arrays=["a", "b"])
     tops = [image.get_extent()[3] for axes in figure.axes for image in axes.images]
-    assert [image.get_extent()[:2] for image in figure.axes[0].images] == [(0, 640)] * 4
+    assert [tuple(image.get_extent()[:2]) for image in figure.axes[0].images] == [(0, 640)] * 4
     first, second, third, fourth = tops
     assert first == 0 < second
     assert fourth - third == pytest.approx(second)

@@ -11,6 +11,8 @@ from numalab.kit import Kit
 
 def command_for(kit: Kit, lab: str, source: Path, folder: Path) -> list[str]:
     """What compiles source as a hand-in of the language is, into folder. The kit is configured."""
+    # Where no hand-in was built before, gfortran warns of its folder, which is searched for files.
+    (kit.build / "submissions" / lab).mkdir(parents=True, exist_ok=True)
     language = "c" if source.suffix == ".c" else "fortran"
     worker = kit.worker(lab, language, "submission")
     asked = ("ninja", "-C", kit.build, "-t", "commands", worker.relative_to(kit.build))
