@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from numalab.harness.interface import prototypes
 from numalab.harness.library_calls import TOLD, intercepted, unseen_call
 from numalab.harness.symbols import Symbols
 from numalab.harness.watched import (
@@ -14,7 +15,8 @@ from numalab.harness.watched import (
     text_complaint,
     unfollowed_complaint,
 )
-from numalab.kit import find_kit
+from numalab.kit import Kit, find_kit
+from numalab.labs.declaration import Lab
 
 BEFORE = '# 1 "/x/kernel.c"\n'
 
@@ -139,6 +141,16 @@ def test_what_cannot_be_followed_is_told_with_its_place() -> None:
 )  # fmt: skip
 def test_what_stores_nothing_or_is_told_may_be_called(name: str) -> None:
     assert unseen_call([name], frozenset()) is None
+
+
+def test_what_a_contract_declares_is_no_librarys(kit: Kit, labs: dict[str, Lab]) -> None:
+    """A kernel defines it, or numalab does."""
+    lab = labs["10_false_sharing"]
+    known = frozenset(prototypes((kit.lab_folder(lab.name) / lab.contract).read_text()))
+    assert known == {"cache_line_bytes", *lab.functions}
+    for name in ("cache_line_bytes", "cache_line_bytes_"):
+        assert unseen_call(["sqrt", name], known) is None
+        assert unseen_call(["sqrt", name], frozenset()) == name
 
 
 @pytest.mark.parametrize(

@@ -334,7 +334,8 @@ def _build_watched_kernel(session: Session) -> None:
     else:
         program = session.program(SUBMISSION, RACE.program)  # the object of both is in its name
         notes_stores = session.program(SUBMISSION, STORES.program) in programs
-        complaint = search_complaint(program, session.language, notes_stores)
+        contract = session.kit.lab_folder(session.lab.name) / session.lab.contract
+        complaint = search_complaint(program, session.language, contract, notes_stores)
         if complaint is not None:
             session.data["race_refused"] = f"Data races were not looked for: {complaint}"
 

@@ -45,8 +45,6 @@ _ALLOWED = re.compile(
     r"|madvise|mlock|munlock|mbind|set_mempolicy|move_pages|memfd_create|shm_(?:open|unlink)|ftruncate"
     r"|shm(?:get|at|dt|ctl)|sched_\w+|pthread_\w+|numa_\w+|hwloc_\w+|sysconf|getpagesize|get[pt]id"
     r"|getcpu"
-    # Of lab 10's contract, which numalab defines itself: a number.
-    r"|cache_line_bytes"
     # Time, ends, and what is told to people.
     r"|clock(?:_gettime)?|time|gettimeofday|usleep|nanosleep|sleep|abort|_?exit|_Exit|atexit|raise"
     r"|signal|__assert_fail|(?:v?f?printf|__v?f?printf_chk)|perror|f?puts|f?putc|putchar|fwrite"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.files import read_text
+from numalab.harness.interface import prototypes
 from numalab.harness.library_calls import intercepted, unseen_call
 from numalab.harness.symbols import Symbols, instrumented_complaint, is_instrumented, read_symbols
 from numalab.labs.declaration import KERNEL_FILES
@@ -20,8 +21,11 @@ from numalab.strangers.visible import visible
 _MOST_BYTES = 4 << 20
 
 
-def search_complaint(program: Path, language: str, notes_stores: bool) -> str | None:
-    """What of a kernel can't be searched, or None. program: for which it was built; notes_stores:
+def search_complaint(
+    program: Path, language: str, contract: Path, notes_stores: bool
+) -> str | None:
+    """Return what of a kernel can't be searched, or None. program: for which it was built;
+    contract: the lab's header, whose functions are the kernel's or numalab's own; notes_stores:
     its stores are noted, too, by a program in which ThreadSanitizer is not."""
     file = KERNEL_FILES[language]
     beside = program.with_name
@@ -37,7 +41,9 @@ def search_complaint(program: Path, language: str, notes_stores: bool) -> str | 
             return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
         is_all = accesses is None and unfollowed is None
         complaint = text_complaint(read_text(preprocessed) or "", is_all)
-    known = frozenset() if notes_stores else intercepted(read_symbols(program).defined)
+    known = frozenset(prototypes(read_text(contract) or ""))
+    if not notes_stores:
+        known |= intercepted(read_symbols(program).defined)
     return (
         complaint
         or accesses_complaint(accesses or "", file)
