@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import TRACE
@@ -16,6 +17,9 @@ from numalab.evidence.record import (
 )
 from numalab.evidence.sample import Sample
 from numalab.evidence.traced_pages import Origin, TracedArray
+
+_User = TypeVar("_User")
+_Named = TypeVar("_Named")
 
 Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
 
@@ -85,16 +89,20 @@ def used_again_from(
         yield write and _in_first_region(write, bound), _in_first_region(use, bound), times
 
 
-def _used_from(trace: Trace, array: TracedArray, threads: Sequence[Thread]) -> Uses:
+def _mapped(
+    pages: Sequence[frozenset[_User]], of: Callable[[_User], _Named]
+) -> tuple[frozenset[_Named], ...]:
+    """Return for each page what its users are. Many pages have the same ones, so each set is
+    looked at once."""
+    found = {users: frozenset(map(of, users)) for users in set(pages)}
+    return tuple(found[users] for users in pages)
+
+
+def _used_from(array: TracedArray, threads: Sequence[Thread]) -> tuple[frozenset[Origin], ...]:
     bound = _bound_origins(threads)
     if array.used_from is None:
-        return {array.name: tuple(frozenset(map(bound, users)) for users in array.users)}
-    return {
-        array.name: tuple(
-            frozenset(_in_first_region(origin, bound) for origin in page)
-            for page in array.used_from
-        )
-    }
+        return _mapped(array.users, bound)
+    return _mapped(array.used_from, lambda origin: _in_first_region(origin, bound))
 
 
 def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None) -> Uses:
@@ -104,10 +112,11 @@ def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None
     for trace in traces:
         _check_pages("tracings", {array.name: array.sample for array in trace.arrays}, traces[0])
         for array in trace.arrays:
-            used = _used_from(trace, array, trace.threads if threads is None else threads)
-            before = united.get(array.name, (frozenset(),) * len(array.users))
-            after = zip(before, used[array.name], strict=True)
-            united[array.name] = tuple(a | b for a, b in after)
+            used = _used_from(array, trace.threads if threads is None else threads)
+            before = united.get(array.name)
+            united[array.name] = (
+                used if before is None else tuple(a | b for a, b in zip(before, used, strict=True))
+            )
     return united
 
 
@@ -129,9 +138,7 @@ def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:
 
 def workers(uses: Uses, worker: Callable[[Origin], int]) -> Users:
     """The users of pages by who works there. worker: of worker_of."""
-    return {
-        name: tuple(frozenset(map(worker, page)) for page in pages) for name, pages in uses.items()
-    }
+    return {name: _mapped(pages, worker) for name, pages in uses.items()}
 
 
 def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
@@ -139,8 +146,8 @@ def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
     first tracing that has the core; None where threads may move between cores."""
     found: dict[int, int] = {}
     for trace in traces:
-        used = [_used_from(trace, array, trace.threads) for array in trace.arrays]
-        origins = {o for of in used for pages in of.values() for page in pages for o in page}
+        used = [_used_from(array, trace.threads) for array in trace.arrays]
+        origins = {origin for pages in used for page in set(pages) for origin in page}
         if any(origin.core < 0 for origin in origins):
             return None
         for core, thread in sorted({(origin.core, origin.thread) for origin in origins}):
