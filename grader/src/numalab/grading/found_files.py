@@ -10,8 +10,8 @@ from pathlib import Path
 
 from numalab.files import NotPlain, read_plain
 from numalab.kit import Kit
-from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
-from numalab.labs.kernel_names import is_copy_name, meant_by
+from numalab.labs.declaration import FILE_BYTES, Lab
+from numalab.labs.kernel_names import file_names, is_copy_name, meant_by
 from numalab.labs.starting_code import digest_of
 from numalab.strangers.visible import shown
 
@@ -27,20 +27,26 @@ def found_file(kit: Kit, lab: Lab, folder: Path, name: str) -> Path:
         others = [path for path in sorted(folder.iterdir()) if is_copy_name(path.name, name)]
     except OSError:
         return asked
+    if not others:
+        return asked
     read = []
-    for path in (asked, *others) if others else ():
+    for path in (asked, *others):
         with contextlib.suppress(OSError, NotPlain):
             read.append((path.name, read_plain(path, FILE_BYTES, follow_links=is_own)))
     if os.path.lexists(asked) and name not in dict(read):
         return asked  # is told what is wrong with it
-    given = {lab.starting_code.get(name), _digest(kit.pristine_folder(lab.name) / name)}
-    meant = meant_by(name, read, lambda content: digest_of(name, content) in given)
+    given = starting_digest(kit, lab, name)
+    meant = meant_by(name, read, lambda content: digest_of(name, content) == given)
     return asked if meant is None else folder / read[meant][0]
 
 
-def _digest(path: Path) -> str | None:
+def starting_digest(kit: Kit, lab: Lab, name: str) -> str | None:
+    """Return the digest of a file of the starting code: of lab.toml, and of a variant, which each
+    student has another one of, of what was built for it. None: there is no such file."""
+    if name in lab.starting_code:
+        return lab.starting_code[name]
     try:
-        return digest_of(path.name, path.read_bytes())
+        return digest_of(name, (kit.pristine_folder(lab.name) / name).read_bytes())
     except OSError:
         return None
 
@@ -49,7 +55,7 @@ def taken_words(kit: Kit, lab: Lab, language: str, folder: Path) -> Sequence[str
     """A sentence without a full stop for each file that is read in place of one that is asked
     for."""
     told = []
-    for name in (KERNEL_FILES[language], *(file.name for file in lab.files)):
+    for name in file_names(lab, language):
         found = found_file(kit, lab, folder, name)
         if found.name != name:
             told.append(f"{shown(found.name)} is taken as {name}")

@@ -6,10 +6,11 @@ import contextlib
 from pathlib import Path
 
 from numalab.files import NotPlain, read_plain
-from numalab.grading.found_files import found_file
+from numalab.grading.found_files import found_file, starting_digest
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
-from numalab.labs.starting_code import digest_of, is_unchanged
+from numalab.labs.kernel_names import file_names
+from numalab.labs.starting_code import is_unchanged
 
 
 def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
@@ -18,7 +19,7 @@ def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str
     pristine = kit.pristine_folder(lab.name)
     unchanged = []
     follow = kit.is_own(folder)
-    for file in (KERNEL_FILES[language], *(file.name for file in lab.files)):
+    for file in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
             content = read_plain(
                 found_file(kit, lab, folder, file), FILE_BYTES, follow_links=follow
@@ -40,10 +41,9 @@ def is_pristine(
 
 def is_starting_code(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
     """Return whether all that was handed in is the starting code: kernel and files of the lab, and
-    none that says anything else, whatever comments and blanks they have. The digests of lab.toml
-    tell it, and of a variant, which each student has another one of, what was built for it."""
+    none that says anything else, whatever comments and blanks they have."""
     found = {}
-    for file in starting_files(lab, language):
+    for file in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
             found[file] = read_plain(
                 found_file(kit, lab, folder, file), FILE_BYTES, follow_links=kit.is_own(folder)
@@ -51,20 +51,10 @@ def is_starting_code(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
     return is_unchanged(found, starting_digests(kit, lab, language), KERNEL_FILES[language])
 
 
-def starting_files(lab: Lab, language: str) -> tuple[str, ...]:
-    """Return the names of the files that the starting code of a language consists of."""
-    return (KERNEL_FILES[language], *(file.name for file in lab.files))
-
-
 def starting_digests(kit: Kit, lab: Lab, language: str) -> dict[str, str]:
     """Return the digest of each file of the starting code of a language, by its name."""
-    names = starting_files(lab, language)
-    digests = {name: digest for name, digest in lab.starting_code.items() if name in names}
-    for file in () if lab.starting_code else names:
-        with contextlib.suppress(OSError):
-            content = (kit.pristine_folder(lab.name) / file).read_bytes()
-            digests[file] = digest_of(file, content)
-    return digests
+    found = {name: starting_digest(kit, lab, name) for name in file_names(lab, language)}
+    return {name: digest for name, digest in found.items() if digest is not None}
 
 
 def edited_languages(kit: Kit, lab: Lab) -> list[str]:

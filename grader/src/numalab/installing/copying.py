@@ -13,7 +13,8 @@ from pathlib import Path
 from numalab.errors import UserError
 from numalab.grading.handout import unchanged_files
 from numalab.kit import RECORD, Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import Lab
+from numalab.labs.kernel_names import file_names
 
 # What is made by who works there; and the suite, which changes files of the kit.
 _LEFT_OUT = (
@@ -44,7 +45,7 @@ def check_handouts(kit: Kit, labs: Sequence[Lab]) -> None:
         f"labs/{lab.name}/{name}"
         for lab in labs
         for language in lab.languages
-        for name in (KERNEL_FILES[language], *(file.name for file in lab.files))
+        for name in file_names(lab, language)
         if (kit.pristine_folder(lab.name) / name).is_file()
         and name not in unchanged_files(kit, lab, language, kit.lab_folder(lab.name))
     ]

@@ -8,8 +8,15 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
-from numalab.labs.declaration import KERNEL_FILES
+from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.strangers.visible import shown
+
+
+def file_names(lab: Lab, language: str) -> tuple[str, ...]:
+    """Return the names of what is handed in for a lab in a language: the kernel, and the files of
+    the lab beside it."""
+    return (KERNEL_FILES[language], *(file.name for file in lab.files))
+
 
 # The words by which file managers mark a copy, without accents: of Windows, macOS, GNOME, KDE and
 # Google Drive in several languages (kernel - Kopie.c, Copy of kernel.c, kernel copie 2.c).

@@ -16,8 +16,9 @@ from typing import Any
 from numalab.errors import KitError, UserError
 from numalab.files import write_json
 from numalab.grading.continuing import alike
-from numalab.grading.handout import starting_digests, starting_files
+from numalab.grading.handout import starting_digests
 from numalab.judging.places import HERE
+from numalab.labs.kernel_names import file_names
 from numalab.learning.api import OpenLab
 from numalab.learning.predictions import PredictedOn
 from numalab.learning.run import Run, load_run
@@ -124,7 +125,7 @@ class StartingRuns:
     def _texts(self, language: str) -> Iterator[tuple[str, str]]:
         """The starting code's files, by name. Raises KitError."""
         kit, name = self.lab.kit, self.lab.name
-        for file in starting_files(self.lab.declared, language):
+        for file in file_names(self.lab.declared, language):
             for folder in (kit.pristine_folder(name), kit.lab_folder(name)):
                 if (folder / file).is_file():
                     yield file, (folder / file).read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.files import NotPlain, read_plain_text
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
+from numalab.labs.kernel_names import file_names
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
     draw_variant,
@@ -45,13 +46,9 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _names(lab: Lab, language: str) -> tuple[str, ...]:
-    return (KERNEL_FILES[language], *(file.name for file in lab.files))
-
-
 def handed_files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
     """What a folder has of what is handed in for a lab in a language."""
-    found = ((name, _text(folder / name)) for name in _names(lab, language))
+    found = ((name, _text(folder / name)) for name in file_names(lab, language))
     return {name: text for name, text in found if text is not None}
 
 
@@ -72,7 +69,7 @@ def _given(kit: Kit, lab: Lab, language: str, seed: Seed) -> tuple[Files, Files]
         handout = handed_files(kit.lab_folder(lab.name), lab, language)
         return handout, handed_files(kit.solution_folder(lab.name), lab, language)
     draws = read_draws(kit.root, lab_of_variant(lab.name))
-    variant, names = draw_variant(draws, seed), _names(lab, language)
+    variant, names = draw_variant(draws, seed), file_names(lab, language)
     both = (lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant))
     handout, solution = ({name: files[name] for name in names if name in files} for files in both)
     return handout, solution
