@@ -273,11 +273,10 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
     using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
     if using == team:
         return None
-    does = (
-        f"One thread of {team} does all the work"
-        if using <= 1
-        else f"{using} of {team} threads do all the work, or nearly so"
-    )
+    does = {
+        0: f"None of the {team} threads uses a quarter of an equal share of the pages",
+        1: f"One thread of {team} does all the work",
+    }.get(using, f"{using} of {team} threads do all the work, or nearly so")
     why = f"{does}. Is there a parallel loop, and does it take the threads that the kit asks for?"
     return by_value(criterion, using / team, why, unit="share")
 
