@@ -171,7 +171,7 @@ def test_a_kernel_on_its_way(desk: Kit) -> None:
         assert "Changed" not in given and "timing" not in given
 
         # Between two gradings other commands may work, and are waited for.
-        with desk.lock():
+        with desk.lock(print):
             save(desk, solution.replace("0.0f;", "0.0f", 1))
             until(process, "another numalab command is measuring; waiting")
         broken = until(process, "Changed: correct and shared_out FAIL now.")
