@@ -280,3 +280,12 @@ def test_doctor_is_about_this_machine(kit: Kit, tmp_path: Path) -> None:
     assert (told["node"]["pus"], told["node"]["cores"]) == (plain["pus"], plain["cores"])
     (named,) = [one for one in told["findings"] if one["topic"] == "variables"]
     assert named["found"].startswith("HWLOC_")
+
+
+def test_names_have_one_star_at_most() -> None:
+    """As shell_variables takes them: a beginning and an end, and no other sign of fnmatch."""
+    for names in (*shell_variables.KEPT, *(row.names for row in shell_variables.LEFT_OUT)):
+        for name in names.split():
+            assert name.count("*") <= 1 and not set(name) & set("?[]"), name
+    assert shell_variables.row_of("OMP_NUM_THREADS") and shell_variables.row_of("ASAN_OPTIONS")
+    assert shell_variables.row_of("XOMP_NUM_THREADS") is None

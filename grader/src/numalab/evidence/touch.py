@@ -233,29 +233,30 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
     contested: Counter[str] = Counter()
     writers: dict[str, Counter[int]] = {}
     moved: set[tuple[str, int]] = set()
-    strays: dict[str, list[tuple[int, frozenset[int]]]] = {}  # (writer, its strange users)
+    strays: dict[str, Counter[tuple[int, frozenset[int]]]] = {}  # (writer, its strange users)
     pages = {array.name: len(array.first_writer) for array in trace.arrays}
     for array in trace.arrays:
-        writers[array.name], strays[array.name] = Counter(), []
-        for write, using in zip(written_from(trace, array), uses[array.name], strict=True):
+        writers[array.name], strays[array.name] = Counter(), Counter()
+        pairs = Counter(zip(written_from(trace, array), uses[array.name], strict=True))
+        for (write, using), of_pages in pairs.items():
             writer = -1 if write is None else write.thread
-            writers[array.name][writer] += 1
+            writers[array.name][writer] += of_pages
             home = place(write)
             places = {place(use) for use in using}
             if len(places) > 1:
-                contested[array.name] += 1
+                contested[array.name] += of_pages
             if home >= 0 and places == {home}:
-                good[array.name] += 1
+                good[array.name] += of_pages
                 continue
             strange = frozenset(u.thread for u in using if home < 0 or place(u) != home)
             if writer in strange and home >= 0:
                 moved.add((array.name, writer))
             if strange:
-                strays[array.name].append((writer, strange))
+                strays[array.name][writer, strange] += of_pages
     share = {name: good[name] / pages[name] for name in pages}
     worst = min(share, key=lambda name: share[name])
     writer, count = writers[worst].most_common(1)[0]
-    of_writer = [strange for who, strange in strays[worst] if who == writer]
+    of_writer = {users: n for (who, users), n in strays[worst].items() if who == writer}
     return TouchShare(
         share=sum(good.values()) / sum(pages.values()),
         worst_array=worst,
@@ -263,7 +264,7 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
         writer=writer,
         writer_share=count / pages[worst],
         stray_users=tuple(sorted(frozenset().union(*of_writer))),
-        stray_share=len(of_writer) / count,
+        stray_share=sum(of_writer.values()) / count,
         contested_share=contested[worst] / pages[worst],
         has_writer_moved=(worst, writer) in moved,
     )
@@ -286,11 +287,13 @@ def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> floa
         for traced in trace.arrays
         if traced.name == array
     ]
-    pages = list(zip(*writes, strict=True))
+    pages = Counter(zip(*writes, strict=True))
     if not pages:
         return 0.0
-    by_place = sum(len({place(write) for write in page}) > 1 for page in pages) / len(pages)
-    by_thread = sum(len({w and w.thread for w in page}) > 1 for page in pages) / len(pages)
+    by_place, by_thread = (
+        sum(n for page, n in pages.items() if len(set(map(of, page))) > 1) / pages.total()
+        for of in (place, lambda write: write and write.thread)
+    )
     return by_thread if by_place > LEAST_BY_CHANCE else by_place
 
 

@@ -22,7 +22,8 @@ TOLD = frozenset(
     }
 )  # fmt: skip
 
-_ALLOWED = re.compile(
+# Long: made where it is looked for.
+_ALLOWED = (
     # Mathematics: values in, a value out.
     r"(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|ilogb|pow|sqrt|cbrt|hypot|fabs"
     r"|floor|ceil|trunc|(?:ll?)?r(?:int|ound)|nearbyint|roundeven|fmod|remainder|fmin|fmax|fdim|fma"
@@ -78,6 +79,9 @@ def unseen_call(asked: Iterable[str], known: frozenset[str]) -> str | None:
     for name in sorted(asked):
         plain = name.split("@")[0]
         in_c = plain.removesuffix("_")  # as Fortran calls it
-        if not ({plain, in_c} & (TOLD | known) or any(map(_ALLOWED.fullmatch, (plain, in_c)))):
+        if not (
+            {plain, in_c} & (TOLD | known)
+            or any(re.fullmatch(_ALLOWED, one) for one in (plain, in_c))
+        ):
             return plain
     return None

@@ -23,7 +23,7 @@ _FRAME = re.compile(
 _SECOND_THREAD = re.compile(r"Assertion `(?:--)?worker->inprogress")
 # The texts of all error numbers, as a program without a locale prints them.
 _ERRORS = "|".join({re.escape(os.strerror(number)) for number in errno.errorcode})
-_REFUSED = re.compile(rf"\s*(?:libnuma: )?\w+: (?:{_ERRORS})\s*")
+_REFUSED = rf"\s*(?:libnuma: )?\w+: (?:{_ERRORS})\s*"  # long: made where it is looked for
 _LONGEST = 200  # characters of a line that are told
 # One of MPICH's error stack: a function with its line, dots for looks, what it says if it does.
 _STACKED = re.compile(r"([\w()]+\(\d*\))\.*:\s*(.*)")
@@ -99,7 +99,9 @@ def reason_in(text: str) -> str:
 def refused_call(outcome: Outcome) -> str:
     """Return the first printed line that tells of a call that was refused, as perror writes it and
     libnuma does by itself: its name, and the text of an error number. Empty: there is none."""
-    return next((line.strip() for line in printed_lines(outcome) if _REFUSED.fullmatch(line)), "")
+    return next(
+        (line.strip() for line in printed_lines(outcome) if re.fullmatch(_REFUSED, line)), ""
+    )
 
 
 def is_mpis_error(ended: Outcome) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
@@ -139,8 +138,15 @@ _GIVEN = "NUMALAB_GIVEN_"
 _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 
+def _is_like(name: str, pattern: str) -> bool:
+    """Whether a variable's name is this one, or has its beginning and its end where it has a star.
+    fnmatch would make a hundred expressions at each start."""
+    head, star, tail = pattern.partition("*")
+    return name.startswith(head) and name.endswith(tail) if star else name == pattern
+
+
 def _is_named(name: str, names: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in names.split())
+    return any(_is_like(name, pattern) for pattern in names.split())
 
 
 @cache
@@ -156,7 +162,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
     patterns = " ".join(row.names for row in LEFT_OUT).split()
 
     def place(name: str) -> tuple[int, str]:
-        return next(i for i, one in enumerate(patterns) if fnmatchcase(name, one)), name
+        return next(i for i, one in enumerate(patterns) if _is_like(name, one)), name
 
     return sorted(names, key=place)
 

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 # By the first bytes; in a text that a compiler takes none of them can stand there.
 _HEADS: Mapping[bytes, str] = {
@@ -42,20 +43,6 @@ _DIFF = re.compile(
 )
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
-_QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb]")
-_DASHES = re.compile("[\u2010-\u2015\u2212]")
-_WIDE_FORMS = re.compile("[\uff01-\uff5e\u3001\u3002]")
-# Blanks, ends of lines and what is not seen at all, of Unicode.
-_BLANKS = re.compile(
-    "[\x85"
-    + "".join(c for c in map(chr, range(0xA0, 0x10000))
-              if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cf"))
-    + "]"
-)  # fmt: skip
-_ODD = (
-    (_QUOTES, "typographic quotes"), (_DASHES, "typographic dashes"),
-    (_WIDE_FORMS, "full-width characters"), (_BLANKS, "blanks of a word processor"),
-)  # fmt: skip
 _ENTITY = re.compile(r"^[ \t]*#[ \t]*include[ \t]*&(?:lt|quot|#\d+);", re.M)
 # In lines as mails have them; each has its end, so that no part is looked at twice.
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]*={0,2}\s*")
@@ -114,11 +101,27 @@ def _marks(text: str) -> str:
     return ""
 
 
+@cache
+def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """What a word processor or a web page puts into a program, and its name in a sentence."""
+    # Blanks, ends of lines and what is not seen at all, of Unicode.
+    blanks = "".join(
+        c for c in map(chr, range(0xA0, 0x10000))
+        if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cf")
+    )  # fmt: skip
+    return (
+        (re.compile("[\u2018-\u201f\u00ab\u00bb]"), "typographic quotes"),
+        (re.compile("[\u2010-\u2015\u2212]"), "typographic dashes"),
+        (re.compile("[\uff01-\uff5e\u3001\u3002]"), "full-width characters"),
+        (re.compile(f"[\x85{blanks}]"), "blanks of a word processor"),
+    )
+
+
 def _odd_characters(text: str) -> str:
     """What a word processor has put into a program, with its line; empty: nothing."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
-    for pattern, what in _ODD:
+    for pattern, what in () if text.isascii() else _odd_patterns():
         found = pattern.search(code)
         if found is not None:
             return (
