@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,7 +15,15 @@ from numalab.labs.governor_answers import (
     Question,
     read_record_answers,
 )
-from numalab.labs.governor_tree import PUBLISHED_SEED, recording, tree
+from numalab.labs.governor_tree import (
+    PUBLISHED_SEED,
+    Recording,
+    _governed,
+    _is_clear,
+    frequencies,
+    recording,
+    tree,
+)
 
 SEEDS = (PUBLISHED_SEED, 1, 7, 1234, 99_999, 2**32 - 1)
 POLICY = "sys/devices/system/cpu/cpu0/cpufreq"
@@ -76,6 +85,99 @@ def test_a_recording_agrees_with_itself(seed: int) -> None:
     assert recorded_us % sampling_us == 0
     assert files.number(f"{POLICY}/stats/total_trans") < recorded_us // sampling_us
     assert 70 <= files.number(f"{GOVERNOR}/up_threshold") <= 95
+
+
+@pytest.mark.parametrize(
+    ("seed", "latency_ns", "threshold", "transitions", "most_often", "digest"),
+    [
+        (2012, 10_000, 95, 3635, (1_463_000, 2_661_000), "67b6e0b8059f89a9"),
+        (1, 40_000, 70, 1405, (2_661_000, 1_463_000), "78251ebdb0fe83a8"),
+        (7, 10_000, 70, 2464, (2_661_000, 1_463_000), "357aa96894481a9b"),
+        (1234, 10_000, 75, 2152, (2_661_000, 1_729_000), "2cb3b254693031f8"),
+        (2**32 - 1, 40_000, 70, 3088, (2_661_000, 1_463_000), "e8f7b9137e8ba602"),
+    ],
+)
+def test_a_recording_is_the_same_for_ever(
+    seed: int, latency_ns: int, threshold: int, transitions: int, most_often: object, digest: str
+) -> None:
+    """Students have its files, and answers that were found right stay right."""
+    one = recording(seed)
+    assert (one.latency_ns, one.up_threshold, one.total) == (latency_ns, threshold, transitions)
+    assert one.most_often == most_often
+    text = "".join(f"{path}\n{content}" for path, content in tree(one).items())
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest
+
+
+def test_states_are_133_mhz_apart_below_the_second() -> None:
+    assert frequencies()[:3] == (2_661_000, 2_660_000, 2_527_000)
+    assert frequencies()[-2:] == (1_197_000, 1_064_000) and len(frequencies()) == 14
+
+
+@pytest.mark.parametrize(
+    ("load", "threshold", "khz"),
+    [
+        (0, 70, 0), (24, 70, 0), (25, 70, 0), (26, 70, 100), (50, 70, 100), (70, 70, 100),
+        (71, 70, 200), (76, 95, 200), (75, 95, 100), (100, 95, 200), (100, 100, 200),
+    ],
+)  # fmt: skip
+def test_the_governor_takes_the_nearest_or_above_the_threshold_the_highest(
+    load: int, threshold: int, khz: int
+) -> None:
+    """Of two that are as near the lower one."""
+    assert _governed(load, threshold, (200, 100, 0)) == khz
+    assert _governed(load, threshold, (500, 400, 300)) == khz + 300
+
+
+def small(**changed: object) -> Recording:
+    """Three states and two transitions."""
+    made = Recording(
+        seed=1, frequencies_khz=(300_000, 200_000, 100_000), latency_ns=5_000, sampling_us=10_000,
+        up_threshold=80, ticks={300_000: 30, 100_000: 10},
+        transitions={(300_000, 100_000): 5, (100_000, 300_000): 3}, last_khz=100_000,
+    )  # fmt: skip
+    return replace(made, **changed)  # type: ignore[arg-type]
+
+
+def test_files_are_written_as_linux_does() -> None:
+    policy, governor = f"{POLICY}/", f"{GOVERNOR}/"
+    assert tree(small()) == {
+        f"{policy}affected_cpus": "0\n",
+        f"{policy}cpuinfo_max_freq": "300000\n",
+        f"{policy}cpuinfo_min_freq": "100000\n",
+        f"{policy}cpuinfo_transition_latency": "5000\n",
+        f"{policy}related_cpus": "0\n",
+        f"{policy}scaling_available_frequencies": "300000 200000 100000\n",
+        f"{policy}scaling_available_governors": "ondemand performance powersave\n",
+        f"{policy}scaling_cur_freq": "100000\n",
+        f"{policy}scaling_driver": "acpi-cpufreq\n",
+        f"{policy}scaling_governor": "ondemand\n",
+        f"{policy}scaling_max_freq": "300000\n",
+        f"{policy}scaling_min_freq": "100000\n",
+        f"{policy}stats/time_in_state": "300000 30\n200000 0\n100000 10\n",
+        f"{policy}stats/total_trans": "8\n",
+        f"{policy}stats/trans_table": (
+            "   From  :    To\n"
+            "         :    300000    200000    100000\n"
+            "   300000:         0         0         5\n"
+            "   200000:         0         0         0\n"
+            "   100000:         3         0         0\n"
+        ),
+        f"{governor}ignore_nice_load": "0\n",
+        f"{governor}sampling_down_factor": "1\n",
+        f"{governor}sampling_rate": "10000\n",
+        f"{governor}up_threshold": "80\n",
+    }
+    assert list(tree(small())) == sorted(tree(small()))
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_clear"),
+    [((5, 3), True), ((3, 5), True), ((5, 5), False), ((5,), False), ((5, 3, 5), False),
+     ((5, 3, 3), True)],
+)  # fmt: skip
+def test_one_transition_alone_is_the_most_frequent(counts: tuple[int, ...], is_clear: bool) -> None:
+    of = {(khz, 0): count for khz, count in enumerate(counts)}
+    assert _is_clear(small(transitions=of)) == is_clear
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -151,6 +253,63 @@ def test_known_mistakes_are_told(key: str, given: object, said: str) -> None:
         assert str(int(question.right(about))) not in told
 
 
+@pytest.mark.parametrize(
+    ("key", "right", "mistakes"),
+    [
+        # 8 transitions of 5 us; 400,000 us recorded; an average of (30 * 300 + 10 * 100) / 40.
+        ("most_from_khz", 300_000, [100_000, 300, 300_000]),
+        ("most_to_khz", 100_000, [300_000, 100, 300_000]),
+        ("transitions", 8, [2, 5, 4, 40]),
+        ("average_mhz", 250, [250_000, 200, 200, 200, (5 * 100 + 3 * 300) / 8]),
+        ("up_least_us", 8_005,
+         [8_000, 18_000, 23_000, 5, 18_005, 8_005, 10_005, 20_005, 10_000, 20_000]),
+        ("up_most_us", 18_005,
+         [8_000, 18_000, 23_000, 5, 18_005, 8_005, 10_005, 20_005, 10_000, 20_000]),
+        ("transitions_ms", 0.04, [40, 0.00004, 400]),
+    ],
+)  # fmt: skip
+def test_answers_and_mistakes_of_a_small_recording(
+    key: str, right: float, mistakes: list[float]
+) -> None:
+    question, about = BY_KEY[key], small()
+    assert question.right(about) == pytest.approx(right, rel=1e-12)
+    assert [wrong for wrong, _ in question.mistakes(about)] == pytest.approx(mistakes, rel=1e-12)
+
+
+def test_frequencies_that_were_never_taken_up_count_in_one_mistake_only() -> None:
+    about = small(frequencies_khz=(300_000, 200_000, 140_000, 100_000), ticks={
+        300_000: 30, 200_000: 0, 140_000: 0, 100_000: 10,
+    })  # fmt: skip
+    wrong = [number for number, _ in BY_KEY["average_mhz"].mistakes(about)]
+    assert wrong[1:4] == pytest.approx([185, 200, 200])
+
+
+@pytest.mark.parametrize(
+    ("key", "tolerance"), [("average_mhz", 0.002), ("transitions_ms", 0.002), ("up_least_us", 1e-6)]
+)
+def test_how_far_off_an_answer_may_be(key: str, tolerance: float) -> None:
+    question, about = BY_KEY[key], small()
+    right = question.right(about)
+    for sign in (1, -1):
+        assert question.is_right(right * (1 + sign * 0.99 * tolerance), about)
+        assert not question.is_right(right * (1 + sign * 1.01 * tolerance), about)
+    assert BY_KEY["transitions"].is_right(8, about)
+    assert not BY_KEY["transitions"].is_right(8 + 1e-6, about)
+
+
+def test_a_mistake_is_told_as_near_as_an_answer_has_to_be() -> None:
+    question, about = BY_KEY["average_mhz"], small()
+    for given in (200.3, 199.7):
+        assert question.mistake(given, about) == "each frequency counts as long as it lasted"
+    for given in (201, 199):
+        assert question.mistake(given, about) is None
+    assert BY_KEY["transitions"].mistake(4.001, about) is None
+    # Two transitions of one kind: their number is no answer that says how it came about.
+    same = small(transitions={(300_000, 100_000): 1, (100_000, 300_000): 1})
+    assert BY_KEY["transitions"].mistake(2, same) is None
+    assert BY_KEY["transitions"].mistake(1, same) == "that is the most frequent kind alone"
+
+
 def test_what_is_right_is_no_mistake() -> None:
     for seed in SEEDS:
         about = recording(seed)
@@ -167,7 +326,8 @@ def test_what_is_right_is_no_mistake() -> None:
         ("seed = 5\ntransition = 3\n", "Did you mean 'transitions'"),
         ('seed = 5\ntransitions = "many"\n', "write a number"),
         ("seed = 5\ntransitions = nan\n", "finite"),
-        ("seed = 5\ntransitions = 1e99\n", "more than anything"),
+        ("seed = 5\ntransitions = 1e15\n", "more than anything"),
+        ("seed = 5\ntransitions = -1e15\n", "more than anything"),
         ("seed = 5\n[job]\n", "unknown key 'job'"),
     ],
 )
@@ -183,5 +343,7 @@ def test_a_course_may_fix_the_seed() -> None:
 
 
 def test_empty_answers_are_none() -> None:
+    given = read_record_answers('seed = 5\ntransitions = ""\naverage_mhz = 9.9e14\n').given
+    assert given == {key: 9.9e14 if key == "average_mhz" else None for key in KEYS}
     assert read_record_answers('seed = 5\ntransitions = ""\n').are_none
     assert not read_record_answers("seed = 5\ntransitions = 0\n").are_none

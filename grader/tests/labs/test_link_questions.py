@@ -3,6 +3,8 @@ read."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -14,11 +16,13 @@ from numalab.labs.link_questions import (
     CLOSE,
     KEYS,
     QUESTIONS,
+    Asked,
+    _is_told_apart,
     asked_about,
     is_close,
     mistake_in,
 )
-from numalab.labs.link_rates import LANES, Link
+from numalab.labs.link_rates import LANES, SLOT_LANES, Link
 
 SEEDS = range(1, 301)
 BY_KEY = {question.key: question for question in QUESTIONS}
@@ -33,7 +37,8 @@ BY_NAME = {lane.name: lane for lane in LANES}
     [
         (1, "SDR", "2.5", "2"), (4, "SDR", "10", "8"), (12, "SDR", "30", "24"),
         (4, "QDR", "40", "32"), (4, "EDR", "103.125", "100"), (4, "HDR", "212.5", "200"),
-        (4, "NDR", "425", "400"),
+        (4, "NDR", "425", "400"), (1, "DDR", "5", "4"), (2, "QDR", "20", "16"),
+        (1, "HDR", "53.125", "50"), (2, "EDR", "51.5625", "50"),
     ],
 )  # fmt: skip
 def test_rates_are_those_that_are_published(width: int, lane: str, signal: str, data: str) -> None:
@@ -45,6 +50,15 @@ def test_fdr_is_named_by_what_it_signals() -> None:
     link = Link(BY_NAME["FDR"], 4)
     assert round(float(link.signal_gbit_s)) == 56
     assert float(link.data_gbit_s) == pytest.approx(54.545, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("lane", "width", "data"),
+    [("Gen1", 4, 8), ("Gen2", 8, 32), ("Gen3", 8, Fraction(4096, 65)), ("Gen4", 16, 16_384 / 65)],
+)
+def test_slots_have_rates_of_their_generation(lane: str, width: int, data: float) -> None:
+    (one,) = (one for one in SLOT_LANES if one.name == lane)
+    assert float(Link(one, width).data_gbit_s) == pytest.approx(float(data))
 
 
 # ---- questions ---------------------------------------------------------------------------------
@@ -59,6 +73,60 @@ def test_what_a_seed_asks_is_fixed() -> None:
     assert [link.name for link in asked.path] == ["4X DDR", "12X SDR", "1X HDR"]
     assert (asked.slot_port.name, asked.slot.name) == ("4X EDR", "8X Gen3")
     assert (asked.items, asked.item_bytes) == (48_000, 16)
+
+
+def drawn(asked: Asked) -> list[object]:
+    return [
+        value.name if isinstance(value, Link)
+        else [link.name for link in value] if isinstance(value, tuple)
+        else value
+        for value in vars(asked).values()
+    ]  # fmt: skip
+
+
+def test_seeds_ask_the_same_for_ever() -> None:
+    """Whoever has begun keeps the questions."""
+    text = "".join(repr(drawn(asked_about(seed))) for seed in range(1, 101))
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "33df51a489c546e4"
+
+
+@pytest.mark.parametrize(
+    ("links", "is_told"),
+    [
+        # 16, 24 and 50 Gbit/s: neither the fewest lanes nor the slowest.
+        (((4, "DDR"), (12, "SDR"), (1, "HDR")), True),
+        (((4, "DDR"), (1, "HDR"), (12, "SDR")), True),
+        # 16, 50 and 100: the slowest lanes.
+        (((4, "DDR"), (1, "HDR"), (1, "NDR")), False),
+        # 16, 24 and 32: the fewest.
+        (((4, "DDR"), (12, "SDR"), (4, "QDR")), False),
+        # 24 twice, and 100.
+        (((12, "SDR"), (12, "SDR"), (1, "NDR")), False),
+        # 48, 50 and 100 Gbit/s are too near.
+        (((12, "DDR"), (1, "HDR"), (4, "EDR")), False),
+    ],
+)
+def test_which_paths_tell_mistakes_apart(links: tuple[tuple[int, str], ...], is_told: bool) -> None:
+    path = [Link(BY_NAME[name], width) for width, name in links]
+    assert _is_told_apart([(link.data_gbit_s, link) for link in path]) == is_told
+
+
+def test_questions_name_what_was_drawn() -> None:
+    asked = asked_about(PUBLISHED_SEED)
+    told = {question.key: question.text(asked) for question in QUESTIONS}
+    for key, words in (
+        ("old_gbit_s", ("a 4X QDR link", "one way")),
+        ("newer_gbit_s", ("a 4X FDR link",)),
+        ("pam4_gbit_s", ("a 1X NDR link",)),
+        ("both_ways_gb_s", ("GB/s", "12X QDR", "both ways")),
+        ("message_ms", ("216 MiB", "4X EDR", "ms")),
+        ("counted_mib", ("1702000048", "MiB")),
+        ("around_s", ("32 bits", "4X NDR", "seconds")),
+        ("alone_mb", ("48000 items of 16 bytes", "MB")),
+        ("path_gbit_s", ("port is 4X DDR", "switches 12X SDR", "other port 1X HDR")),
+        ("slot_gbit_s", ("4X EDR port", "PCIe Gen3 x8")),
+    ):
+        assert all(word in told[key] for word in words), key
 
 
 def test_what_is_right_of_links_that_one_can_work_out() -> None:
@@ -127,6 +195,56 @@ def test_three_digits_are_enough() -> None:
             assert not is_close(right * (1 + 2 * CLOSE), right)
 
 
+def test_how_far_off_an_answer_may_be() -> None:
+    for right in (Fraction(1), Fraction(1000)):
+        for off, close in (("0.005", True), ("0.0051", False), ("0.0049", True)):
+            assert is_close(right * (1 + Fraction(off)), right) == close
+            assert is_close(right * (1 - Fraction(off)), right) == close
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        # Of 4 lanes of 10 Gbit/s with 8 bits in 10; then of 14.0625 with 64 in 66.
+        ("old_gbit_s", [40, 64, 80, 32, 40 * 64 / 66, 4, 8, 16]),
+        ("newer_gbit_s",
+         [56.25, 3600 / 33, 112.5, 45, 1800 / 33, 225 / 33, 450 / 33, 900 / 33]),
+        ("pam4_gbit_s", [106.25, 200, 212.5, 85, 106.25 * 64 / 66, 12.5, 100, 50]),
+        ("both_ways_gb_s", [12, 192, 96, 30, 24e9 / 2**30]),
+        ("message_ms",
+         [17.28, 18.11939328 * 64 / 66, 9.05969664, 2.26492416, 0.01811939328, 18119.39328]),
+        ("counted_mib",
+         [1702000048 / 2**20, 1702000048 / 2**17, 6808.000192, 1702.000048, 1702000048 / 2**21]),
+        ("around_s",
+         [2**32 * 8 / 400e9, 2**32 / 400e9, 2**31 * 32 / 400e9, 2**37 / 425e9, 2**34 / 400e9]),
+        ("alone_mb", [0.768, 0.048 * 30, 0.048 * 68, 0.048 * 70, 0.048 * 1514]),
+        ("together_mb", [0.768, 3.936, 0.768 + 531 * 14e-6]),
+        ("path_gbit_s", [20, 24, 50, 32, 90]),
+        ("slot_gbit_s", [100, 4096 / 65, 64, 103.125, 51.2, 4096 / 66, 8192 / 65]),
+    ],
+)  # fmt: skip
+def test_what_mistakes_come_to(key: str, wrong: list[float]) -> None:
+    found = [float(given) for given, _ in BY_KEY[key].mistakes(asked_about(PUBLISHED_SEED))]
+    assert found == pytest.approx(wrong, rel=1e-9)
+
+
+def test_a_slot_that_is_faster_leaves_the_port() -> None:
+    fast = Link(SLOT_LANES[-1], 16)
+    asked = replace(asked_about(PUBLISHED_SEED), slot=fast)
+    assert BY_KEY["slot_gbit_s"].right(asked) == 100
+    assert mistake_in(BY_KEY["slot_gbit_s"], fast.data_gbit_s, asked) is not None
+    assert mistake_in(BY_KEY["slot_gbit_s"], Fraction(100), asked) is None
+
+
+def test_segments_that_are_just_full_need_no_further_one() -> None:
+    asked = replace(asked_about(PUBLISHED_SEED), items=1448, item_bytes=2)
+    together = BY_KEY["together_mb"]
+    assert together.right(asked) == Fraction(2 * 1448 + 2 * 66, 10**6)
+    assert list(together.mistakes(asked))[2][0] == Fraction(2 * 1448 + 2 * 14, 10**6)
+    one_more = replace(asked, items=2897, item_bytes=1)
+    assert together.right(one_more) == Fraction(2897 + 3 * 66, 10**6)
+
+
 def test_no_mistake_is_told_of_what_is_right() -> None:
     for seed in SEEDS:
         asked = asked_about(seed)
@@ -169,6 +287,8 @@ def test_answers_are_numbers_whole_or_not() -> None:
     answers = read_rates('seed = 7\nold_gbit_s = 8\nnewer_gbit_s = 54.5\npam4_gbit_s = ""\n')
     assert (answers.seed, answers.given["old_gbit_s"]) == (7, 8)
     assert answers.given["newer_gbit_s"] == Fraction("54.5")
+    assert read_rates("seed = 7\nold_gbit_s = 1e15\n").given["old_gbit_s"] == 10**15
+    assert read_rates("seed = 7\n", 7).are_none
     assert answers.given["pam4_gbit_s"] is None and answers.given["slot_gbit_s"] is None
 
 
@@ -184,6 +304,7 @@ def test_answers_are_numbers_whole_or_not() -> None:
         ("seed = 1\nold_gbit_s = nan\n", "write a finite number"),
         ("seed = 1\nold_gbit_s = 1e300\n", "or less"),
         ("seed = 1\nold_gbit_s = 0\n", "it must be above 0"),
+        ("seed = 1\nold_gbit_s = -1\n", "it must be above 0"),
         ('seed = 1\nold_gbit_s = "8 Gbit/s"\n', "without quotes and without its unit"),
         ("seed = 1\nold_gbit_s = 8 Gbit/s\n", "line 2: this is not TOML"),
     ],

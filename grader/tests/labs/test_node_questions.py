@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ from numalab.labs.node_answers import BadAnswers, read_answers, seed_of
 from numalab.labs.node_questions import (
     KEYS,
     QUESTIONS,
+    Asked,
     asked_about,
     look_at,
     mistake_in,
     text_of,
 )
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import Structure, structure_of_machine
+from numalab.machines.structure import SeenPu, Structure, structure_of_machine
 
 SEEDS = range(1, 301)
 BY_KEY = {question.key: question for question in QUESTIONS}
@@ -35,6 +37,12 @@ def test_what_is_asked_about_a_seed_is_fixed() -> None:
         (1, 9, 16, 0),
         (4, 13, 14, 1),
     ]
+
+
+def test_seeds_ask_the_same_for_ever() -> None:
+    """Whoever has begun keeps the questions."""
+    text = repr([tuple(asked_about(seed)) for seed in range(1, 61)])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a372f5c6116ec7f8"
 
 
 def test_what_is_asked_about_is_there() -> None:
@@ -139,6 +147,60 @@ def test_mistakes_are_known(key: str, given: set[int], told: str) -> None:
     assert found is not None and told in found
 
 
+PACKAGE = [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20]
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("packages", [[6], [6]]),
+        ("numa_nodes", [[2], [6]]),
+        ("cores", [[24], [6], [2]]),
+        ("pus", [[12], [4], [23]]),
+        # hwloc calls NUMA node 3 L#4, of PUs 4, 10, 16 and 22.
+        ("node_pus", [[8, 9, 10, 11], [4, 10, 16, 22], [16, 17, 18, 19], [2, 8], PACKAGE]),
+        # hwloc calls PU 15 L#13.
+        ("core_pus", [[13], [1], [13, 14], [12, 13], [4, 5], [3, 15], [12, 13]]),
+        ("l3_pus",
+         [[2, 8, 20], [2, 14], [2, 8], [2, 8, 14, 20], PACKAGE, [8, 9, 10, 11], [3, 9, 15, 21],
+          [12, 13, 14, 15]]),
+        # hwloc calls NUMA node 2 L#1.
+        ("nearest_nodes",
+         [[1], [1, 3, 5], [0, 2, 3, 4, 5], [4, 5], [0, 4], [0, 2], [0, 2, 4]]),
+        ("largest_node", [[2]]),
+    ],
+)  # fmt: skip
+def test_what_mistakes_come_to(key: str, wrong: list[list[int]]) -> None:
+    found = [sorted(given) for given, _ in BY_KEY[key].mistakes(made(489), asked_about(489))]
+    assert found == wrong
+
+
+def test_without_siblings_other_pus_are_taken_for_them() -> None:
+    """Eight PUs on four NUMA nodes; PU 3 is L#5, and PU 6 L#3."""
+    machine, asked = made(3), asked_about(3)
+    assert [pu.number for pu in machine.pus] == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert asked.core_of_pu == 3 and machine.pu(3).core == {3}
+    found = list(BY_KEY["core_pus"].mistakes(machine, asked))
+    assert [sorted(wrong) for wrong, _ in found] == [
+        [3], [], [3, 4], [2, 3], [3, 7], [5], [6], [3],
+    ]  # fmt: skip
+    assert {told for _, told in found[2:5]} == {
+        "are those hardware threads of one core, or two cores?"
+    }
+    behind = list(BY_KEY["core_pus"].mistakes(machine, asked._replace(core_of_pu=6)))
+    assert [sorted(wrong) for wrong, _ in behind[2:5]] == [[6, 7], [6, 7], [2, 6]]
+
+
+def test_a_machine_of_one_numa_node_has_no_nearest_one() -> None:
+    pus = tuple(
+        SeenPu(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
+    )
+    alone = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
+    asked = Asked(0, 1, 1, 0)
+    assert BY_KEY["nearest_nodes"].right(alone, asked) == frozenset()
+    assert list(BY_KEY["nearest_nodes"].mistakes(alone, asked))[-1][0] == {0}
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_of_a_guess_nothing_is_said(key: str) -> None:
     assert mistake_in(BY_KEY[key], frozenset({200, 201}), made(489), asked_about(489)) is None
@@ -164,6 +226,11 @@ largest_node = " "
         "packages": {2}, "numa_nodes": None, "cores": {8}, "pus": None, "node_pus": {0, 1, 2, 8},
         "core_pus": {1, 4}, "l3_pus": {0, 2, 4, 6}, "nearest_nodes": {3}, "largest_node": None,
     }  # fmt: skip
+
+
+def test_numbers_may_be_the_largest_and_lists_empty() -> None:
+    given = read_answers("seed = 7\ncores = 8192\npus = [8192, 0]\npackages = 0\n").given
+    assert (given["cores"], given["pus"], given["packages"]) == ({8192}, {8192, 0}, {0})
 
 
 def test_the_handed_out_file_answers_nothing(kit_root: Path) -> None:
@@ -199,6 +266,8 @@ def test_the_solution_is_right(kit_root: Path) -> None:
         ("seed = 7\ncores = true", "'cores' is true"),
         ("seed = 7\ncores = {n = 2}", "'cores' is {'n': 2}"),
         ("seed = 7\ncores = -1", "'cores' holds -1; it can be 0 to 8192"),
+        ("seed = 7\ncores = [1, -1]", "'cores' holds -1"),
+        ("seed = 7\ncores = [8193, 1]", "'cores' holds 8193"),
         ("seed = 7\ncores = 8193", "'cores' holds 8193; it can be 0 to 8192"),
         ('seed = 7\ncores = "two"', "'cores' is 'two'; write a number"),
         ('seed = 7\ncores = "3-1"', "'cores' is '3-1'"),

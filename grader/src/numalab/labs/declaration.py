@@ -180,12 +180,12 @@ class Lab:
     timed_placements: TimedPlacements | None
     criteria: tuple[Criterion, ...]
     hints: tuple[Ladder, ...]
+    has_solution_text: bool  # not so in a student's edition
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
     lightspeed: tuple[Lightspeed, ...] = ()
     predicted: tuple[Quantity, ...] = ()
     programs: tuple[str, ...] = ()
-    has_solution_text: bool = True  # not so in a student's edition
     earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
     starting_code: Mapping[str, str] = field(default_factory=dict)  # digests, by file
 

@@ -54,17 +54,20 @@ _FOLDED_COPY_WORDS = frozenset(map(_letters, _COPY_WORDS))
 def _is_copy_of(name: str, stem: str) -> bool:
     """Whether a name without its suffix is the stem, maybe with what marks a copy around it."""
     words, own = _WORDS.findall(_letters(name)), _WORDS.findall(_letters(stem))
-    for start in range(len(words) - len(own) + 1):
-        if words[start : start + len(own)] != own:
-            continue
-        before, behind = words[:start], words[start + len(own) :]
-        if before and before[0] not in _FOLDED_COPY_WORDS:
-            continue
-        marks = _FOLDED_COPY_WORDS | _ORDINALS
-        return all(w in marks or w in _JOINING or w.isdigit() for w in before) and all(
-            w in marks or w.isdigit() for w in behind
-        )
-    return False
+    ends = range(len(own), len(words) + 1)
+    return any(
+        words[end - len(own) : end] == own and _mark_a_copy(words[: end - len(own)], words[end:])
+        for end in ends
+    )
+
+
+def _mark_a_copy(before: Sequence[str], behind: Sequence[str]) -> bool:
+    marks = _FOLDED_COPY_WORDS | _ORDINALS
+    return (
+        all(word in _FOLDED_COPY_WORDS for word in before[:1])
+        and all(word in marks or word in _JOINING or word.isdigit() for word in before)
+        and all(word in marks or word.isdigit() for word in behind)
+    )
 
 
 def _suffix(name: str) -> str:
@@ -90,11 +93,17 @@ def meant_by(
     contents = {content for _, content in files}
     changed = {content for content in contents if not is_starting(content)}
     meant = changed if len(changed) == 1 else contents
-    alike = [" ".join(name.split()).casefold() == wanted.casefold() for name, _ in files]
-    is_own = any(name == wanted and content in meant for name, content in files)
-    if len(meant) > 1 and (sum(alike) > 1 or not is_own):
+    # 0: of that name; 1: but for case and blanks around it; 2: a copy's.
+    unlike = [
+        (name != wanted) + (" ".join(name.split()).casefold() != wanted.casefold())
+        for name, _ in files
+    ]
+    is_own = any(
+        not far and content in meant for far, (_, content) in zip(unlike, files, strict=True)
+    )
+    if len(meant) > 1 and (sum(far < 2 for far in unlike) > 1 or not is_own):
         return None
-    order = sorted(range(len(files)), key=lambda i: (files[i][0] != wanted, not alike[i]))
+    order = sorted(range(len(files)), key=unlike.__getitem__)
     return next((i for i in order if files[i][1] in meant), None)
 
 
