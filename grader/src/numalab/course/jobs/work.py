@@ -150,7 +150,7 @@ def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
     room = LARGEST_OUTPUT_BYTES
     with target as file:
         while block := source.read1(1 << 16):  # type: ignore[attr-defined]
-            if room > 0:
+            if room >= 0:
                 file.write(block[:room])
                 if len(block) > room:
                     file.write(b"\n(the rest is not kept)\n")

@@ -1,0 +1,419 @@
+"""What a job does on its node, without a grading."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.courses import result
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.jobs import node, runs, work
+from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
+from numalab.course.jobs.work import Outcome
+from numalab.course.records import Attempt, AttemptState, Item
+from numalab.errors import UserError
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.grading.turns import NODE_LIMIT_S
+from numalab.kit import Kit
+
+LAB = "01_first_touch"
+AT = "2026-11-22T08:00:00+00:00"
+NOW = "2026-11-22T09:00:00+00:00"
+ADA = Item("ada", LAB, "d" * 64, "k" * 64, "quick")
+TASK = Task(ADA, 2, ("c",))
+
+
+def run_of(*chunks: Sequence[Task], **changes: Any) -> Run:
+    made = tuple(tuple(chunk) for chunk in chunks)
+    run = Run("20261122T080000-abcdef", "local", AT, Grading("quick"), SlurmOptions(), made)
+    return replace(run, **changes)
+
+
+def kept(course: CourseFolder, number: int, state: AttemptState, *results: Any) -> None:
+    partial = attempts.partial_folder(course, ADA, number, "run", "me")
+    partial.mkdir(parents=True)
+    made = Attempt(ADA, number, state, AT, AT, results, {}, "none")
+    assert attempts.publish(course, partial, made)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> CourseFolder:
+    return CourseFolder(tmp_path / "course")
+
+
+@pytest.fixture(autouse=True)
+def at_nine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "now", lambda: NOW)
+
+
+# ---- what is asked for, and what came of it --------------------------------------------------
+
+
+def test_the_arguments_of_a_grading() -> None:
+    into, submission = Path("/in to"), Path("/s")
+    asked = work.grade_arguments(TASK, Grading("quick", options=("--x", "1")), submission, into)
+    assert asked == [
+        LAB, "--lang", "c", "--submission", "/s", "--json", "/in to/result.json",
+        "--html", "/in to/report.html", "--quick", "--x", "1",
+    ]  # fmt: skip
+    both = replace(TASK, languages=("c", "fortran"), item=replace(ADA, effort="default"))
+    asked = work.grade_arguments(both, Grading("default"), submission, into, [Path("/a"), into])
+    assert asked == [
+        LAB, "--lang", "all", "--submission", "/s", "--json", "/in to/result.json",
+        "--html", "/in to/report.html", "--earlier", "/a", "--earlier", "/in to",
+    ]  # fmt: skip
+
+
+def test_the_command_of_a_grading(kit: Kit) -> None:
+    assert work.grade_command(kit, Grading("quick", command=("x", "y"))) == ["x", "y"]
+    assert work.grade_command(kit, Grading("quick")) == [
+        sys.executable, "-m", "numalab", "--preset", kit.preset, "grade", "--again",
+        work.TIMES_LEFT_OPEN,
+    ]  # fmt: skip
+
+
+def told(*statuses: str) -> dict[str, Any]:
+    return {"criteria": [{"name": f"c{n}", "status": s, "why": s} for n, s in enumerate(statuses)]}
+
+
+WHOLE = {"results": [told("pass")]}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (Outcome(0, WHOLE, "x"), ""),
+        (Outcome(1, WHOLE | {"interrupted": False}, "x"), ""),
+        (Outcome(0, WHOLE | {"interrupted": True}, "x"), "The grading was interrupted."),
+        (Outcome(0, {"results": []}, "x"), "The grading was interrupted."),
+        (Outcome(0, {"results": {}}, "x"), "The grading left no result. x"),
+        (Outcome(1, {}, ""), "The grading left no result."),
+        (Outcome(0, [], "bye"), "The grading left no result. bye"),
+        (Outcome(None, WHOLE, "x"), "The grading did not end within 60 s and was stopped."),
+        (Outcome(-9, WHOLE, ""), "The grading was ended by signal 9."),
+        (Outcome(-1, None, "bye"), "The grading was ended by signal 1. bye"),
+        (Outcome(2, None, "bye"), "The grading ended with code 2. bye"),
+        (Outcome(2, WHOLE, ""), "The grading ended with code 2."),
+        (Outcome(3, {}, ""), "The grading ended with code 3."),
+        (Outcome(3, {"results": [{}, told("pass"), told("fail", "error")]}, "x"), "c1: error"),
+    ],
+)
+def test_why_a_grading_says_nothing_of_the_student(outcome: Outcome, why: str) -> None:
+    assert work.why_not_graded(outcome, 60) == why
+
+
+@pytest.mark.parametrize(
+    ("told", "level"),
+    [({"sandbox": "bubblewrap"}, "bubblewrap"), ({"sandbox": "none"}, "none"),
+     ({"sandbox": "other"}, "none"), ({}, "none"), (None, "none"), (["sandbox"], "none")],
+)  # fmt: skip
+def test_how_a_student_was_kept_apart(told: object, level: str) -> None:
+    assert work.sandbox_level(told) == level
+
+
+def test_an_attempt_of_a_grading() -> None:
+    graded = WHOLE | {"node": {"name": "n1"}, "sandbox": "bubblewrap"}
+    made = work.attempt_of(TASK, Outcome(1, graded, "x"), 60, AT, "7_0", "rules", 1)
+    assert made == Attempt(
+        ADA, 2, "graded", AT, NOW, (told("pass"),), {"name": "n1"}, "bubblewrap", "", "7_0",
+        "rules", 1,
+    )  # fmt: skip
+    assert work.attempt_of(TASK, Outcome(1, graded, "x"), 60, AT, "7_0", "rules").replaces == 0
+    # What has no result goes on from nothing.
+    made = work.attempt_of(TASK, Outcome(2, None, "bye"), 60, AT, "", "rules", 1)
+    why = "The grading ended with code 2. bye"
+    here = {"name": os.uname().nodename}
+    assert made == Attempt(ADA, 2, "kit_error", AT, NOW, (), here, "none", why, "", "rules", 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("", ""), ("one\ntwo \n\n", "two"),
+        ("numalab: a\nmore\nnumalab: b,\n  and more\n", "numalab: b, and more"),
+        ("numalab: b\n\x1b[0m\n", r"numalab: b \x1b[0m"),
+        ("x" * 301, "x" * 299 + "…"), ("x" * 300, "x" * 300),
+        ("numalab: " + "y\n" * 1000, "y"),  # whose beginning is too far up
+        ("numalab: z\n" + "y" * 1989, f"numalab: z {'y' * 288}…"),
+        ("numalab: z\n" + "y" * 1990, "y" * 299 + "…"),
+    ],
+)  # fmt: skip
+def test_the_last_words_of_a_grading(tmp_path: Path, said: str, words: str) -> None:
+    path = tmp_path / "output.txt"
+    path.write_text(said)
+    assert work._last_words(path) == words
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [(b"", b""), (b"x" * 8, b"x" * 8), (b"x" * 9, b"x" * 8 + b"\n(the rest is not kept)\n"),
+     (b"x" * 200_000, b"x" * 8 + b"\n(the rest is not kept)\n")],
+)  # fmt: skip
+def test_the_beginning_of_what_is_said_is_kept(
+    tmp_path: Path, said: bytes, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "LARGEST_OUTPUT_BYTES", 8)
+    with (tmp_path / "output").open("wb") as target:
+        work._keep_output(io.BytesIO(said), target)
+        assert target.closed
+    assert (tmp_path / "output").read_bytes() == kept
+
+
+def test_what_is_left_out_is_told_wherever_a_block_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "LARGEST_OUTPUT_BYTES", 8)
+
+    class Blocks(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return super().read1(4)
+
+    class Kept(io.BytesIO):
+        def close(self) -> None:
+            pass
+
+    for said, told in ((b"x" * 8, b""), (b"x" * 20, b"\n(the rest is not kept)\n")):
+        kept = Kept()
+        work._keep_output(Blocks(said), kept)
+        assert kept.getvalue() == b"x" * 8 + told
+
+
+def test_a_grading_that_ends_is_told_by_its_code_and_result(tmp_path: Path) -> None:
+    script = "echo ends; cat; echo '{\"a\": 1}' >result.json; exit 3"
+    env = {"PATH": "/usr/bin:/bin"}
+    done = work.run_grading(["sh", "-c", script], tmp_path, env, tmp_path, 60)
+    assert done == Outcome(3, {"a": 1}, "ends")
+    assert (tmp_path / "output.txt").read_text() == "ends\n"
+
+
+# ---- a job ----------------------------------------------------------------------------------
+
+
+class Graded:
+    """Stands for run_grading: writes what a grading of the kit leaves."""
+
+    def __init__(self, kit: Kit, *names: str) -> None:
+        self.kit, self.names, self.calls = kit, names, 0
+
+    def __call__(
+        self, command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
+    ) -> Outcome:
+        self.command, self.cwd, self.env, self.limit_s = list(command), cwd, env, limit_s
+        self.calls += 1
+        for language in self.names:
+            folder = self.kit.results_folder(LAB, language, "submission")
+            (folder / "on").mkdir(parents=True)
+            (folder / "on" / "x.json").touch()
+        return Outcome(0, WHOLE, "")
+
+
+@pytest.fixture
+def own_kit(kit: Kit, tmp_path: Path) -> Kit:
+    return Kit(kit.root, kit.preset, tmp_path / "build")
+
+
+def bench_of(course: CourseFolder, run: Run, folder: Path, kit: Kit) -> work.Bench:
+    return work.Bench(course, run, folder, kit, "7_0")
+
+
+def test_a_job_grades_what_was_handed_in(
+    course: CourseFolder, tmp_path: Path, own_kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graded = Graded(own_kit, "c", "fortran")
+    monkeypatch.setattr(work, "run_grading", graded)
+    run = run_of([TASK])
+    runs.keep(course, run)
+    kept(course, 1, "graded", result(5, still_open=2))
+    left = own_kit.results_folder(LAB, "c", "submission")
+    left.mkdir(parents=True)
+    (left / "of_another.json").touch()
+    own_kit.staged_folder(LAB).mkdir(parents=True)
+    worker = own_kit.worker(LAB, "fortran", "submission")
+    worker.parent.mkdir(parents=True)
+    worker.touch()
+    made = bench_of(course, run, tmp_path, own_kit).grade(TASK)
+    assert made is not None and (made.state, made.replaces, made.job) == ("graded", 1, "7_0")
+    assert made == attempts.read_attempt(course.attempt(ADA, 2))
+    submission = str(course.submission("ada", LAB, ADA.digest))
+    assert graded.command[:8] == work.grade_command(own_kit, run.grading)
+    assert graded.command[8:13] == [LAB, "--lang", "c", "--submission", submission]
+    assert graded.command[-1] == "--quick"  # the attempt before has no records
+    wanted = {"NUMALAB_BUILD": str(own_kit.build_root), "TMPDIR": str(tmp_path), "COLUMNS": "80",
+              "NUMALAB_ROOT": str(own_kit.root), "PYTHONDONTWRITEBYTECODE": ""}  # fmt: skip
+    assert wanted.items() <= graded.env.items() and graded.cwd == tmp_path
+    assert graded.limit_s == 900 + NODE_LIMIT_S
+    files = course.attempt(ADA, 2).rglob("*")
+    assert sorted(str(p.relative_to(course.attempt(ADA, 2))) for p in files if p.is_file()) == [
+        "attempt.json", "evidence/c/on/x.json", "evidence/fortran/on/x.json"
+    ]  # fmt: skip
+    assert not worker.exists() and not own_kit.staged_folder(LAB).exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit_s"),
+    [
+        ({"grading": Grading("quick", limit_s=5)}, 5),
+        ({"grading": Grading("quick", limit_s=5), "slurm": SlurmOptions(at_once=3)}, 15),
+        ({"grading": Grading("quick", limit_s=5), "slurm": SlurmOptions(at_once=3),
+          "engine": "slurm"}, 5),
+        ({"slurm": SlurmOptions(at_once=2)}, 1800 + int(NODE_LIMIT_S)),
+    ],
+)  # fmt: skip
+def test_a_grading_that_waits_for_others_has_their_time_too(
+    course: CourseFolder,
+    tmp_path: Path,
+    own_kit: Kit,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    limit_s: int,
+) -> None:
+    graded = Graded(own_kit)
+    monkeypatch.setattr(work, "run_grading", graded)
+    run = run_of([TASK], **changes)
+    runs.keep(course, run)
+    made = bench_of(course, run, tmp_path, own_kit).grade(TASK)
+    assert made is not None and made.replaces == 0 and graded.limit_s == limit_s
+    # Another one's attempt is in its place.
+    assert bench_of(course, run, tmp_path, own_kit).grade(TASK) is None
+
+
+def test_of_what_was_graded_the_last_one_before_is_gone_on_with_if_it_is_open(
+    course: CourseFolder,
+) -> None:
+    def goes_on() -> int | None:
+        found = work._open_attempt(course, replace(TASK, number=4))
+        return found and found.number
+
+    course.root.mkdir()
+    assert goes_on() is None
+    kept(course, 1, "graded", result(5), result(1, still_open=2))
+    assert goes_on() == 1
+    kept(course, 2, "kit_error")
+    assert goes_on() == 1
+    kept(course, 4, "graded", result(5, still_open=2))
+    assert goes_on() == 1
+    kept(course, 3, "graded", result(5))
+    assert goes_on() is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "job"),
+    [({}, ""), ({"SLURM_JOB_ID": "7"}, "7"),
+     ({"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": "2"}, "5_2"),
+     ({"SLURM_ARRAY_JOB_ID": "5"}, "5_")],
+)  # fmt: skip
+def test_the_scheduler_tells_the_job(
+    variables: dict[str, str], job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert work.job_id() == job
+
+
+def test_a_job_makes_what_is_missing_until_nobody_waits(
+    course: CourseFolder, own_kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, eve, zoe = (
+        Task(replace(ADA, student_id=name), 1, ("c",)) for name in ("bob", "eve", "zoe")
+    )
+    run = run_of([], [TASK, bob, eve, zoe])
+    runs.keep(course, run)
+    kept(course, 2, "lost")
+    asked: list[tuple[str, Path, bool]] = []
+
+    def grade(bench: work.Bench, task: Task) -> Attempt | None:
+        asked.append((task.item.student_id, bench.kit.build_root, bench.folder.is_dir()))
+        if task == eve:
+            runs.end(course, run, "done")
+            return None
+        return Attempt(task.item, 1, "graded", AT, AT, (), {}, "none")
+
+    said: list[str] = []
+    monkeypatch.setattr(work.Bench, "grade", grade)
+    work.work(course, run, 1, own_kit, said.append)
+    assert said == [
+        f"ada {LAB}: done already", f"bob {LAB}: grading", f"bob {LAB}: graded",
+        f"eve {LAB}: grading", f"eve {LAB}: done by another job",
+        "nobody waits for this run any more",
+    ]  # fmt: skip
+    assert [(who, there) for who, _, there in asked] == [("bob", True), ("eve", True)]
+    (build,) = {build for _, build, _ in asked}
+    assert build.name == "build" and not build.parent.exists()
+
+
+# ---- its command line ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ignored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
+    """What is to become of signals, in order; nothing becomes of this process's."""
+    found: list[tuple[int, object]] = []
+    monkeypatch.setattr(node.signal, "signal", lambda *given: found.append(given))
+    return found
+
+
+def ends(error: BaseException | None) -> Callable[..., None]:
+    def work(*_: object) -> None:
+        if error is not None:
+            raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (None, EXIT_PASSED, ""),
+        (KeyboardInterrupt(), EXIT_INTERRUPTED, f"{NOW}  interrupted\n"),
+        (UserError("a reason"), EXIT_KIT, "numalab: a reason\n"),
+        (OSError(28, "No space left"), EXIT_KIT, "numalab: No space left\n"),
+    ],
+)
+def test_how_a_job_ends(
+    course: CourseFolder,
+    ignored: list[tuple[int, object]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException | None,
+    code: int,
+    said: str,
+) -> None:
+    run = run_of([TASK])
+    runs.keep(course, run)
+    monkeypatch.setattr(node, "work", ends(error))
+    assert node.main(["gnu", str(course.root), run.id, "0"]) == code
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == said
+    ending = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    assert ignored == [(number, node._stop) for number in ending]
+    ignored.clear()
+    with pytest.raises(KeyboardInterrupt):
+        node._stop(signal.SIGTERM, None)
+    assert ignored == [(number, signal.SIG_IGN) for number in ending]
+
+
+@pytest.mark.parametrize(("chunk", "is_there"), [(-1, False), (0, True), (1, True), (2, False)])
+@pytest.mark.parametrize("engine", ["local", "slurm"])
+def test_a_job_has_one_of_the_chunks(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch, chunk: int, is_there: bool, engine: str
+) -> None:
+    run = run_of([TASK], [TASK], engine=engine)
+    runs.keep(course, run)
+    worked: list[tuple[int, str]] = []
+    monkeypatch.setattr(node, "work", lambda _c, _r, n, kit, _s: worked.append((n, kit.preset)))
+    if is_there:
+        node.run_chunk("gnu", course, run.id, chunk)
+        assert worked == [(chunk, "gnu")]
+        assert (course.run(run.id) / "working").exists() == (engine == "local")
+    else:
+        with pytest.raises(UserError, match="no chunk"):
+            node.run_chunk("gnu", course, run.id, chunk)
