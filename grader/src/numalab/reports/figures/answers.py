@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
+from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES
 from numalab.evidence.record import Evidence
 from numalab.judging.quiet_rules import KindCount, count_kinds
@@ -27,25 +28,27 @@ def answers_figure(
     """Of each of the sessions, how many series of each kind were answered right, wrongly, or left
     open. part: one of the lab's kernels; None: the first that was asked. Raises NothingToDraw."""
     found: list[tuple[str, list[KindCount]]] = []
+    asked: list[DrawnSeries] = []
     for label, evidence in seen:
         runs = [run for run in evidence.of(SERIES) if run.series and part in (None, run.part)]
         if runs:
             found.append((label or runs[0].part or "", count_kinds(runs[0].series)))
+            asked += runs[0].series
     if not found:
         raise NothingToDraw("no kernel was asked about series, so there is nothing to draw")
-    rows = max(len(kinds) for _, kinds in found)
-    figure = new_figure(width_in, 1.8 + 0.4 * rows)
+    rows = [of.kind for of in count_kinds(asked)]  # shared: each session may lack some
+    figure = new_figure(width_in, 1.8 + 0.4 * len(rows))
     grid = figure.subplots(1, len(found), squeeze=False, sharey=True)
     for axes, (label, kinds) in zip(grid[0], found, strict=True):
-        for row, of in enumerate(kinds):
-            left = 0
+        for of in kinds:
+            row, left = rows.index(of.kind), 0
             for field, *_ in ANSWERS:
                 count = getattr(of, field)
                 colour, hatch = _FILLS[field]
                 axes.barh(row, count, left=left, color=colour, hatch=hatch, edgecolor="#333333")
                 left += count
-        axes.set_yticks(range(len(kinds)), [of.kind for of in kinds])
-        axes.set_ylim(len(kinds) - 0.5, -0.5)
+        axes.set_yticks(range(len(rows)), rows)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("series")
         axes.grid(visible=False, axis="y")
         title = broken(label, width_in / len(found) - 1, 13)

@@ -1,0 +1,225 @@
+"""What each figure draws, whole: positions, sizes, colours and short texts, on evidence of which
+one can see by eye what has to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from matplotlib.figure import Figure
+from support import invented, portraits
+from support.drawn import kept, of_figure
+from support.evidence_parts import (
+    answered,
+    grouped,
+    line_writers,
+    modelled_pair,
+    placed,
+    roof,
+    sat,
+    with_memory,
+)
+
+from numalab.evidence.kinds import PLACEMENT
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import CpuTime, Evidence
+from numalab.explore.intervals import Interval
+from numalab.kit import find_kit
+from numalab.machines.gallery import gallery_folder, load_gallery
+from numalab.machines.topology import topology_of_machine
+from numalab.portrait.plan import portrait_plan
+from numalab.portrait.record import Portrait
+from numalab.portrait.values import Occasion, portrait_of
+from numalab.reports import figures
+from numalab.reports.figures import portrait as portrait_figures
+from numalab.reports.figures.boxes import lay_out, shape_of
+from numalab.reports.figures.crossing import crossing_figure
+
+GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+ONE, TWO, EIGHT = invented.ONE_NODE, invented.TWO_NODES, invented.EIGHT_NODES
+HERE = parse(invented.evidence(TWO))
+LONG = "a label that takes more than a line above its part of the paper, which breaks it"
+THERE = replace(HERE, is_virtual=True)
+
+
+# ---- topology ----------------------------------------------------------------------------
+
+
+def test_how_many_go_into_a_row_on_each_machine() -> None:
+    """Of the gallery, on paper of three widths: packages, NUMA nodes, groups and cores in a row,
+    and how large it all is."""
+    lines = []
+    for name, machine in GALLERY.items():
+        for width in (3.6, 7.8, 12.0):
+            it = lay_out(shape_of(machine), width)
+            across = (it.packages_across, it.nodes_across, it.groups_across, it.cores_across)
+            lines.append(f"{name} {width}: {across} {it.width:.3f} x {it.height:.3f}")
+    assert lines == kept("layouts", lines)
+
+
+def node_with_distances() -> Figure:
+    """Rows of distances are in another order than NUMA nodes are."""
+    nodes = [{"numa_node": n, "memory_bytes": (n + 1) * 2**30} for n in (1, 0)]
+    node = TWO.describe() | {"numa_node_list": nodes, "distances": [[10, 21], [32, 11]]}
+    return figures.topology_figure(node)
+
+
+def node_without_distances() -> Figure:
+    nodes = [{"numa_node": 0, "memory_bytes": 2**30}, {"numa_node": 1, "memory_bytes": None}]
+    return figures.topology_figure(TWO.describe() | {"numa_node_list": nodes}, width_in=6.0)
+
+
+def of_topology() -> Figure:
+    topology = topology_of_machine(GALLERY["noctua2"].scaled(2))
+    return figures.topology_figure(topology, title="noctua2")
+
+
+# ---- threads -----------------------------------------------------------------------------
+
+
+def crowded() -> Figure:
+    """Four threads on a PU, two on another, one on a core of two PUs, one anywhere, one nowhere;
+    seen where nobody is bound."""
+    node = TWO.describe()
+    for entry in node["pu_list"]:
+        entry["core"] = entry["pu"] // 4 * 2 + entry["pu"] % 2
+    seats = [(0,), (0,), (0,), (0,), (1,), (1,), (4, 6), tuple(range(8)), (77,)]
+    return figures.thread_figure([sat("one", node, seats, {7: [3, 7], 6: [4]})])
+
+
+def side_by_side() -> Figure:
+    two = TWO.describe()
+    return figures.thread_figure([
+        sat("yours", two, [(0, 2, 4, 6), (1,)]), sat("solution", two, [(0,), (2,)]),
+        sat("ranks", ONE.describe(), [(0,), (1,)], noun="rank"),
+    ])  # fmt: skip
+
+
+# ---- pages, work, memory -----------------------------------------------------------------
+
+
+def pages_of_threads() -> Figure:
+    record = invented.evidence(
+        ONE,
+        writer=lambda owner, page: -1 if page < 8 else page % 2 if page < 40 else owner,
+        users=lambda owner, page: [0, 1] if page < 10 else [owner],
+    )
+    return figures.touch_figure([("", parse(record))], arrays=["a"])
+
+
+def pages_of_nodes() -> Figure:
+    record = invented.evidence(TWO, home=lambda owner, page: 1 if page < 100 else owner // 4)
+    invented.sample(record, 3)
+    yours = parse(record)
+    two = [(LONG, yours), ("solution", HERE)]
+    return figures.touch_figure(two, "hydra", arrays=["a", "c"], with_homes=True, width_in=6.0)
+
+
+def works(*cpu_time: CpuTime) -> Evidence:
+    (look,) = HERE.of(PLACEMENT)
+    return HERE.having(PLACEMENT, [replace(look, cpu_time=cpu_time)])
+
+
+def work_of_few() -> Figure:
+    """The second waits for more than a percent of its time; the third has never started."""
+    yours = works(CpuTime(0.4, 0.0, 0.0, 0.4, 0.4), CpuTime(0.1, 0.3, 0.1, 0.0, 0.1))
+    longer = works(*[CpuTime(0.2, 0.0, 0.0, 0.2, 0.2)] * 3)
+    seen = [("yours", yours), (LONG, longer), ("late", longer)]
+    return figures.work_figure(seen, width_in=7.0)
+
+
+def work_of_many() -> Figure:
+    many = works(*(CpuTime(0.01 * t, 0.0, 0.0, 0.3 if t == 30 else 0.0, 0.3) for t in range(31)))
+    return figures.work_figure([("", many)])
+
+
+# ---- times -------------------------------------------------------------------------------
+
+
+def rated(threads: int) -> Figure:
+    curve = {n: Interval(10.0 * n, 9.0 * n, 12.0 * n, 0.95) for n in (1, 2, threads)}
+    return figures.rates_figure({"close": curve, "spread": {1: curve[1]}, "x": {}}, "Rates")
+
+
+def messages(is_predicted: bool, files: int = 2) -> Figure:
+    record = invented.evidence(TWO)
+    names = ("near.toml", "far.toml")[:files]
+    record["runs"] += [invented.latency("placement", name, 0.5 + len(name)) for name in names]
+    published = GALLERY["hydra"].latencies
+    return figures.latency_figure(parse(record), published, is_predicted=is_predicted)
+
+
+# ---- a node's portrait -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def beside() -> Portrait:
+    """Of a node of four cores with memory beside it."""
+    node = portraits.memory_only()
+    asked = portrait_plan(node, 32 * portraits.GIB)
+    occasion = Occasion(
+        "made up", "0", node, portraits.ABOUT, portraits.BUILD, False, False
+    )  # fmt: skip
+    return portrait_of(asked, portraits.samples_of(asked), occasion)
+
+
+@pytest.mark.parametrize("name", ["latency_curves", "tlb_curves", "stream_rates"])
+def test_portraits_draw_what_was_measured(beside: Portrait, name: str) -> None:
+    lines = of_figure(getattr(portrait_figures, name)(beside))
+    assert lines == kept(f"portrait_{name}", lines)
+
+
+@pytest.mark.parametrize("nodes", [2, 17])
+def test_a_matrix_is_darker_where_more_is(nodes: int) -> None:
+    values = {(row, column): 10.0 + 5 * column + row for row in (0, 1) for column in range(nodes)}
+    lines = of_figure(portrait_figures.matrix(values, [0, 1], list(range(nodes)), "ns"))
+    assert lines == kept(f"portrait_matrix_{nodes}", lines)
+
+
+# ---- all of them -------------------------------------------------------------------------
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "topology_groups": lambda: figures.topology_figure(GALLERY["nebula"].scaled(2)),
+    "topology_memory_only": lambda: figures.topology_figure(GALLERY["aurora"].scaled(4)),
+    "topology_narrow": lambda: figures.topology_figure(
+        GALLERY["janus"], width_in=4.8, title="a title that does not fit a line of that paper"
+    ),
+    "topology_bare": lambda: figures.topology_figure(GALLERY["hydra"].scaled(2), distances=False),
+    "topology_side_cache": lambda: figures.topology_figure(GALLERY["laptop"]),
+    "topology_node": node_with_distances,
+    "topology_node_silent": node_without_distances,
+    "topology_of_topology": of_topology,
+    "threads_crowded": crowded,
+    "threads_side_by_side": side_by_side,
+    "touch_threads": pages_of_threads,
+    "touch_nodes": pages_of_nodes,
+    "work_few": work_of_few,
+    "work_many": work_of_many,
+    "rates_few": lambda: rated(8),
+    "rates_many": lambda: rated(9),
+    "messages_hidden": lambda: messages(False, 1),
+    "messages_shown": lambda: messages(True),
+    "messages_published": lambda: messages(True, 0),
+    "crossing": lambda: crossing_figure({0: 100.0, 64: 110.0, 2**20: 10_000.0}, 1000),
+    "answers": lambda: figures.answers_figure(
+        [("", answered(HERE)), (LONG, answered(HERE, 3))], part="decide"
+    ),
+    "answers_of_any": lambda: figures.answers_figure([("", answered(HERE))]),
+    "groups": lambda: figures.groups_figure([("", grouped(HERE)), (LONG, grouped(THERE))]),
+    "homes": lambda: figures.homes_figure([("", placed(HERE)), (LONG, placed(THERE))]),
+    "lines": lambda: figures.lines_figure(
+        [("", line_writers(HERE)), (LONG, line_writers(HERE, 2))]
+    ),
+    "memory": lambda: figures.memory_figure(with_memory(HERE)),
+    "modelled_two_nodes": lambda: figures.modelled_figure(modelled_pair(), width_in=4.8),
+    "modelled_five_nodes": lambda: figures.modelled_figure(modelled_pair(4)),
+    "roofline": lambda: figures.roofline_figure(roof()),
+    "roofline_unbounded": lambda: figures.roofline_figure(roof(is_bounded=False)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_draws_what_it_is_given(name: str) -> None:
+    lines = of_figure(FIGURES[name]())
+    assert lines == kept(name, lines)

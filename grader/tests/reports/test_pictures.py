@@ -1,0 +1,235 @@
+"""What each picture for a terminal draws, whole: characters, columns and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from rich.text import Text
+from support import invented
+from support.drawn import kept, of_lines
+from support.evidence_parts import (
+    drawn_series,
+    grouped_programs,
+    modelled_pair,
+    placing,
+    roof,
+    stores,
+    with_memory,
+)
+
+from numalab.evidence.read_record import parse
+from numalab.evidence.record import Json, Thread
+from numalab.evidence.work import WorkShare
+from numalab.judging.lightspeed import OfLightspeed
+from numalab.kit import find_kit
+from numalab.machines.gallery import gallery_folder, load_gallery
+from numalab.modelling.of_evidence import Comparison
+from numalab.reports.answer_picture import answer_picture
+from numalab.reports.comparison import AnswerView, GroupView, LineView, PlacingView, WorkView
+from numalab.reports.group_table import group_picture
+from numalab.reports.home_table import home_picture
+from numalab.reports.latency_report import latency_lines
+from numalab.reports.line_picture import line_picture
+from numalab.reports.memory_table import memory_columns, memory_rows
+from numalab.reports.modelled_picture import modelled_pictures
+from numalab.reports.roofline import roof_lines
+from numalab.reports.thread_map import thread_map, thread_maps
+from numalab.reports.touch_map import symbol, touch_map_picture
+from numalab.reports.work_picture import work_picture
+
+ONE, TWO, EIGHT = invented.ONE_NODE, invented.TWO_NODES, invented.EIGHT_NODES
+
+
+def homes(columns: int, owner: str = "same") -> list[Text]:
+    """The table's last NUMA nodes are left out where there is no room."""
+    return home_picture(PlacingView("hydra", placing(), owner), columns)
+
+
+def cache_lines(columns: int, is_compared: bool) -> list[Text]:
+    yours, solution = stores(), stores(1) if is_compared else None
+    return line_picture(LineView("here", "count", yours, solution), columns)
+
+
+def shares(*of_thread: float) -> WorkShare:
+    return WorkShare(of_thread, sum(of_thread) / len(of_thread), 0.5, 0)
+
+
+def work(columns: int, *of_thread: float, solution: Sequence[float] = ()) -> list[Text]:
+    theirs = shares(*solution) if solution else None
+    return work_picture(WorkView("hydra", "x", shares(*of_thread), theirs, 0.5), columns)
+
+
+# ---- pages -------------------------------------------------------------------------------
+
+
+def mixed_record() -> Json:
+    """Of 80 pages the first ten by nobody, ten by both in turn, the rest by their owners; two used
+    by both."""
+    return invented.evidence(
+        ONE,
+        writer=lambda owner, page: -1 if page < 10 else page % 2 if page < 20 else owner,
+        users=lambda owner, page: [0, 1] if page in (3, 40) else [owner],
+    )
+
+
+def pages(columns: int, record: Json, with_homes: bool = False) -> list[Text]:
+    return touch_map_picture(parse(record), columns, with_homes=with_homes)
+
+
+def pages_beside(columns: int) -> list[Text]:
+    """Arrays a and b look alike, c does not."""
+    record = invented.evidence(EIGHT, home=lambda owner, page: owner // 2)
+    for run in record["runs"]:
+        for array in run.get("touch_map", {}).get("arrays", []):
+            if array["array"] == "c":
+                array["first_writer"] = [[0, 640]]
+    yours = parse(record)
+    solution = parse(invented.evidence(EIGHT))
+    return touch_map_picture(yours, columns, "nebula", solution, True)
+
+
+def long_names() -> list[Text]:
+    """A name that is longer than three short ones makes room for itself, and stands alone."""
+    record = invented.evidence(ONE)
+    for run in record["runs"]:
+        for array in (*run.get("touch_map", {}).get("arrays", []), *run.get("residency", [])):
+            array["array"] = {"b": "velocity"}.get(array["array"], array["array"])
+    return touch_map_picture(parse(record), 65)
+
+
+# ---- threads -----------------------------------------------------------------------------
+
+
+def seats(*allowed: tuple[int, ...]) -> list[Thread]:
+    return [Thread(number, pus, -1, -1, -1) for number, pus in enumerate(allowed)]
+
+
+def two_a_core() -> Json:
+    """PUs 0 and 2 are a core, and so on."""
+    node = TWO.describe()
+    for entry in node["pu_list"]:
+        entry["core"] = entry["pu"] // 4 * 2 + entry["pu"] % 2
+    return node
+
+
+CROWDED = seats((0,), (0,), (1, 3), (5,), (5,), (7,), (7,), (0, 2, 4), (0, 1), (99,), (4, 6))
+
+
+def on_threads(columns: int) -> list[Text]:
+    return thread_map(two_a_core(), CROWDED, columns, symbol)
+
+
+def in_packages() -> list[Text]:
+    """NUMA nodes 0 to 3 are a package's: one thread may run in it, another one anywhere."""
+    node = EIGHT.describe()
+    of_package = tuple(entry["pu"] for entry in node["pu_list"] if entry["package"] == 0)
+    return thread_map(node, seats(of_package, (0, 4), (0, 8), (3,)), 60, symbol)
+
+
+def teams(columns: int, *of_team: Sequence[Thread]) -> list[Text]:
+    found = list(zip(("yours", "solution"), of_team, strict=True))
+    return thread_maps(two_a_core(), found, columns, symbol)
+
+
+# ---- models, roofs -----------------------------------------------------------------------
+
+
+def modelled(columns: int, *found: Comparison) -> list[Text]:
+    return [line for lines in modelled_pictures(found, columns) for line in lines]
+
+
+def several_modelled() -> tuple[Comparison, ...]:
+    first = modelled_pair()
+    return (
+        replace(first, yours=None, why_not="No rate."), first, replace(first, whose="omp.env"),
+        replace(modelled_pair(4), whose="a.toml"),
+        replace(first, whose="b.toml", over="the same team on one NUMA node"),
+        replace(first, machine="nebula", theirs=None, why_not="Nothing is known of nebula."),
+    )  # fmt: skip
+
+
+def roofline(columns: int) -> list[Text]:
+    one = roof()
+    beyond = replace(one.points[2], share=OfLightspeed(None, None, None, 9))
+    return list(roof_lines(replace(one, points=(*one.points[:2], beyond)), columns))
+
+
+PICTURES: dict[str, Callable[[], list[Text]]] = {
+    "answers": lambda: answer_picture(AnswerView("hydra", "decide", drawn_series(3)), 76),
+    "answers_narrow": lambda: answer_picture(AnswerView("here", None, drawn_series(2)[:5]), 30),
+    "groups": lambda: group_picture(GroupView("here", grouped_programs())),
+    "homes": lambda: homes(76),
+    "homes_narrow": lambda: homes(44, "reversed"),
+    "lines": lambda: cache_lines(76, True),
+    "lines_alone": lambda: cache_lines(40, False),
+    "work": lambda: work(60, 1.0, 0.5, 0.25, 0.0),
+    "work_beside": lambda: work(76, 1.0, 0.2, solution=(0.9, 0.8, 0.7)),
+    "work_of_many": lambda: work(60, *[n / 36 for n in range(1, 37)]),
+    "touch_mixed": lambda: pages(65, mixed_record()),
+    "touch_narrow": lambda: pages(40, mixed_record()),
+    "touch_two_nodes": lambda: pages(
+        65, invented.evidence(TWO, home=lambda owner, page: page % 2), True
+    ),
+    "touch_beside": lambda: pages_beside(76),
+    "touch_long_names": long_names,
+    "threads": lambda: on_threads(70),
+    "threads_narrow": lambda: on_threads(26),
+    "threads_in_packages": in_packages,
+    "teams": lambda: teams(70, CROWDED, seats((0,), (1,))),
+    "teams_below": lambda: teams(40, CROWDED, seats((0, 1), (1, 0))),
+    "modelled": lambda: modelled(78, *several_modelled()),
+    "modelled_narrow": lambda: modelled(40, modelled_pair(), modelled_pair(4)),
+    "modelled_five": lambda: modelled(66, modelled_pair(4)),
+    "roofline": lambda: roofline(76),
+    "roofline_narrow": lambda: roofline(40),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_draws_what_it_is_given(name: str) -> None:
+    lines = of_lines(PICTURES[name]())
+    assert lines == kept(f"picture_{name}", lines)
+
+
+def test_threads_that_no_core_holds_are_told_by_where_they_may_run() -> None:
+    told = [line.plain for line in in_packages()][-3:]
+    assert [line.split(" may run on ")[1] for line in told] == [
+        "any core of package 0", "cores of several packages", "any core of NUMA node 0",
+    ]  # fmt: skip
+    outside = [line.plain for line in thread_map(TWO.describe(), seats((99,), ()), 60, symbol)]
+    assert outside == ["threads 0 and 1 on no PU of this node"]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "is_predicted"),
+    [
+        ("own", [None], True),
+        ("hidden", ["near.toml"], False),
+        ("all", ["near.toml", "far.toml"], True),
+    ],
+)
+def test_messages_are_a_table_and_a_picture(
+    name: str, files: list[str | None], is_predicted: bool
+) -> None:
+    record = invented.evidence(TWO if name == "all" else ONE)
+    record["runs"] += [
+        invented.latency("placement", file, 0.5 + number) for number, file in enumerate(files)
+    ]
+    published = load_gallery(gallery_folder(find_kit("gnu")))["hydra"].latencies
+    found = latency_lines(parse(record), is_predicted, published)
+    assert max(map(len, found)) <= 78
+    lines = of_lines(list(map(Text, found)))
+    assert lines == kept(f"picture_messages_{name}", lines)
+
+
+def test_what_a_table_takes_is_told_by_its_last_life() -> None:
+    columns = memory_columns(with_memory(parse(invented.evidence(ONE))))
+    assert [column.name for column in columns] == ["4 KiB pages", "2 MiB pages", "yours"]
+    assert [values for _, values in memory_rows(columns)] == [
+        ["0 %", "100 %", "75 %"],
+        ["16,384", "32", "1,234"],
+        ["20 ms", "10 ms", "12.5 ms"],
+        ["1.5 s", "750 ms", "800 ms"],
+    ]
