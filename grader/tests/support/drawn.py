@@ -72,7 +72,7 @@ def _line(line: Line2D) -> str:
     told = " ".join(f"({_numbers(point)})" for point in points)
     label = str(line.get_label())
     name = "" if label.startswith("_") else f" {_said(label)}"
-    return f"line {style} {marker}{name} {told}"
+    return f"line {style} {marker}{name} {told}".rstrip()
 
 
 def _box(box: Rectangle) -> str:

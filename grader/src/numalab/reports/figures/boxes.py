@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from numalab.evidence.numa_nodes import not_counted
@@ -20,9 +20,6 @@ from numalab.machines.topology import Topology, topology_of_node
 from numalab.palette import place_colour, thinned
 from numalab.reports.figures.canvas import LEAST_POINTS, LETTER_IN
 from numalab.words import count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PU_W, PU_H = 0.42, 0.26
 LABELLED_PU_H = 0.46  # with a line for who is there

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
@@ -14,9 +14,6 @@ from numalab.evidence.record import Evidence
 from numalab.machines.topology import Topology, topology_of_node
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.figures.share_cells import draw_shares
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 GROUPS = (JOB, OTHERS)
 NOT_ALLOWED, ALLOWED, SEEN = 0.0, 0.35, 1.0

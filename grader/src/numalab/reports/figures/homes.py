@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
@@ -15,9 +15,6 @@ from numalab.labs.placing_goals import AS_IN_THE_LAB
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.home_table import drawn_nodes, home_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def _draw(axes: Axes, title: Sequence[str], run: Placing, owner: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
@@ -19,9 +19,6 @@ from numalab.palette import BLUE, GREEN, GREY, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.latency_report import published_series, run_name
 from numalab.words import listed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 PUBLISHED_STYLES = (("#000000", "+"), (GREY, "x"))

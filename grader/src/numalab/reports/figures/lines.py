@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
@@ -14,9 +14,6 @@ from numalab.evidence.store_notes import Stores
 from numalab.palette import ink_on, place_colour
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.line_picture import drawn_lines, per_hundred
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LABELLED = 0.05  # of the axis: a part that is wider has its thread's number in it
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
@@ -12,9 +11,6 @@ from numalab.palette import BLUE, GREEN, THREAD_COLOURS
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.memory_table import memory_columns
 from numalab.words import amount, percent
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MIB = 2**20
 WHEN = ("before", "there", "after")

@@ -4,8 +4,8 @@ machine takes for it, yours beside what it is compared with."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -15,9 +15,6 @@ from numalab.modelling.times import Modelled
 from numalab.palette import BLUE, GREY, VERMILION, ink_on, thinned
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
 from numalab.reports.modelled_words import Bar, Row, heads, rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_TOLD = 4  # NUMA nodes up to which a square has its share in it
 COLOURS = (BLUE, VERMILION)

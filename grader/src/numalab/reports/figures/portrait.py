@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -16,9 +16,6 @@ from numalab.portrait.plan import SMALL, SPREAD, STREAMS
 from numalab.portrait.record import Measured, Point, Portrait
 from numalab.portrait.sentences import curve_name, page_words
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), ("#000000", "D"))
 MOST_WRITTEN = 16  # NUMA nodes in a row, whose values are written into their squares

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -14,9 +13,6 @@ from numalab.palette import BLUE, GREEN, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
 from numalab.reports.rate_words import three_digits
 from numalab.reports.roofline import Roof, roof_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Larger ones are hollow, so that none hides another.
 _MARKERS = {

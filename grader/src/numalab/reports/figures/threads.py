@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab import words
@@ -25,9 +25,6 @@ from numalab.reports.figures.boxes import (
 )
 from numalab.reports.figures.canvas import WIDTH_IN, broken, node_words, styled
 from numalab.reports.figures.topology import LINE_H, paper, write
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LEGEND = "Above: the {noun} that may run there ({letter}0, {letter}1, ...); below: the PU."
 NO_PU = "no PU of the node"

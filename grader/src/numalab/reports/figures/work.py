@@ -4,8 +4,8 @@ work. Looks differ in how often they call, so seconds could not be compared."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
@@ -14,9 +14,6 @@ from numalab.evidence.record import Evidence, Placement
 from numalab.evidence.work import work_share
 from numalab.palette import GREY, place_colour
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_NUMBERED = 24  # threads that are all numbered on the axis
 
