@@ -23,7 +23,7 @@ from matplotlib.text import Annotation, Text
 
 KEPT = Path(__file__).parents[1] / "reports" / "drawn"
 VARIABLE = "NUMALAB_KEEP_DRAWN"
-_SENTENCE = re.compile(r"([A-Za-z',.:;]+ ){7}")
+_SENTENCE = re.compile(r"([A-Za-z']{2,}[,.:;]? ){5}")
 LONGEST = 14  # of a text that is held; others are sentences, which have tests of their own
 
 
@@ -161,15 +161,18 @@ def of_figure(figure: Figure) -> list[str]:
 
 
 def of_lines(lines: Sequence[rich.text.Text]) -> list[str]:
-    """Each line, but for sentences, and behind those with several the styles by columns."""
-    told = []
+    """Each line with its styles by columns; of sentences and notes only that there are some."""
+    told: list[str] = []
     for line in lines:
-        plain = "..." if _SENTENCE.search(line.plain) else line.plain
+        is_note = line.style == "dim" or _SENTENCE.search(line.plain) is not None
+        if is_note or (told[-1:] == ["..."] and line.plain.endswith(".")):
+            told += ["..."] if told[-1:] != ["..."] else []
+            continue
         spans: list[tuple[int, int, str]] = []
         for start, end, style in line.spans:
             if spans and spans[-1][1:] == (start, str(style)):
                 start = spans.pop()[0]
             spans.append((start, end, str(style)))
         styles = "; ".join(f"{start}-{end} {style}" for start, end, style in spans)
-        told.append(f"{line.style!s:<4}|{plain}|{styles}")
+        told.append(f"{line.style!s:<4}|{line.plain}|{styles}")
     return told

@@ -4,8 +4,8 @@ their median, and how the evidence grew."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -18,9 +18,6 @@ from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
 from numalab.reports.rate_words import percent_words, rate_words
 from numalab.reports.timing_plot import axis_for
 from numalab.reports.timing_words import heading_words
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 INTERVAL_COLOUR = "#BBBBBB"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.evidence.record import Json
@@ -25,9 +24,6 @@ from numalab.reports.figures.boxes import (
     shape_of,
 )
 from numalab.reports.figures.canvas import DPI, LEAST_POINTS, WIDTH_IN, broken, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LINE_H = 0.24  # of 12 points
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -37,9 +37,6 @@ from numalab.reports.figures.canvas import (
 )
 from numalab.reports.touch_map import HOMES, USED, WRITTEN, sampled
 from numalab.words import count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SEVERAL, MIXED = -3, -4  # in the place of a thread or a NUMA node, as NOBODY and UNBOUND
 CELL_IN = 0.04  # finer stripes can't be told apart
