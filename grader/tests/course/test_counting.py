@@ -1,0 +1,445 @@
+"""Which grading counts and what it is worth: limits, ties and sums, each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from support.courses import (
+    ADA,
+    LAB,
+    ONE_NUMA_NODE,
+    OTHER_LAB,
+    TWO_NUMA_NODES,
+    attempt,
+    criterion,
+    result,
+)
+
+from numalab.course.gradebook.counting import (
+    LATE_UNKNOWN,
+    Account,
+    HandIn,
+    account,
+    duration_words,
+    lateness_s,
+    replaced_ones,
+    weigh,
+)
+from numalab.course.gradebook.lab_grade import with_parts
+from numalab.course.gradebook.node_types import kept, node_type, node_types
+from numalab.course.gradebook.open_points import (
+    OpenPoints,
+    is_open,
+    names_words,
+    student_words,
+    total,
+)
+from numalab.course.gradebook.parts import Shown, parts_of, points_of, rounded
+from numalab.course.gradebook.rules import (
+    LabRules,
+    LateRules,
+    Rules,
+    VivaMark,
+    parse_rules,
+)
+from numalab.course.records import LATE_BY_CANVAS, Attempt
+
+Json = dict[str, Any]
+VARIANT = f"{LAB}_variant"
+DAY_S = 86_400
+DUE = datetime(2027, 5, 3, 22, tzinfo=UTC)
+DIGEST = "d1".ljust(64, "0")
+
+
+def rules(text: str = "") -> Rules:
+    return parse_rules(text, "course.toml", (LAB, VARIANT, OTHER_LAB))
+
+
+def handed(digest: str = "d1", after: timedelta = timedelta(0), *notes: str) -> HandIn:
+    return HandIn(digest.ljust(64, "0"), DUE + after, DUE + after, notes)
+
+
+def counted(
+    hand_ins: list[HandIn], attempts: list[Attempt], of: Rules | None = None, not_taken: str = ""
+) -> Account:
+    return account(ADA, LAB, hand_ins, attempts, not_taken, of or Rules())
+
+
+# ---- being late ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("late_s", "said"),
+    [
+        (1, "1 minute"), (89, "1 minute"), (91, "2 minutes"), (3599, "60 minutes"),
+        (3600, "1 hour"), (5401, "2 hours"), (2 * DAY_S - 1, "48 hours"), (2 * DAY_S, "2 days"),
+        (2.6 * DAY_S, "3 days"),
+    ],
+)  # fmt: skip
+def test_how_late_in_words(late_s: float, said: str) -> None:
+    assert duration_words(late_s) == said
+
+
+def test_lateness_is_known_only_where_both_times_are() -> None:
+    late = DUE + timedelta(seconds=90)
+    assert lateness_s(late, DUE, Rules()) == 90
+    assert lateness_s(None, DUE, Rules()) == lateness_s(late, None, Rules()) == 0
+    assert lateness_s(DUE, late, Rules()) == 0
+    assert lateness_s(late, DUE, Rules(late=LateRules(grace_s=90))) == 0
+    assert lateness_s(late, DUE, Rules(late=LateRules(grace_s=89))) == 90
+
+
+def test_late_by_canvas_costs_nothing_and_is_said_in_place_of_its_note() -> None:
+    unknown = HandIn(DIGEST, None, DUE, ("first", LATE_BY_CANVAS, "last"))
+    of = Rules(labs={LAB: LabRules(DUE - timedelta(days=9))}, late=LateRules(0.5, 0.5))
+    row = counted([unknown], [attempt(ADA, result(10))], of).row
+    assert (row.points, row.late_s, row.is_late_unknown) == (10, 0, True)
+    assert row.notes == ("first", LATE_UNKNOWN, "last")
+    told = replace(unknown, first_at=DUE)
+    row = counted([told], [attempt(ADA, result(10))], of).row
+    assert (row.points, row.is_late_unknown) == (5, False)
+    assert row.notes == told.notes
+
+
+# ---- weighing ------------------------------------------------------------------------
+
+
+def test_a_grading_is_weighed_on_the_scale_of_the_course() -> None:
+    one = attempt(ADA, result(4, 2, 2, still_open=1, spoilt=1))
+    of = Rules(labs={LAB: LabRules(points=16)}, late=LateRules(0.25))
+    found = weigh(one, 1, LAB, of)
+    assert found is not None
+    assert (found.earned, found.gradable, found.of) == (4, 8, 10)
+    assert (found.before, found.penalty, found.points) == (8, 0.25, 6)
+    assert (found.language, found.late_s, found.gradable_share) == ("c", 1, 0.8)
+    assert found.open == (OpenPoints("efficiency", 1, False), OpenPoints("balanced", 1, True))
+
+
+def test_what_counts_in_no_way_is_not_weighed() -> None:
+    quick = attempt(ADA, result(10), effort="quick")
+    assert weigh(quick, 0, LAB, Rules()) is None
+    assert weigh(quick, 0, LAB, Rules(allow_quick=True)) is not None
+    assert weigh(attempt(ADA, result(10)), 0, LAB, Rules(languages=("fortran",))) is None
+    assert weigh(attempt(ADA, result(10), state="lost"), 0, LAB, Rules()) is None
+
+
+def test_nothing_gradable_is_no_points_and_behind_whatever_has_some() -> None:
+    nothing = result(0, 0, 10)
+    found = weigh(attempt(ADA, nothing), 0, LAB, Rules())
+    assert found is not None
+    assert (found.before, found.points, found.gradable_share) == (None, None, 0)
+    both = attempt(ADA, nothing, result(0, 10, language="fortran"))
+    found = weigh(both, 0, LAB, Rules())
+    assert found is not None and found.language == "fortran"
+    row = counted([handed()], [attempt(ADA, nothing)]).row
+    assert (row.points, row.gradable_points, row.is_provisional) == (None, 0, True)
+    assert row.notes == ("None of the criteria could be graded on that node.",)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "better"),
+    [
+        (result(5, 5), result(6, 4), 2),
+        (result(6, 4), result(5, 5), 1),
+        (result(5, 5), result(5, 5), 2),  # the newer one
+        (result(5, 3, still_open=2), result(5, 5), 2),  # less of it is open
+        (result(5, 5), result(5, 3, still_open=2), 1),
+        (result(4, 4, 2), result(5, 5), 2),  # more of it was graded
+        (result(5, 5), result(4, 4, 2), 1),
+    ],
+)
+def test_which_of_two_is_the_best(first: Json, second: Json, better: int) -> None:
+    attempts = [
+        attempt(ADA, one, number=number, at=f"2027-05-0{number}T10:00:00+00:00")
+        for number, one in enumerate((first, second), start=1)
+    ]
+    row = counted([handed()], attempts, Rules(counts="best")).row
+    assert row.attempt is attempts[better - 1]
+    assert row.others == (attempts[2 - better],)
+
+
+def test_of_two_that_earn_nothing_the_better_one_is_shown() -> None:
+    """Both are as late as nothing can earn any more."""
+    of = Rules(counts="best", labs={LAB: LabRules(DUE)}, late=LateRules(cut_off_s=0))
+    hand_ins = [handed("d1", timedelta(days=1)), handed("d2", timedelta(days=2))]
+    attempts = [attempt(ADA, result(9, 1)), attempt(ADA, result(2, 8), digest="d2")]
+    row = counted(hand_ins, attempts, of).row
+    assert (row.points, row.penalty) == (0, 1)
+    assert row.attempt is attempts[0]
+
+
+def test_a_share_of_exactly_the_courses_is_not_provisional() -> None:
+    for ungraded, provisional in ((2, False), (3, True)):
+        row = counted([handed()], [attempt(ADA, result(10 - ungraded, 0, ungraded))]).row
+        assert (row.gradable_points, row.is_provisional) == (10 - ungraded, provisional)
+
+
+def test_only_what_ended_well_takes_anothers_place() -> None:
+    first = attempt(ADA, result(5, 5))
+    again = replace(attempt(ADA, result(6, 4), number=2), replaces=1)
+    lost = replace(attempt(ADA, number=3, state="lost"), replaces=2)
+    assert replaced_ones([first, again, lost]) == {(first.item, 1)}
+    found = counted([handed()], [first, again, lost])
+    assert found.row.attempt is again
+    assert (found.replaced, found.row.others) == ((first,), (lost,))
+
+
+def test_a_grading_without_a_delivery_makes_its_hand_in_up() -> None:
+    one = attempt(ADA, result(5, 5), digest="d9", at="2027-05-09T10:00:00+00:00")
+    found = counted([handed("d1", timedelta(days=-1))], [one])
+    assert [hand_in.digest[:2] for hand_in in found.hand_ins] == ["d1", "d9"]
+    assert found.hand_ins[1].first_at is None
+    assert found.hand_ins[1].last_at == datetime(2027, 5, 9, 10, tzinfo=UTC)
+    assert found.row.attempt is one
+
+
+# ---- why there is no grade -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hand_ins", "attempts", "of", "not_taken", "said"),
+    [
+        ([], [], Rules(), "", ["Nothing was handed in."]),
+        ([], [], Rules(), "Broken.",
+         ["Nothing was handed in that can be graded.", "Broken."]),
+        ([handed()], [], Rules(), "Broken.", ["Handed in, and not graded yet."]),
+        ([handed()], [attempt(ADA, result(1, 9))], Rules(languages=("fortran",)), "",
+         ["Graded in c, and in this course fortran counts."]),
+        ([handed()], [attempt(ADA)], Rules(), "",
+         ["Graded in no language, and in this course c and fortran counts."]),
+        ([handed()], [attempt(ADA, state="lost")], Rules(), "",
+         ["Not graded: the job left no result. That says nothing about your code; it is to be "
+          "graded again."]),
+        ([handed()], [attempt(ADA, state="kit_error", why="Oh.")], Rules(), "",
+         ["Not graded: the grader itself failed (Oh). That says nothing about your code; it is to "
+          "be graded again."]),
+        ([handed(), handed("d2", timedelta(1))],
+         [attempt(ADA, result(3, 7)), attempt(ADA, result(4, 6), number=2)], Rules(), "",
+         ["Handed in, and not graded yet.",
+          "What was handed in before it was graded with 4 of 10 points."]),
+    ],
+)  # fmt: skip
+def test_why_there_is_no_grade(
+    hand_ins: list[HandIn], attempts: list[Attempt], of: Rules, not_taken: str, said: list[str]
+) -> None:
+    row = counted(hand_ins, attempts, of, not_taken).row
+    assert list(row.notes) == said
+    assert (row.points, row.attempt, row.gradable_points) == (None, None, None)
+    assert (row.is_handed_in, row.is_not_taken) == (
+        bool(hand_ins),
+        not hand_ins and not_taken != "",
+    )
+    assert not row.is_provisional and row.language == ""
+    assert row.others == tuple(attempts)
+
+
+def test_a_late_one_that_waits_says_how_late_it_is() -> None:
+    of = Rules(labs={LAB: LabRules(DUE)}, late=LateRules(0.25))
+    row = counted([handed("d1", timedelta(seconds=30))], [], of).row
+    assert (row.points, row.late_s, row.penalty) == (None, 30, 0.25)
+
+
+# ---- nodes ---------------------------------------------------------------------------
+
+
+def test_types_of_nodes() -> None:
+    assert node_type(ONE_NUMA_NODE) == "1 package, 1 NUMA node, 4 cores (Laptop)"
+    assert node_type({"numa_nodes": 2, "cpu_model": None}) == "2 NUMA nodes"
+    assert node_type({"packages": 2, "cpu_model": "x"}) == ""
+    assert kept(ONE_NUMA_NODE | {"uptime_s": 1}) == {
+        key: value for key, value in ONE_NUMA_NODE.items() if key != "load_1min"
+    }
+    two = attempt(ADA, result(1), node=TWO_NUMA_NODES)
+    lost = replace(two, state="lost", node={"numa_nodes": 8})
+    some = [two, attempt(ADA, result(1)), two, lost, attempt(ADA, result(1), node={})]
+    assert node_types(some) == (node_type(TWO_NUMA_NODES), node_type(ONE_NUMA_NODE))
+
+
+def test_a_change_of_node_is_said_last() -> None:
+    hand_in = handed("d1", timedelta(0), "A note.")
+    some = [
+        attempt(ADA, result(5, 5)),
+        attempt(ADA, result(6, 4), number=2, node=TWO_NUMA_NODES),
+    ]
+    assert counted([hand_in], some[:1]).row.notes == ("A note.",)
+    first, second = counted([hand_in], some).row.notes
+    assert first == "A note."
+    assert "1 package, 1 NUMA node, 4 cores (Laptop) and 2 packages" in second
+
+
+# ---- what is open --------------------------------------------------------------------
+
+
+def test_open_points_in_words() -> None:
+    left = [OpenPoints("a", 1, False), OpenPoints("b", 2, True), OpenPoints("c", 2, False)]
+    assert total(left) == 5
+    assert names_words(left) == "a (1 point), b (2 points) and c (2 points)"
+    first, second = student_words(left)
+    assert first.startswith("3 points are still open: a and c. ")
+    assert second.startswith("2 points could not be graded by a fault of the kit, not yours: b. ")
+    (one,) = student_words(left[:1])
+    assert one.startswith("1 point is still open: a. ")
+    assert student_words([]) == []
+
+
+@pytest.mark.parametrize(
+    ("criteria", "again"),
+    [
+        ([criterion("a", "inconclusive", 2)], True),
+        ([criterion("a", "error", 2)], True),
+        ([criterion("a", "inconclusive", 2, cause="implausible")], False),
+        ([criterion("a", "inconclusive", 2, cause="implausible"),
+          criterion("b", "inconclusive", 1)], True),
+        ([criterion("a", "inconclusive", 2), criterion("a", "fail", 2, where="hydra")], False),
+        ([criterion("a", "pass", 2, withheld_status="inconclusive")], False),
+        ([criterion("a", "fail", 2), criterion("b", "not_gradable", 2)], False),
+    ],
+)  # fmt: skip
+def test_what_grading_again_could_decide(criteria: list[Json], again: bool) -> None:
+    assert is_open({"criteria": criteria}) is again
+
+
+# ---- parts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "shown"), [(0.005, 0.01), (0.0049, 0.0), (2.675, 2.68), (1 / 3, 0.33)]
+)
+def test_points_are_rounded_up_from_the_half(points: float, shown: float) -> None:
+    assert rounded(points) == shown
+
+
+def test_what_rounding_leaves_goes_to_the_heaviest() -> None:
+    shown = [Shown(name, "graded", 0.5) for name in ("kernel", "variant", "viva")]
+    parts = parts_of(shown, {"kernel": 1, "variant": 4, "viva": 1}, 10)
+    assert [part.most for part in parts] == [1.67, 6.66, 1.67]
+    assert [part.points for part in parts] == [0.84, 3.33, 0.84]
+    assert [part.weight for part in parts] == [1, 4, 1]
+    assert points_of(parts) == 5.01
+
+
+def test_a_part_that_the_lab_has_not_is_left_away_and_one_that_waits_makes_no_grade() -> None:
+    shown = [Shown("kernel", "graded", 1.0), Shown("viva", "waiting"), Shown("variant", "graded")]
+    parts = parts_of(shown, {"kernel": 1, "viva": 1}, 4)
+    assert [(part.name, part.most, part.points) for part in parts] == [
+        ("kernel", 2, 2), ("viva", 2, 0)
+    ]  # fmt: skip
+    assert points_of(parts) is None
+    assert points_of(parts[:1]) == 2
+    assert points_of(parts_of([Shown("kernel", "graded", 1.0)], {"kernel": 1}, 0)) is None
+
+
+PARTS = {"kernel": 40.0, "variant": 30.0, "prediction": 10.0, "diagnose": 10.0, "viva": 10.0}
+
+
+def in_parts(
+    kernel: Attempt | None, variant: Attempt | None, of: Rules, late: timedelta = timedelta(0)
+) -> Account:
+    """Each handed in where it is graded."""
+    accounts = [
+        account(ADA, lab, [handed("d1", late)] if one else [], [one] if one else [], "", of)
+        for lab, one in ((LAB, kernel), (VARIANT, variant))
+    ]
+    return with_parts(accounts[0], accounts[1], of)
+
+
+def test_parts_say_what_they_follow_from() -> None:
+    of = Rules(
+        parts=PARTS,  # type: ignore[arg-type]
+        vivas=(VivaMark("ada", "", 0.75, "me", "today", ""),),
+        labs={LAB: LabRules(DUE), VARIANT: LabRules(DUE + timedelta(days=9))},
+        late=LateRules(0.5),
+    )
+    kernel = attempt(ADA, result(6, 2, 2) | {"diagnosis": {"score": 1.4}})
+    variant = attempt(
+        ADA, result(10, lab=VARIANT) | {"prediction": {"score": -1}}, lab=VARIANT
+    )  # fmt: skip
+    row = in_parts(kernel, variant, of, timedelta(hours=1)).row
+    assert [(part.name, part.most, part.points, part.shown.why) for part in row.parts] == [
+        ("kernel", 4, 1.5, "6 of 8 points in C, less 50 % for being late"),
+        ("variant", 3, 3, "10 of 10 points in C"),
+        ("prediction", 1, 0, "a score of 0"),
+        ("diagnose", 1, 0.5, "a score of 1, less 50 % for being late"),
+        ("viva", 1, 0.75, "a mark of 7.5 of 10 by me, today"),
+    ]
+    assert row.points == 5.75
+    assert row.gradable_points == 9.2
+    assert not row.is_provisional
+    variant_row = row.variant
+    assert variant_row is not None and variant_row.is_part
+    assert (variant_row.points, variant_row.max_points, variant_row.gradable_points) == (3, 3, 3)
+    assert (row.kernel_points, variant_row.kernel_points) == (4, 3)
+
+
+def test_parts_that_were_not_handed_in_or_cannot_be_shown() -> None:
+    of = Rules(parts=PARTS)  # type: ignore[arg-type]
+    unseen = attempt(ADA, result(0, 0, 10) | {"diagnosis": {"score": None}})
+    row = in_parts(unseen, None, of).row
+    assert [(part.name, part.state, part.most) for part in row.parts] == [
+        ("kernel", "left out", 0), ("variant", "missing", 6), ("prediction", "missing", 2),
+        ("diagnose", "left out", 0), ("viva", "open", 2),
+    ]  # fmt: skip
+    assert (row.points, row.gradable_points, row.is_provisional) == (0, 10, True)
+    row = in_parts(None, None, of).row
+    assert {part.state for part in row.parts} == {"missing", "open"}
+    assert (row.points, row.gradable_points) == (None, None)
+    assert not row.is_handed_in and not row.is_provisional
+
+
+def test_notes_of_a_variant_say_whose_they_are() -> None:
+    of = Rules(parts=PARTS)  # type: ignore[arg-type]
+    lost = attempt(ADA, state="lost", lab=VARIANT)
+    row = in_parts(attempt(ADA, result(10)), lost, of).row
+    (note,) = row.notes
+    assert note.startswith("Variant: Not graded: the job left no result.")
+    row = in_parts(None, attempt(ADA, result(10, lab=VARIANT), lab=VARIANT), of).row
+    assert row.notes == ()
+    assert row.points == 3
+
+
+# ---- a row ---------------------------------------------------------------------------
+
+
+def test_open_points_are_on_the_scale_of_the_course() -> None:
+    row = counted(
+        [handed()], [attempt(ADA, result(5, 0, 2, still_open=3))],
+        Rules(labs={LAB: LabRules(points=16)}),
+    ).row  # fmt: skip
+    assert row.open_points == 6
+    assert row.open == (OpenPoints("efficiency", 3, False),)
+    by_hand = replace(row, override_reason="x")
+    assert (by_hand.open, by_hand.open_points) == ((), 0)
+
+
+def test_the_language_that_counts_has_the_result() -> None:
+    both = attempt(ADA, result(4, 6), result(3, 0, 7, language="fortran"))
+    row = counted([handed()], [both]).row
+    assert row.language == "fortran"
+    assert row.result is both.results[1]
+    assert replace(row, language="").result is both.results[1]
+    assert replace(row, language="c").result is both.results[0]
+    assert replace(row, attempt=None).result is None
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "effort", "quick"),
+    [
+        ("pass", "timing", "quick", True), ("fail", "timing", "quick", True),
+        ("inconclusive", "timing", "quick", False), ("pass", "evidence", "quick", False),
+        ("pass", "timing", "default", False),
+    ],
+)  # fmt: skip
+def test_a_grade_is_quick_where_a_time_was_decided_so(
+    status: str, kind: str, effort: str, quick: bool
+) -> None:
+    one = result(8) | {"max_points": 10}
+    one["criteria"] = [*one["criteria"], criterion("efficiency", status, 2, kind=kind)]
+    row = counted([handed()], [attempt(ADA, one, effort=effort)], Rules(allow_quick=True)).row
+    assert row.is_quick is quick
+    assert not replace(row, override_reason="x").is_quick
+    careful = counted([handed()], [attempt(ADA, result(8))]).row
+    assert replace(careful, variant=row).is_quick is quick
+    assert not replace(careful, variant=row, override_reason="x").is_quick
