@@ -196,6 +196,27 @@ def test_a_grading_without_a_delivery_makes_its_hand_in_up() -> None:
     assert found.row.attempt is one
 
 
+def test_a_hand_in_that_is_made_up_is_as_old_as_its_first_grading() -> None:
+    first = attempt(ADA, result(5, 5), number=2, at="2027-05-03T10:00:00+00:00")
+    second = attempt(ADA, result(6, 4), kit="k2", at="2027-05-09T10:00:00+00:00")
+    found = counted([], [second, first])
+    assert [hand_in.last_at.day for hand_in in found.hand_ins] == [3]
+    assert found.row.attempt is second
+    assert found.row.others == (first,)
+
+
+def test_of_one_hand_in_the_grading_that_ended_last_counts() -> None:
+    at = "2027-05-09T10:00:00+00:00"
+    some = [
+        attempt(ADA, result(1, 9), number=3),
+        attempt(ADA, result(2, 8), number=1, at=at),
+        attempt(ADA, result(3, 7), number=2, at=at),
+    ]
+    found = counted([handed()], some[::-1])
+    assert [one.attempt.number for one in found.weighed] == [3, 1, 2]
+    assert found.row.points == 3
+
+
 # ---- why there is no grade -----------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from numalab.course.pages.histogram import BINS, histogram, values_words
+from numalab.course.pages.histogram import BINS, bins, histogram, values_words
 
 
 def bars(svg: str) -> list[tuple[float, float, float, float]]:
@@ -72,3 +72,8 @@ def test_two_of_a_hundred_at_each_end_do_not_set_the_scale() -> None:
 )  # fmt: skip
 def test_values_in_words(values: list[float], unit: str, said: str) -> None:
     assert values_words(values, unit) == said
+
+
+def test_values_are_in_equal_bins() -> None:
+    assert BINS == 16
+    assert bins([0.0, 0.99, 1.0, 15.99, 16.0, -3.0, 99.0], 0, 16) == [3, 1, *[0] * 13, 3]

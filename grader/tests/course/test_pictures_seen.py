@@ -75,3 +75,28 @@ def test_what_is_no_picture_of_the_kits_is_left_out() -> None:
     large = f"<desc>{'x' * MOST_CHARACTERS}</desc></svg>"
     assert first_pictures(section.replace("</svg>", large), "C") == []
     assert first_pictures("", "C") == []
+
+
+def test_the_first_two_pictures_are_taken() -> None:
+    def figure(name: str, box: str = "0 0 72 36", more: str = "") -> str:
+        return (
+            f'<figure><figcaption>{name} &amp; x</figcaption><div class="p"><svg viewBox="{box}" '
+            f'style="s">{more}</svg></div><p>W &lt; {name}</p></figure>'
+        )
+
+    figures = figure("bad", "0 0 1") + figure("one") + figure("two") + figure("three")
+    page = f'<section class="kernel"><h2>01, C: 5</h2>{figures}</section>'
+    other = f'<section class="kernel"><h3>01, Fortran: 5</h3>{figure("f")}</section>'
+    found = first_pictures(other + page, "C")
+    assert [(one.title, one.words, one.width, one.height) for one in found] == [
+        ("one & x", "W < one", 96, 48), ("two & x", "W < two", 96, 48)
+    ]  # fmt: skip
+    root = ElementTree.fromstring(base64.b64decode(found[0].address.partition(",")[2]))
+    assert root.attrib == {"viewBox": "0 0 72 36", "width": "96", "height": "48"}
+    assert [one.title for one in first_pictures(other + page, "Fortran")] == ["f & x"]
+    svg = '<svg viewBox="0 0 72 36" style="s"></svg>'
+    for more, many in ((40_000 - len(svg), 1), (40_001 - len(svg), 0)):
+        section = (
+            f'<section class="kernel"><h2>1, C: 5</h2>{figure("x", more="x" * more)}</section>'
+        )
+        assert len(first_pictures(section, "C")) == many
