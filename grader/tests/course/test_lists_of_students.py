@@ -296,7 +296,7 @@ def test_a_column_is_in_one_language_as_far_as_its_first_times_show(
     english, at = "Saturday, 21 November 2026, 10:00 AM", datetime(2026, 11, 21, 10)
     assert read_times(["?", "?", english, english], ["en"]) == [None, None, at, at]
     assert read_times(["?", "?", "?", english], ["en"]) == [None] * 4
-    assert read_times(["2026-11-21 10:00", "?", english], []) == [at, None, at]
+    assert read_times(["2026-11-21 10:00", "?", english], ["en"]) == [at, None, at]
     assert read_times(["2026-13-21 10:00", "9999-12-31 24:00"], ["en"]) == [None, None]
     both = ["samedi 21 novembre 2026, 10:00", "sabato 21 novembre 2026, 10:00"]
     assert read_times([*both, both[1]], ["fr", "it"]) == [None, at, at]
