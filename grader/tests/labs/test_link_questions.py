@@ -174,6 +174,12 @@ def test_slots_are_slower_than_their_port_mostly_and_not_always() -> None:
     pairs = [(asked_about(seed).slot_port, asked_about(seed).slot) for seed in SEEDS]
     slower = sum(slot.data_gbit_s < port.data_gbit_s for port, slot in pairs)
     assert len(pairs) / 2 < slower < len(pairs)
+    assert {slot.width for _, slot in pairs} == {4, 8, 16}
+    faster = {(p.name, s.name) for p, s in pairs if p.data_gbit_s < s.data_gbit_s}
+    assert faster == {
+        ("4X QDR", "8X Gen3"), ("4X FDR", "16X Gen3"), ("4X EDR", "16X Gen3"),
+        ("4X EDR", "8X Gen4"), ("4X HDR", "16X Gen4"),
+    }  # fmt: skip
 
 
 def test_no_answer_is_right_for_many_seeds() -> None:

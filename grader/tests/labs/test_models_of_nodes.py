@@ -136,6 +136,51 @@ def test_all_cores_are_drawn_where_fewer_are_not_told_from_a_rate_that_grows(
     assert saturation.draw_counts(curve, "seed") == drawn
 
 
+@pytest.mark.parametrize(
+    ("curve", "told"),
+    [
+        # A proportion of 0.1 is just near to 0.05, and 3 of 10 just far from 0.15.
+        ({1: 0.05, 2: 0.05, 8: 1.0}, ((2,), ())),
+        ({1: 0.05, 2: 0.04, 8: 1.0}, ((), ())),
+        ({1: 0.05, 3: 0.15, 10: 1.0}, ((3,), ())),
+        ({1: 0.05, 3: 0.16, 10: 1.0}, ((), ())),
+        ({1: 0.3, 2: 0.6, 8: 1.0}, ((2,), ())),
+        ({1: 0.3, 2: 0.66, 8: 1.0}, ((), ())),
+        # Nearly all, which 4 times one would exceed, and 3 times hardly.
+        ({1: 0.3, 3: 0.88, 4: 0.96, 8: 1.0}, ((), (4,))),
+        ({1: 0.29, 3: 0.87, 4: 1.0, 8: 1.0}, ((), (4,))),
+    ],
+)
+def test_how_near_and_how_far_models_are(
+    curve: dict[int, float], told: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    assert saturation.telling_counts(curve) == told
+
+
+def test_one_number_below_saturation_is_drawn_and_one_at_it() -> None:
+    curve = {n: min(100.0, 25.0 * n) for n in saturation.curve_counts(16)}
+    drawn = {saturation.draw_counts(curve, str(seed)) for seed in range(80)}
+    assert drawn == {(below, at_it) for below in (2, 3) for at_it in (6, 8, 12)}
+    off = curve | {2: 56.0, 3: 69.0}
+    assert saturation.draw_counts(off, "seed") == ()
+
+
+def test_shares_grow_in_proportion_until_the_memory_is_the_limit() -> None:
+    assert [saturation.modelled_share(n, 10.0, 40.0) for n in (1, 3, 4, 5)] == [0.25, 0.75, 1, 1]
+
+
+def test_cores_of_one_kind_are_taken() -> None:
+    """Three small ones and two large ones of a NUMA node, two of which have siblings, and two of
+    another node."""
+    pus = ((7, 0, 0), (0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 3, 0), (4, 4, 0), (8, 4, 0), (5, 5, 1),
+           (6, 6, 1))  # fmt: skip
+    small, large = {"pus": [2, 1, 0, 7], "name": None}, {"pus": [3, 4, 8], "name": None}
+    told = node(*pus) | {"core_kinds": [small, large]}
+    assert saturation.cores_of_a_numa_node(told) == (0, 1, 2)
+    assert saturation.cores_of_a_numa_node(told | {"core_kinds": [large]}) == (0, 1, 2)
+    assert saturation.cores_of_a_numa_node(told | {"core_kinds": None}) == (0, 1, 2, 3, 4)
+
+
 # ---- files of solutions ----------------------------------------------------------------
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +70,7 @@ def _evaluated(node: ast.expr, values: Mapping[str, float], language: Language) 
     match node:
         case ast.Constant(value=value) if type(value) in (int, float):
             assert isinstance(value, int | float)
-            return _as_float(value)
+            return float(value)  # of LONGEST_FORMULA digits at most, which a float can hold
         case ast.Name(id=name) if name in values:
             return values[name]
         case ast.Name(id=name):
@@ -101,11 +100,3 @@ def _evaluated(node: ast.expr, values: Mapping[str, float], language: Language) 
     raise BadFormula(
         f"`{ast.unparse(node)}` can't stand in the formula; it can have {language.allowed}"
     )
-
-
-def _as_float(value: int | float) -> float:
-    """A number of more digits than a float can hold is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

@@ -28,9 +28,9 @@ NEAR, FAR = 0.05, 0.15
 def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
     """A PU of each core of one NUMA node, cores that are alike: of the node with most of them."""
     kinds = core_kinds(node) or ()
-    groups: dict[tuple[int, int], dict[int, int]] = {}
+    groups: dict[tuple[int, int | None], dict[int, int]] = {}
     for pu in sorted(node["pu_list"], key=lambda pu: int(pu["pu"])):
-        kind = next((i for i, kind in enumerate(kinds) if pu["pu"] in kind.pus), -1)
+        kind = next((i for i, kind in enumerate(kinds) if pu["pu"] in kind.pus), None)
         cores = groups.setdefault((int(pu["numa_node"]), kind), {})
         cores.setdefault(int(pu["core"]), int(pu["pu"]))
     largest = max(groups.values(), key=len, default={})
@@ -40,7 +40,7 @@ def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
 def curve_counts(cores: int) -> tuple[int, ...]:
     """The numbers of threads of the curve: powers of two, halfway between, and all cores."""
     powers = [2**power for power in range(cores.bit_length())]
-    wanted = {*powers, *(power * 3 // 2 for power in powers[1:]), cores}
+    wanted = {*powers, *(power * 3 // 2 for power in powers), cores}
     return tuple(sorted(number for number in wanted if number <= cores))
 
 
