@@ -9,7 +9,7 @@ from numalab.judging.thread_goals import _on_cores
 from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
 from numalab.machines.gallery import find_machine
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import structure_of_machine
+from numalab.machines.structure import SeenPu, Structure, structure_of_machine
 
 
 @pytest.fixture
@@ -43,6 +43,51 @@ def hydra(kit):
 )
 def test_which_cores_are_wanted(hydra, goal, pus):
     assert [min(core) for core in wanted_cores(goal, hydra)] == pus
+
+
+@pytest.mark.parametrize(
+    ("goal", "nodes"),
+    [
+        ("odd_numa_nodes", {1, 3, 5, 7}),
+        ("even_numa_nodes", {0, 2, 4, 6}),
+        ("first_cores_of_odd_nodes", {1, 3, 5, 7}),
+        ("last_cores_of_even_nodes", {0, 2, 4, 6}),
+        ("last_numa_node", {7}),
+        ("all_but_first_numa_node", {1, 2, 3, 4, 5, 6, 7}),
+        ("all_but_last_numa_node", {0, 1, 2, 3, 4, 5, 6}),
+    ],
+)
+def test_which_of_eight_numa_nodes_are_wanted(kit, goal, nodes):
+    nebula = structure_of_machine(find_machine(kit, "nebula").scaled(2))
+    cores = wanted_cores(goal, nebula)
+    assert {nebula.pu(min(core)).numa_node for core in cores} == nodes
+    alone = goal.startswith(("first_", "last_cores"))
+    assert len(cores) == len(nodes) * (1 if alone else 2)
+
+
+def of_cores(cores: int) -> Structure:
+    """One NUMA node, whose cores have two PUs each, and another one without any; no distances."""
+    units = [frozenset({2 * core, 2 * core + 1}) for core in range(cores)]
+    pus = [SeenPu(pu, core, frozenset(), frozenset(), 0) for core in units for pu in sorted(core)]
+    return Structure(tuple(reversed(pus)), (0, 1), {}, frozenset({0}))
+
+
+@pytest.mark.parametrize(
+    ("goal", "places"),
+    [
+        ("first_halves", "{0,1},{2,3}"),
+        ("second_halves", "{6,7},{8,9}"),
+        ("every_second_core", "{2,3},{6,7}"),
+        ("but_first_cores", "{2,3},{4,5},{6,7},{8,9}"),
+        ("but_second_cores", "{0,1},{4,5},{6,7},{8,9}"),
+        ("but_last_cores", "{0,1},{2,3},{4,5},{6,7}"),
+        ("last_but_one_cores", "{6,7}"),
+        ("farthest_numa_node", "{0,1},{2,3},{4,5},{6,7},{8,9}"),
+    ],
+)
+def test_places_of_five_cores(goal, places):
+    """Of NUMA nodes at one distance the first is the farthest; the middle core is in no half."""
+    assert as_places(goal, of_cores(5)) == places
 
 
 def test_the_farthest_of_several_equal_ones_has_the_lowest_number():

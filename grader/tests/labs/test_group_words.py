@@ -6,7 +6,7 @@ import pytest
 
 from numalab.kit import Kit
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
-from numalab.labs.group_words import BadGroups, Groups, read_groups, settings
+from numalab.labs.group_words import BadGroups, Group, Groups, read_groups, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine
 from numalab.pu_lists import kernel_list
@@ -64,6 +64,55 @@ def test_what_words_mean_on_hydra(kit: Kit, words: str, cpus: str, mems: str) ->
     hydra = topology(kit, "hydra")
     got = written(f'[job]\ncpus = "{words}"\nmems = "{words}"\n', hydra)
     assert got == {("job", "cpus"): cpus, ("job", "mems"): mems}
+
+
+def test_settings_come_in_order(kit: Kit) -> None:
+    text = """
+    [others]
+    partition = "isolated"
+    mems = "0"
+    [job]
+    partition = "member"
+    cpus = "1,0"
+    """
+    assert settings(read_groups(text), topology(kit, "hydra")) == [
+        ("job", "cpus", "0-1"), ("job", "partition", "member"), ("others", "mems", "0"),
+        ("others", "partition", "isolated"),
+    ]  # fmt: skip
+
+
+def test_a_set_has_a_thousand_characters_at_most() -> None:
+    longest = "0," * 499 + "10"
+    assert len(longest) == 1000
+    found = read_groups(f'[job]\ncpus = " {longest} "\n').job.cpus
+    assert found is not None and found.text == longest and len(found.terms) == 500
+    with pytest.raises(BadGroups, match="more than 1,000 characters"):
+        read_groups(f'[job]\ncpus = "{longest}0"\n')
+
+
+def test_a_group_of_which_nothing_is_said_is_empty() -> None:
+    assert Group().is_empty and not Group(partition="root").is_empty
+    assert not read_groups('[job]\nmems = "0"\n').job.is_empty
+
+
+@pytest.mark.parametrize(
+    ("goal", "nodes"),
+    [
+        ("job_on_last_node", [6]),
+        ("job_on_first_node", [1]),
+        ("job_on_second_node", [4]),
+        ("job_on_all_but_first_node", [4, 6]),
+        ("job_on_all_but_last_node", [1, 4]),
+    ],
+)
+def test_nodes_of_goals(goal: str, nodes: list[int]) -> None:
+    assert JOB_NODES[goal]([1, 4, 6]) == nodes
+
+
+def test_a_machine_of_one_node_lacks_all_others(kit: Kit) -> None:
+    groups = read_groups('[job]\ncpus = "node:1"\n')
+    with pytest.raises(BadGroups, match="which has node 0 only"):
+        settings(groups, topology(kit, "laptop"))
 
 
 def test_a_node_that_the_machine_lacks_is_told(kit: Kit) -> None:

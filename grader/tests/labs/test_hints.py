@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from support import invented
 from support.commands import numalab_command
 from support.desks import make_desk
 
-from numalab.errors import UserError
+from numalab.errors import KitError, UserError
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
@@ -22,6 +24,7 @@ from numalab.labs.hints import (
     hint_command,
     is_exhausted,
     ladder_for,
+    ladders_for,
     next_level,
     remember,
     seen_hints,
@@ -54,6 +57,24 @@ def test_without_a_heading_one_ladder_helps_with_all() -> None:
         Ladder("", CRITERIA, ("weak", "#pragma omp parallel")),
     )
     assert parse_ladders("\n", CRITERIA) == ()
+
+
+def test_what_a_ladder_is_for_may_be_named() -> None:
+    text = "# a : correct[sum] ,correct[MPI_Send], near\none\n---  \ntwo\n# far\nx\n# correct\ny"
+    assert parse_ladders(text, CRITERIA) == (
+        Ladder("a", ("correct", "correct", "near"), ("one", "two"),
+               (("correct", "sum"), ("correct", "MPI_Send"))),
+        Ladder("far", ("far",), ("x",)),
+        Ladder("correct", ("correct",), ("y",)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("criterion", "helps"), [("correct", False), ("near", True), ("far", False)]
+)
+def test_what_a_ladder_helps_with_whatever_goes_wrong(criterion: str, helps: bool) -> None:
+    ladder = Ladder("a", ("correct", "near"), ("x",), (("correct", "sum"), ("correct", "send")))
+    assert ladder.helps_with_all_of(criterion) == helps
 
 
 @pytest.mark.parametrize(
@@ -185,6 +206,97 @@ def test_the_nearest_topic_is_suggested(labs: dict[str, Lab]) -> None:
         find_ladder(labs["06_message_latency"], "neer")
     with pytest.raises(UserError, match="one ladder of hints for all"):
         find_ladder(labs["01_first_touch"], "nonsense")
+
+
+CODE = Ladder("code", ("correct", "near"), ("a", "b"), (("near", "sum"),))
+NEAR = Ladder("near_files", ("near",), ("a", "b"))
+SUMS = Ladder("sums", ("near", "far"), ("a", "b"), (("far", "sum"), ("near", "sum")))
+
+
+@pytest.fixture
+def made_up(first_touch: Lab) -> Lab:
+    return replace(first_touch, hints=(CODE, NEAR, SUMS))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "began_in", "ladders"),
+    [
+        (None, None, (CODE, NEAR, SUMS)),
+        (None, "sum", (CODE, NEAR, SUMS)),
+        ("correct", "", (CODE,)),
+        ("near", None, (NEAR, CODE, SUMS)),
+        ("near", "", (NEAR, CODE, SUMS)),
+        ("near", "sum", (CODE, SUMS)),
+        ("near", "send", (NEAR,)),
+        ("far", "send", ()),
+        ("far", "", (SUMS,)),
+        ("far", "sum", (SUMS,)),
+        ("speedup", "", ()),
+    ],
+)
+def test_ladders_that_help(
+    made_up: Lab, criterion: str | None, began_in: str | None, ladders: tuple[Ladder, ...]
+) -> None:
+    assert tuple(ladders_for(made_up, criterion, began_in)) == ladders
+    assert ladder_for(made_up, criterion, began_in) == (ladders[0] if ladders else None)
+
+
+@pytest.mark.parametrize(
+    ("seen", "ladder", "exhausted"),
+    [
+        ({}, NEAR, False),
+        ({"near_files": 1}, NEAR, False),
+        ({"near_files": 2}, CODE, False),
+        ({"near_files": 2, "code": 2}, SUMS, False),
+        ({"near_files": 2, "code": 2, "sums": 1}, SUMS, False),
+        ({"near_files": 2, "code": 2, "sums": 2}, NEAR, True),
+    ],
+)
+def test_the_first_that_has_more_to_say(
+    made_up: Lab, seen: Mapping[str, int], ladder: Ladder, exhausted: bool
+) -> None:
+    assert ladder_for(made_up, "near", seen=seen) == ladder
+    assert hint_command(made_up, "near", seen=seen) == f"./numalab hint 01 {ladder.topic}"
+    assert is_exhausted(made_up, "near", seen) == exhausted
+    assert not is_exhausted(made_up, "speedup", seen)
+    assert hint_command(made_up, "speedup", seen=seen) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "ladder"),
+    [("sums", SUMS), ("sums.toml", SUMS), ("labs/01/sums.tar.gz/", SUMS), ("near", NEAR),
+     ("correct.c", CODE), ("far", SUMS)],
+)  # fmt: skip
+def test_names_of_a_ladder(made_up: Lab, asked: str, ladder: Ladder) -> None:
+    assert find_ladder(made_up, asked) == ladder
+    assert topics_of(made_up) == ("code", "near_files", "sums")
+
+
+def test_an_unlike_topic_is_told_without_another(made_up: Lab) -> None:
+    for asked, meant in (
+        ("zzz", ""),
+        ("sms", " Did you mean sums?"),
+        ("farr", " Did you mean far"),
+    ):
+        with pytest.raises(UserError) as told:
+            find_ladder(made_up, asked)
+        assert f"no hints on '{asked}'.{meant}" in str(told.value)
+        assert str(told.value).endswith(" There are hints on code, near_files, sums.")
+
+
+@pytest.mark.parametrize(("seen", "level"), [({}, 1), ({"code": 1}, 2), ({"code": 2}, 2)])
+def test_the_strongest_hint_stays_the_last(seen: Mapping[str, int], level: int) -> None:
+    assert next_level(CODE, seen) == level
+
+
+def test_what_was_seen_is_kept_wherever_it_is(made_up: Lab, tmp_path: Path) -> None:
+    store = tmp_path / "not" / "there" / "hints.json"
+    remember(store, made_up, CODE, 2)
+    remember(store, made_up, CODE, 1)
+    remember(store, made_up, SUMS, 0)
+    assert seen_hints(store) == {"01_first_touch": {"code": 2, "sums": 0}}
+    with pytest.raises(KitError, match=r"can't write .*hints\.json"):
+        remember(store / "hints.json", made_up, CODE, 1)
 
 
 def test_a_weaker_hint_again_loses_nothing(labs: dict[str, Lab], tmp_path: Path) -> None:

@@ -195,6 +195,9 @@ def test_what_a_students_edition_needs_of_a_solution_is_in_one_file(tmp_path: Pa
     assert solution_text(tmp_path, "c.toml") is None
     with pytest.raises(KitError, match="is missing; get"):
         kits_text(tmp_path, "c.toml")
+    (tmp_path / "d.toml").mkdir()
+    with pytest.raises(KitError, match=r"d\.toml can't be read: "):
+        kits_text(tmp_path, "d.toml")
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", zlib.compress(b"[]"), zlib.compress(b"{")])

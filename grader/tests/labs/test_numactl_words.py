@@ -20,6 +20,9 @@ from numalab.labs.placement import BadPlacement
         ("--preferred=1", "preferred:1"),
         ("--localalloc", "local:"),
         ("-l", "local:"),
+        ("-p 3", "preferred:3"),
+        ("  --membind   0,2 ", "bind:0,2"),
+        ("-i 1023", "interleave:1023"),
     ],
 )
 def test_words_of_a_policy(words: str, policy: str) -> None:
@@ -41,6 +44,15 @@ def test_words_of_a_policy(words: str, policy: str) -> None:
         ("--localalloc=0", "takes no NUMA nodes"),
         ("--interleave=all --membind=0", "one word too many"),
         ("all", "no policy of numactl's"),
+        ("numactl", "behind numactl alone"),
+        ("-C 0", "says where threads run"),
+        ("--membind= 1", "`1` is one word too many"),
+        ("--membind 0 1", "`1` is one word too many"),
+        ("--membind", "--membind=0"),
+        ("--localalloc 0", "`0` is one word too many"),
+        ("-i 1024", "`1024` are no NUMA nodes"),
+        ("-p all", "are no NUMA nodes"),
+        ("x 1", "`x` is no policy of numactl's; it can be --interleave, --membind, --preferred"),
     ],
 )
 def test_words_that_are_none(words: str, said: str) -> None:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from numalab.errors import KitError
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.labs.starting_code import code_of, digest_of, is_unchanged
+from numalab.labs.starting_code import (
+    code_of,
+    digest_of,
+    is_unchanged,
+    read_digests,
+    read_earnings,
+)
+from numalab.toml_files.tables import Table, parse_table
 
 C = b"""/* Lab. */
 #include "first_touch.h"
@@ -53,6 +61,47 @@ def test_comments_and_blanks_change_no_code(name: str, given: bytes, other: byte
 )
 def test_what_is_read_is_code(name: str, given: bytes, other: bytes) -> None:
     assert digest_of(name, given) != digest_of(name, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("kernel.c", 'A/*x*/ = \'"\' // "\n+ \\\n"/* */"', 'A=\'"\'+"/**/"'),
+        ("kernel.f90", "A = '!x' ! y\n!$omp do\n+ &\n  & B", "a='!x'!$ompdo+b"),
+        ("a.toml", "a = 1 # b\r# c\n // d", "a=1//d"),
+    ],
+)
+def test_what_is_left_of_a_text(name: str, text: str, code: str) -> None:
+    assert code_of(name, text.encode()) == code
+    assert len(digest_of(name, text.encode())) == 32
+
+
+def tables(*earns_with: str) -> list[Table]:
+    """Of criteria a, b, c; empty: they earn alone."""
+    text = "".join(
+        f'[[criterion]]\nearns_with = "{other}"\n' if other else "[[criterion]]\n"
+        for other in earns_with
+    )
+    return parse_table(text, "lab.toml", KitError, ("criterion",)).tables("criterion", None)
+
+
+def test_what_earns_with_another_criterion() -> None:
+    assert read_earnings("abc", tables("c", "c", "")) == {"a": "c", "b": "c"}
+    assert read_earnings("abc", tables("", "", "")) == {}
+    with pytest.raises(KitError, match="It can be: a, c"):
+        read_earnings("abc", tables("", "b", ""))
+    with pytest.raises(KitError, match=r"lab\.toml:2: b earns with c itself; name that one"):
+        read_earnings("abc", tables("b", "c", ""))
+
+
+def test_digests_have_32_digits() -> None:
+    def read(digest: str) -> dict[str, str]:
+        return read_digests(parse_table(f'a = "{digest}"\n', "lab.toml", KitError, None))
+
+    assert read("0f" * 16) == {"a": "0f" * 16}
+    for wrong in ("0f" * 15, "0f" * 16 + "0", "0F" * 16):
+        with pytest.raises(KitError, match="32 hexadecimal digits"):
+            read(wrong)
 
 
 def test_a_comment_that_does_not_end_is_no_hang() -> None:

@@ -51,7 +51,7 @@ def _has_more(ladder: Ladder, seen: Levels) -> bool:
     return seen.get(ladder.topic, 0) < len(ladder.levels)
 
 
-def ladders_for(lab: Lab, criterion: str | None, began_in: str = "") -> list[Ladder]:
+def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) -> list[Ladder]:
     """The ladders that help with a criterion, of all where it is not said which. began_in: as of
     a criterion's verdict; one that is on this goes before all others."""
     if criterion is None:
@@ -65,7 +65,7 @@ def ladders_for(lab: Lab, criterion: str | None, began_in: str = "") -> list[Lad
 
 
 def ladder_for(
-    lab: Lab, criterion: str | None, began_in: str = "", seen: Levels = NONE_SEEN
+    lab: Lab, criterion: str | None, began_in: str | None = None, seen: Levels = NONE_SEEN
 ) -> Ladder | None:
     """Of those the first that has more to say; where none has, the first. None: there is
     none."""
@@ -83,18 +83,18 @@ def find_ladder(
     lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, seen: Levels = NONE_SEEN
 ) -> Ladder:
     """By the topic's name, a file's or a criterion's. began_in: by criterion. Raises UserError."""
-    name = topic.rstrip("/").rsplit("/", 1)[-1]
+    name = topic.rstrip("/").rpartition("/")[2]
     stem = name.split(".")[0]
     topics = topics_of(lab)
     for ladder in lab.hints:
         if ladder.topic in (name, stem):
             return ladder
-    helped = ladder_for(lab, stem, began_in.get(stem, ""), seen)
+    helped = ladder_for(lab, stem, began_in.get(stem), seen)
     if helped is not None:
         return helped
     if not topics:
         raise UserError(f"lab {lab.name} has one ladder of hints for all: leave out '{topic}'")
-    near = difflib.get_close_matches(stem, _names(lab.hints), n=1)
+    near = difflib.get_close_matches(stem, _names(lab.hints))
     meant = f" Did you mean {near[0]}?" if near else ""
     raise UserError(
         f"lab {lab.name} has no hints on '{topic}'.{meant} There are hints on {', '.join(topics)}."

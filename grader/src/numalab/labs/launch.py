@@ -171,16 +171,15 @@ def _unit(table: Table, key: str, units: Sequence[str], name: str = "") -> str:
 def _refusal(value: str, key: str, units: Sequence[str]) -> str:
     names = ", ".join(units)
     plain = re.sub(r"[\s-]+", "_", value.strip().lower())
-    word = plain if plain in _SYNONYMS or plain in units else plain.removesuffix("s")
+    word = plain.removesuffix("s")
     meant = _SYNONYMS.get(word, word)
     if meant == "node":
         return f"a NUMA node is numa_node here, and the whole computer machine. It can be: {names}"
     if meant == "machine" and key == "bind_to":
         return 'a rank that may run on the whole machine is not bound: write "none"'
     if meant in UNITS and meant not in units:
-        of = "a core or a PU" if key.startswith("threads") else "one of these"
-        return f"{_WORDS[meant][0]} can't stand here, only {of}. It can be: {names}"
-    near = difflib.get_close_matches(meant, units, n=1, cutoff=0.5)
+        return f"{_WORDS[meant][0]} can't stand here, only a core or a PU. It can be: {names}"
+    near = difflib.get_close_matches(meant, units, cutoff=0.5)
     hint = f"Did you mean {near[0]}? " if near else "there is no such unit. "
     return f"{hint}It can be: {names}"
 

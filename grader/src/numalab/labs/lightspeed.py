@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numalab.toml_files.tables import Table
+from numalab.toml_files.tables import Table
 
 LIGHTSPEED_KEYS = ("part", "flops_per_element", "none")
 

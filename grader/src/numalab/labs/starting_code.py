@@ -26,12 +26,12 @@ def code_of(name: str, content: bytes) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     suffix = Path(name).suffix
     if suffix == ".c":
-        text = _C.sub(lambda found: found[1] or " ", text.replace("\\\n", ""))
+        text = _C.sub(r"\1", text.replace("\\\n", ""))
     elif suffix == ".f90":
-        text = _FORTRAN.sub(lambda found: found[1] or " ", text).lower()
+        text = _FORTRAN.sub(r"\1", text).lower()
         text = _CONTINUED.sub("", text)
     else:
-        text = _LINES.sub(" ", text)
+        text = _LINES.sub("", text)
     return "".join(text.split())
 
 
