@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from numalab.kit import find_kit
@@ -9,14 +12,19 @@ from numalab.machines.announced import (
     RECORDED,
     Recorded,
     Shape,
+    Widths,
     announces_cores,
+    other_processors,
     own_and_other,
     without_hwloc,
 )
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
+from numalab.machines.machine_file import parse_machine
+from numalab.machines.seeded import seeded_machine
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+FOLDER = gallery_folder(find_kit("gnu"))
+GALLERY = load_gallery(FOLDER)
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
 
 
@@ -36,15 +44,111 @@ def test_what_libomp_finds(name: str, found: Shape) -> None:
     assert without_hwloc(RECORDED[name]) == found
 
 
+def recorded_rows() -> dict[str, list[str]]:
+    """The rows of the table in common/machines/README.md, by the recorded processor's name."""
+    text = (FOLDER / "README.md").read_text("utf-8")
+    lines = text[text.index("| recorded | machines |") :].split("\n\n")[0].splitlines()[2:]
+    rows = (re.split(r" *\| *", line.strip("| ")) for line in lines)
+    return {row[0]: row[1:] for row in rows}
+
+
 @pytest.mark.parametrize("recorded", RECORDED.values(), ids=RECORDED)
-def test_records_agree_in_themselves(recorded: Recorded) -> None:
-    _, cores, threads = recorded.shape
-    assert cores % recorded.l3_caches == 0
-    assert cores * threads <= recorded.logical
-    if recorded.leaf_b is not None:
-        assert recorded.highest_leaf >= 0xB
-        assert 1 << recorded.leaf_b.core == threads
-        assert cores * threads <= 1 << recorded.leaf_b.package
+def test_records_are_those_of_the_readme(recorded: Recorded) -> None:
+    shape, widths = recorded.shape, recorded.leaf_b
+    machines, told, leaf_b, leaf_4, found = recorded_rows()[recorded.name]
+    assert told == f"{' x '.join(map(str, shape))}, {recorded.l3_caches}"
+    if widths is None:
+        assert leaf_b in ("none", "empty")
+    else:
+        assert leaf_b == f"bits {widths.core}, {widths.package}"
+        assert 1 << widths.core == shape.threads
+        assert shape.cores * shape.threads <= 1 << widths.package
+    assert leaf_4 == ("yes" if recorded.has_leaf_4 else "empty")
+    assert (found == "packages, cores, threads") == (without_hwloc(recorded) == shape)
+    named = {name for name, one in GALLERY.items() if one.processor == recorded.name}
+    assert named == set(re.sub(r"\(.*?\)", "", machines).replace(",", " ").split())
+
+
+def test_all_records_are_in_the_readme() -> None:
+    rows = recorded_rows()
+    assert list(rows) == [*RECORDED, "none"]
+    none = {name for name, one in GALLERY.items() if one.is_native and one.processor is None}
+    assert none == set(rows["none"][0].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("leaf_b", "has_leaf_4", "found"),
+    [
+        (Widths(1, 4), True, Shape(2, 6, 2)),
+        (Widths(1, 4), False, Shape(2, 6, 2)),
+        (None, True, Shape(2, 6, 2)),
+        (None, False, Shape(2, 1, 12)),
+    ],
+)
+def test_one_leaf_is_enough_to_find_cores(
+    leaf_b: Widths | None, has_leaf_4: bool, found: Shape
+) -> None:
+    assert without_hwloc(Recorded("x", "x", Shape(2, 6, 2), 1, leaf_b, has_leaf_4)) == found
+
+
+UNSHOWN = ("Its cores are all of one kind", "Cores without an L3 share one", "Memory is of one")
+HEAD = 'name = "x"\ntitle = "x"\nsource = "x"\n[[numa_node]]\npackage = 0\n'
+
+
+@pytest.mark.parametrize(
+    ("node", "which"),
+    [
+        ('pus = ["0-3"]', []),
+        ('[[numa_node.cores]]\nkind = "fast"\npus = ["0-3"]', []),
+        ('[[numa_node.cores]]\nkind = "fast"\npus = ["0"]\n[[numa_node.cores]]\npus = ["1"]', [0]),
+        ('pus = ["0-3"]\nl3_groups = 0', [1]),
+        ('[[numa_node.cores]]\npus = ["0"]\n[[numa_node.cores]]\npus = ["1"]\nl3_groups = 0', [1]),
+        ('pus = ["0"]\n[[numa_node]]\npackage = 0\nmemory_kind = "HBM"\npus = []', [2]),
+        ('memory_kind = "DDR5"\npus = ["0-3"]', [2]),
+        ('memory_side_cache_mb = 1\npus = ["0-3"]', [2]),
+        ('pus = ["0"]\n[[numa_node]]\npackage = 0\nmemory_side_cache_mb = 1\npus = []', [2]),
+    ],
+)
+def test_what_a_virtual_node_does_not_show_is_told(node: str, which: list[int]) -> None:
+    _, *unshown, _ = own_and_other(parse_machine(HEAD + node, Path("x.toml")))
+    assert [line[: len(UNSHOWN[at])] for line, at in zip(unshown, which, strict=True)] == [
+        UNSHOWN[at] for at in which
+    ]
+
+
+def test_a_machine_from_a_seed_is_shown_whole() -> None:
+    (said,) = own_and_other(seeded_machine(7))
+    assert "but times, sizes of caches, and the processor" in said
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_recording_is_named_where_there_is_one(machine: Machine) -> None:
+    *_, cpuid = own_and_other(machine)
+    named = [name for name in RECORDED if name in cpuid]
+    if machine.processor is None:
+        assert named == []
+    elif announces_cores(machine):
+        assert named == [machine.processor]
+        assert f"the {machine.processor} announces them, too." in cpuid
+    else:
+        # Its cores are announced as a later processor of the same maker does.
+        assert sorted(named) == sorted([machine.processor, "EPYC 9654"])
+        threads = {"nebula": 48, "magny-cours": 12}[machine.name]
+        assert f"a single core of {threads} hardware threads" in cpuid
+    assert ("is Arm" in cpuid or "own are Arm" in cpuid) == (not machine.is_native)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "words"),
+    [("aarch64", "(Arm)"), ("ppc64le", "(POWER)"), ("riscv64", "(RISC-V)"), ("s390x", "(s390x)")],
+)
+def test_processors_of_another_instruction_set_are_named(architecture: str, words: str) -> None:
+    said = other_processors(architecture)
+    assert said.startswith("; with x86 processors") and said.endswith(words)
+
+
+def test_nothing_is_said_of_processors_that_are_the_machines_own() -> None:
+    assert other_processors("x86_64") == ""
 
 
 @pytest.mark.parametrize("machine", MACHINES)

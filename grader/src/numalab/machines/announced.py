@@ -34,17 +34,14 @@ class Recorded:
     """A machine of two processors as hwloc's developers recorded it: what CPUID said on each PU, in
     their file tests/hwloc/x86/RECORDING.tar.bz2, and the topology that they check by it.
 
-    l3_caches: of a package. highest_leaf: leaf 0, EAX. logical: leaf 1, EBX bits 23 to 16, room
-    for PUs of a package. leaf_b: leaf 0xB, EAX bits 4 to 0 of its levels; None: the leaf is empty
-    or not there, as leaf 4 where has_leaf_4 is not set.
+    l3_caches: of a package. leaf_b: leaf 0xB, EAX bits 4 to 0 of its levels; None: the leaf is
+    empty or not there, as leaf 4 where has_leaf_4 is not set.
     """
 
     name: str
     recording: str
     shape: Shape
     l3_caches: int
-    highest_leaf: int
-    logical: int
     leaf_b: Widths | None
     has_leaf_4: bool
 
@@ -52,17 +49,15 @@ class Recorded:
 RECORDED = {
     recorded.name: recorded
     for recorded in (
-        Recorded("Xeon X5550", "Intel-Nehalem-2xXeon-X5550", Shape(2, 4, 2), 1, 0xB, 16,
-                 Widths(1, 4), True),
-        Recorded("Xeon X5650", "Intel-Westmere-2xXeon-X5650", Shape(2, 6, 2), 1, 0xB, 32,
-                 Widths(1, 5), True),
-        Recorded("Opteron 6164 HE", "AMD-K10-MagnyCours-2xOpteron-6164HE", Shape(2, 12, 1), 2, 0x5,
-                 12, None, False),
-        Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, 0xD, 48, None, False),
-        Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, 0x10, 192,
-                 Widths(1, 8), False),
-        Recorded("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", Shape(2, 40, 2), 1, 0x20,
-                 128, Widths(1, 7), True),
+        Recorded("Xeon X5550", "Intel-Nehalem-2xXeon-X5550", Shape(2, 4, 2), 1, Widths(1, 4), True),
+        Recorded("Xeon X5650", "Intel-Westmere-2xXeon-X5650", Shape(2, 6, 2), 1, Widths(1, 5),
+                 True),
+        Recorded("Opteron 6164 HE", "AMD-K10-MagnyCours-2xOpteron-6164HE", Shape(2, 12, 1), 2, None,
+                 False),
+        Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, None, False),
+        Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, Widths(1, 8), False),
+        Recorded("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", Shape(2, 40, 2), 1,
+                 Widths(1, 7), True),
     )
 }  # fmt: skip
 

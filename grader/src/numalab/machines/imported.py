@@ -82,7 +82,8 @@ def _bring_first(nodes: Sequence[FoundNode], what: str, first_pu: int) -> None:
         first = next((core for core in node.cores if first_pu in core.pus), None)
         if first is None:
             continue
-        node.cores.sort(key=lambda core: (core is not first, core.l3 != first.l3))  # stable
+        node.cores.sort(key=lambda core: core is not first)  # stable
+        node.cores.sort(key=lambda core: core.l3 != first.l3)
         node.package = first.package
         lowest = next(n for n in nodes if any(core.package == 0 for core in n.cores))
         if lowest is not node:

@@ -322,9 +322,7 @@ def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
     sizes = Counter(core.kind for core in group)
     kept: Counter[str] = Counter()
     for _ in range(min(cores, len(group))):
-        # Of a kind that has none yet, else of that of which the least part is kept.
-        kind = min(sizes, key=lambda k: (kept[k] > 0, kept[k] == sizes[k], kept[k] / sizes[k]))
-        kept[kind] += 1
+        kept[min(sizes, key=lambda kind: kept[kind] / sizes[kind])] += 1
     chosen = []
     for core in group:
         if kept[core.kind]:

@@ -290,5 +290,6 @@ def description(machine: Machine) -> str:
             for index, group in enumerate(node.core_groups)
         )
         cores = f"PUs by core, {groups}" if groups else "memory only"
-        sentences.append(f"{node_label(node)}, in package {node.package}: {cores}.")
+        where = f"package{'' if len(node.packages) == 1 else 's'} {format_pus(node.packages)}"
+        sentences.append(f"{node_label(node)}, in {where}: {cores}.")
     return " ".join(sentences)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numalab.evidence.record import Json
 from numalab.machines.machine import LOCAL_DISTANCE, Machine
 from numalab.machines.topology import topology_of_machine
+from numalab.pu_lists import format_pus
 
 Pus = frozenset[int]
 
@@ -121,7 +122,7 @@ def differences(machine: Machine, node: Json) -> tuple[str, ...]:
             {pu.number: pu.numa_node for pu in described.pus},
             {pu.number: pu.numa_node for pu in seen.pus},
         ),
-        ("NUMA nodes", {n.number for n in machine.numa_nodes}, set(seen.numa_nodes)),
+        ("NUMA nodes", [n.number for n in machine.numa_nodes], sorted(seen.numa_nodes)),
         ("distances", dict(described.distances), dict(seen.distances)),
     )
     return tuple(
@@ -132,9 +133,9 @@ def differences(machine: Machine, node: Json) -> tuple[str, ...]:
 
 
 def _told(value: object) -> str:
-    """Sets of PUs as lists that can be read, in order."""
-    if isinstance(value, frozenset | set):
-        return ", ".join(sorted(_told(part) for part in value))
+    """Units as lists of their PUs, in order."""
+    if isinstance(value, frozenset):
+        return " ".join(f"({format_pus(unit)})" for unit in sorted(map(sorted, value)))
     return str(value)
 
 

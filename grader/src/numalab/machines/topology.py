@@ -109,7 +109,7 @@ def _are_crossed(pus: Sequence[Pu]) -> bool:
         packages.setdefault(pu.package, set()).add(pu.number)
         nodes.setdefault(pu.numa_node, set()).add(pu.number)
     return any(
-        not (packages[package] <= nodes[node] or nodes[node] <= packages[package])
+        packages[package] & nodes[node] not in (packages[package], nodes[node])
         for package, node in {(pu.package, pu.numa_node) for pu in pus}
     )
 
