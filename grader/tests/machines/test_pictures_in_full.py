@@ -12,6 +12,7 @@ from numalab.machines import picture
 from numalab.machines.gallery import gallery_folder
 from numalab.machines.machine import Core, Machine, NumaNode, Span
 from numalab.machines.machine_file import load_machine, parse_machine
+from numalab.palette import THREAD_COLOURS
 
 FILES = Path(__file__).parent / "files"
 GALLERY = gallery_folder(find_kit("gnu"))
@@ -198,10 +199,10 @@ def test_each_numa_node_has_its_colour_and_no_line_wraps() -> None:
     assert lines[-1].style == "dim" and {lines[0].spans[0].style} == {"bold"}
     styles = {str(span.style).removeprefix("bold ") for line in lines for span in line.spans}
     assert len(styles - {"bold", "default"}) == 3
-    first = str(picture.THREAD_COLOURS[0])
+    first = str(THREAD_COLOURS[0])
     assert any(str(span.style) == f"bold {first}" for span in lines[1].spans)
     # After the last colour comes the first one again.
-    count = len(picture.THREAD_COLOURS)
+    count = len(THREAD_COLOURS)
     many = made(*(f'package = 0\npus = ["{pu}"]' for pu in range(count + 1)))
     tops = [line for line in picture.terminal(many, 80) if "NUMA node" in line.plain]
     told = [[str(span.style) for span in line.spans] for line in tops]
