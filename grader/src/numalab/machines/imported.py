@@ -264,7 +264,7 @@ def _beside_notes(nodes: Sequence[FoundNode]) -> list[str]:
         note = f"NUMA node {node.number}{f' ({kind})' if kind else ''} is memory only"
         if near:
             note += f", beside NUMA node{'' if len(near) == 1 else 's'} {listed(near)} with the PUs"
-        if len(near) == 1 and pus < owner[min(pus)].memory.pus:
+        if len(near) == 1 and pus < owner[next(iter(pus))].memory.pus:
             note += f"; that it is nearest to PUs {listed(sorted(pus))} alone is not described"
         notes.append(f"{note}.")
     if len(notes) > 8:
@@ -311,8 +311,9 @@ def _figure_lines(export: Export, nodes: Sequence[FoundNode], source: str) -> li
     """Sizes of L3s, and what the system announces of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
-    if len(sizes) == 1 and min(sizes) >= 1024:
-        lines += ["", "[[cache]]", 'what = "L3, each"', f"value = {min(sizes) // 1024}"]
+    size = sizes.pop() if len(sizes) == 1 else 0
+    if size >= 1024:
+        lines += ["", "[[cache]]", 'what = "L3, each"', f"value = {size // 1024}"]
         lines += ['unit = "KiB"', f"source = {_quoted(source)}"]
     for attribute in export.announced:
         if attribute.name not in _ANNOUNCED:
