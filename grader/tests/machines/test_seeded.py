@@ -82,6 +82,21 @@ def test_machines_are_fixed(seed: int, expected: str) -> None:
     assert digest(seeded_machine(seed)) == expected
 
 
+def test_many_machines_are_fixed() -> None:
+    told = "".join(map(digest, MANY))
+    assert hashlib.sha256(told.encode()).hexdigest()[:16] == "461ab88f38782546"
+
+
+def test_what_a_seed_does_not_draw() -> None:
+    one = seeded_machine(489)
+    assert (one.name, one.seed, one.text) == ("seeded-489", 489, "seed = 489\n")
+    assert (one.notes, one.caches, one.bandwidths, one.latencies, one.rates) == ((),) * 5
+    assert one.processor is None and one.scaled_from is None and one.is_native
+    for seed in (0, -1, 2**32):
+        with pytest.raises(ValueError, match=f"no seed: {seed}"):
+            seeded_machine(seed)
+
+
 # ---- each is one that can be ---------------------------------------------------------------------
 
 
