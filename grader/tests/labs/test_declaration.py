@@ -24,8 +24,9 @@ from numalab.labs.declaration import (
 )
 from numalab.labs.hint_ladders import Ladder
 from numalab.labs.launch import Policy
-from numalab.labs.lightspeed import Lightspeed
+from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.labs.placing_goals import PlacingGoal
+from numalab.toml_files.tables import parse_table
 
 LEAST = """
 title = "One"
@@ -353,6 +354,34 @@ def test_lightspeed_of_parts() -> None:
     lab = replace(ONE, lightspeed=(probe, none))
     assert [lab.lightspeed_of(part) for part in ("a", "b", None)] == [probe, none, None]
     assert [lab.has_probe(part) for part in ("a", "b", None)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("is_launched", "part", "refused"),
+    [(False, "a", False), (False, "b", True), (True, "a", True)],
+)
+def test_what_is_timed_as_ranks_has_no_probe(is_launched: bool, part: str, refused: bool) -> None:
+    """b is what launches are compared of."""
+
+    def read_of(key: str) -> tuple[Lightspeed, ...]:
+        text = f'[[lightspeed]]\npart = "{part}"\n{key}\n'
+        top = parse_table(text, "lab.toml", KitError, ("lightspeed",))
+        tables = top.tables("lightspeed", LIGHTSPEED_KEYS)
+        return read_lightspeed(tables, ("a", "b"), is_launched, ("b",))
+
+    assert read_of('none = "why"') == (Lightspeed(part, None, "why"),)
+    if refused:
+        with pytest.raises(KitError, match="a probe is one process"):
+            read_of("flops_per_element = 1")
+    else:
+        assert read_of("flops_per_element = 1") == (Lightspeed("a", 1.0, ""),)
+
+
+def test_parts_that_can_be_named_are_told(tmp_path: Path) -> None:
+    two = LEAST + 'part = "a"\n' + LEAST[LEAST.index("[[") :].replace("correct", "b", 1)
+    text = two + 'part = "b"\n[[lightspeed]]\nnone = "why"\n'
+    with pytest.raises(KitError, match="has no key 'part'; add it, one of: a, b"):
+        read(tmp_path, text)
 
 
 def test_each_goal_is_of_a_kind_of_file() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.errors import KitError
+from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
 from numalab.labs.governor_answers import QUESTIONS as ABOUT_A_GOVERNOR
@@ -21,13 +21,23 @@ from numalab.labs.link_questions import is_close
 from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
+    Draw,
+    Draws,
+    Variant,
     draw_variant,
+    is_variant_name,
     lab_files,
+    lab_of_variant,
+    lab_with_variants,
+    labs_and_variants,
+    labs_that_ask,
     labs_with_variants,
+    names_with_variants,
     read_draws,
     rendered,
     solution_files,
     variant_lab,
+    variant_name,
 )
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
@@ -88,6 +98,117 @@ def test_templates_get_what_was_drawn(tmp_path):
     assert solution_files(tmp_path, draws, variant) == {"kernel.c": "7 - i\n"}
 
 
+def test_all_of_what_can_be_drawn_is_read(tmp_path):
+    text = DRAWS.replace('name = "up"', 'name = "up"\nsince = 1', 1)
+    text = text.replace('name = "down"', 'since = 3\nname = "down"', 1).replace('"i"', '""')
+    text += '[[never]]\nfar = "9"\n'
+    found = read_draws(made_up(tmp_path, 'takes_of_solution = ["s.h"]\n' + text), "01_lab")
+    assert found == Draws(
+        lab="01_lab",
+        draws=(
+            Draw("way", {"up": {"c": ""}, "down": {"c": "@far@ - i"}}, {"up": 1, "down": 3}),
+            Draw("far", {"7": {"": "7"}, "9": {"": "9"}}),
+        ),
+        never=({"way": "up", "far": "7"}, {"far": "9"}),
+        takes=("taken.h",),
+        takes_of_solution=("s.h",),
+    )
+    way, far = found.draws
+    assert [way.drawn_from(edition) for edition in (1, 2, 3)] == [["up"], ["up"], ["up", "down"]]
+    assert far.drawn_from(1) == ["7", "9"]
+
+
+def test_what_is_never_drawn_is_one_of_several(tmp_path):
+    """Made together alone: of each other draw the choice is free."""
+    text = DRAWS + '[[never]]\nway = "down"\nfar = "9"\n'
+    draws = read_draws(made_up(tmp_path, text), "01_lab")
+    chosen = [draw_variant(draws, Seed(number, "x")).chosen for number in range(1, 60)]
+    assert {(one["way"], one["far"]) for one in chosen} == {("up", "9"), ("down", "7")}
+
+
+def test_texts_of_a_variant(tmp_path):
+    draws = read_draws(made_up(tmp_path), "01_lab")
+    variant = draw_variant(draws, Seed(17, "ada"))
+    assert variant.name == "01_lab_variant"
+    assert (variant.text("for"), variant.text("seed")) == ("ada", "17")
+    assert variant.text("code") == Seed(17, "ada").code
+    assert variant.text("machine") == "seeded-17"
+    assert variant.text("way.c") == {"up": "i", "down": "@far@ - i"}[variant.chosen["way"]]
+    assert variant.text("far") == variant.chosen["far"]
+    places = variant.text("places.last_cores")
+    assert places is not None and places.count("{") == 2
+    for nothing in ("way", "places", "places.some_cores", "way.last_cores", "last_cores", "x"):
+        assert variant.text(nothing) is None
+
+
+def test_answers_that_are_right_of_a_seed():
+    variant = Variant("00_lab", Seed(489, "ada"), {}, {})
+    assert variant.text("node_answers") == (
+        "packages = [2]\nnuma_nodes = [6]\ncores = [12]\npus = [24]\nnode_pus = [2, 8, 14, 20]\n"
+        "core_pus = [1, 13]\nl3_pus = [2, 8, 14, 20]\nnearest_nodes = [3, 5]\nlargest_node = [4]"
+    )
+    published = Variant("00_lab", Seed(1630, "ada"), {}, {}).text("rates_answers")
+    assert published is not None
+    assert published.splitlines()[:4] == [
+        "old_gbit_s = 32", "newer_gbit_s = 54.5455", "pam4_gbit_s = 100", "both_ways_gb_s = 24",
+    ]  # fmt: skip
+    published = Variant("00_lab", Seed(2012, "ada"), {}, {}).text("governor_answers")
+    assert published is not None
+    assert published.splitlines()[:3] == [
+        "most_from_khz = 1463000", "most_to_khz = 2661000", "transitions = 3635",
+    ]  # fmt: skip
+
+
+def test_a_template_may_lie_in_a_folder(tmp_path):
+    draws = read_draws(made_up(tmp_path), "01_lab")
+    inner = tmp_path / "labs" / "01_lab" / "variant" / "data"
+    inner.mkdir()
+    (inner / "far.txt").write_text("@far@")
+    (tmp_path / "labs" / "01_lab" / "taken.h").write_text('"01_lab" 01_lab')
+    variant = draw_variant(draws, Seed(5, "ada"))
+    files = lab_files(tmp_path, draws, variant)
+    assert list(files) == ["taken.h", "data/far.txt", "kernel.c"]
+    assert files["data/far.txt"] == variant.chosen["far"]
+    assert files["taken.h"] == '"01_lab_variant" 01_lab'
+    (tmp_path / "labs" / "01_lab" / "taken.h").unlink()
+    with pytest.raises(KitError, match=r"can't read .*taken\.h: No such file"):
+        lab_files(tmp_path, draws, variant)
+
+
+def test_names_of_variants():
+    assert variant_name("01_lab") == "01_lab_variant"
+    assert is_variant_name("01_lab_variant/") and not is_variant_name("01_lab")
+    assert lab_of_variant("01_lab_variant") == lab_of_variant("01_lab") == "01_lab"
+
+
+def test_each_variant_comes_behind_its_lab():
+    names = names_with_variants(ROOT)
+    assert HAVING and len(names) == len(set(names))
+    for before, name in zip(["", *names], names, strict=False):
+        assert is_variant_name(name) == (before in HAVING and name == variant_name(before))
+    assert sorted(name for name in names if is_variant_name(name)) == [
+        variant_name(lab) for lab in HAVING
+    ]
+    labs = labs_and_variants(ROOT)
+    assert list(labs) == names and all(lab.name == name for name, lab in labs.items())
+    asking = labs_that_ask(ROOT)
+    assert asking == [lab for lab in HAVING if labs[variant_name(lab)].predicted]
+
+
+def test_labs_without_variants_are_told(tmp_path):
+    made_up(tmp_path)
+    (tmp_path / "labs" / "02_none").mkdir()
+    for name in ("01_lab", "02_none"):
+        (tmp_path / "labs" / name / "lab.toml").write_text(
+            'title = "x"\nminutes = 1\nlanguages = ["c"]\ncontract = "x.h"\nfunctions = ["f"]\n'
+            '[[criterion]]\nname = "correct"\nkind = "correctness"\npoints = 1\n'
+        )
+    assert lab_with_variants(tmp_path, "1") == "01_lab"
+    assert names_with_variants(tmp_path) == ["01_lab", "01_lab_variant", "02_none"]
+    with pytest.raises(UserError, match=r"02_none has no variants\. Labs that have: 01_lab"):
+        lab_with_variants(tmp_path, "2")
+
+
 def test_what_nothing_is_drawn_for_is_told(tmp_path):
     draws = read_draws(made_up(tmp_path), "01_lab")
     variant = draw_variant(draws, Seed(5, "ada"))
@@ -102,11 +223,21 @@ def test_what_nothing_is_drawn_for_is_told(tmp_path):
         (('c = "i"', 'd = "i"'), "same keys"),
         (('name = "far"', 'name = "way"'), "name of its own"),
         (("values", "value"), "value"),
+        (('name = "up"\n', ""), "a choice needs a name"),
+        (('name = "down"', 'since = 0\nname = "down"'), "must be 1 or more"),
+        (('c = "@far@ - i"', "c = 1"), "write a text in quotes"),
+        ((DRAWS, ""), "there must be one"),
     ],
 )
 def test_mistakes_in_what_is_drawn_are_told(tmp_path, change, told):
     with pytest.raises(KitError, match=told):
         read_draws(made_up(tmp_path, DRAWS.replace(*change, 1)), "01_lab")
+
+
+def test_a_choice_has_to_be_there_from_the_first_edition_on(tmp_path):
+    later = DRAWS.replace("[[draw.choice]]", "[[draw.choice]]\nsince = 2")
+    with pytest.raises(KitError, match="of way one choice at least has to be there"):
+        read_draws(made_up(tmp_path, later), "01_lab")
 
 
 def test_a_lab_must_leave_something_to_draw(tmp_path):
