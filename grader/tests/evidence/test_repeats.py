@@ -11,7 +11,17 @@ from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Json, Kind
-from numalab.evidence.repeats import outcomes, paused_s, why_again, why_left_out
+from numalab.evidence.repeats import (
+    blame_submission,
+    doubted,
+    ended_at_start,
+    excuse_submission,
+    failed_for_kit,
+    outcomes,
+    paused_s,
+    why_again,
+    why_left_out,
+)
 
 ONE = invented.ONE_NODE
 TIMES = {"solution": 0.2, "submission": 0.2}
@@ -132,3 +142,101 @@ def test_a_grading_that_was_interrupted_is_no_error(
 ) -> None:
     evidence = parse(invented.evidence(ONE) | changes)
     assert (evidence.interrupted, evidence.timing_error) == (interrupted, error)
+
+
+# ---- whose fault a bad end is ------------------------------------------------------------------
+
+
+def part(status: str, role: str = "submission", **outcome: Any) -> Json:
+    return {"role": role, "outcome": {"status": status} | outcome}
+
+
+def run_of(status: str, role: str = "submission", kind: str = "check", **more: Any) -> Json:
+    return {"kind": kind, "part": None} | part(status, role) | more
+
+
+def job_of(*roles: Json, **more: Any) -> Json:
+    return {"kind": "generation", "part": None, "roles": list(roles)} | more
+
+
+def statuses(found: list[Json]) -> list[str]:
+    return [str(outcome["status"]) for outcome in found]
+
+
+@pytest.mark.parametrize(
+    ("run", "found"),
+    [
+        (run_of("ok"), []),
+        (run_of("crashed"), []),
+        (run_of("obstructed"), ["obstructed"]),
+        (run_of("kit_error"), ["kit_error"]),
+        # Of the kit alone nothing is the student's.
+        (run_of("kit_error", "solution"), []),
+        (run_of("crashed", one_thread=part("kit_error")), ["kit_error"]),
+        (run_of("kit_error", one_thread=part("obstructed")), ["kit_error", "obstructed"]),
+        # A program of the kit under a launch of the student's.
+        (run_of("crashed", kind="latency"), ["crashed"]),
+        (run_of("ok", kind="latency"), []),
+        (run_of("cancelled", kind="latency"), []),
+        (run_of("crashed", slow=None), ["crashed"]),
+        (job_of(part("ok"), part("crashed", "solution")), ["crashed"]),
+        (job_of(part("crashed"), part("ok", "solution")), []),
+        (job_of(part("kit_error"), part("timed_out", "control")), ["kit_error", "timed_out"]),
+        (job_of(part("kit_error"), part("cancelled", "solution")), []),
+        (job_of(part("kit_error", "solution"), part("crashed", "control")), []),
+        # One that may fail and has is not looked at.
+        (job_of(part("ok"), part("crashed", "handout") | {"may_fail": True}), []),
+        # Of no role it is the student's.
+        ({"kind": "race", "part": None, "outcome": {"status": "kit_error"}}, ["kit_error"]),
+    ],
+)
+def test_what_the_kit_failed_in(run: Json, found: list[str]) -> None:
+    assert statuses(failed_for_kit(run)) == found
+    blame_submission(run)
+    kept = [run["outcome"]] if "outcome" in run else [role["outcome"] for role in run["roles"]]
+    kept += [run["one_thread"]["outcome"]] if "one_thread" in run else []
+    assert statuses([outcome for outcome in kept if outcome.get("kits_own") == "ok"]) == found
+
+
+@pytest.mark.parametrize(
+    ("status", "role", "doing", "is_so"),
+    [
+        ("crashed", "submission", "start", True),
+        ("exited", "submission", "start", True),
+        ("timed_out", "submission", "start", True),
+        ("ok", "submission", "start", False),
+        ("crashed", "submission", "compute", False),
+        ("crashed", "solution", "start", False),
+    ],
+)
+def test_programs_that_end_before_the_kernel_is_called(
+    status: str, role: str, doing: str, is_so: bool
+) -> None:
+    run = job_of(part("ok", "control"), part(status, role, doing=doing))
+    assert statuses(ended_at_start(run)) == ([status] if is_so else [])
+    excuse_submission(run)
+    assert run["roles"][1]["outcome"]["status"] == ("kit_error" if is_so else status)
+    assert ("error" in run["roles"][1]["outcome"]) is is_so
+    assert run["roles"][0] == part("ok", "control")
+
+
+def test_who_ended_in_a_doubtful_way() -> None:
+    late = run_of("timed_out", one_thread=part("bad_protocol")) | {"part": "x"}
+    assert doubted(CHECK, late) == {("check", "x", "submission")}
+    both = job_of(part("timed_out"), part("ok", "control"), part("bad_protocol", "solution"))
+    assert doubted(GENERATION, both) == {
+        ("generation", None, "submission"), ("generation", None, "solution"),
+    }  # fmt: skip
+    assert doubted(CHECK, run_of("crashed")) == set()
+
+
+def test_one_that_may_fail_counts_until_it_has() -> None:
+    beside = part("ok", "handout", paused_s=2.0) | {"may_fail": True}
+    assert paused_s(job_of(part("ok"), beside)) == 2.0
+    beside["outcome"]["status"] = "cancelled"
+    assert paused_s(job_of(part("ok"), beside)) == 2.0
+    assert why_again(GENERATION, job_of(part("timed_out"), beside)) is None
+    beside["outcome"]["status"] = "crashed"
+    assert paused_s(job_of(part("ok"), beside)) == 0.0
+    assert paused_s(job_of()) == 0.0
+    assert len(outcomes(job_of(part("ok"), beside))) == 1

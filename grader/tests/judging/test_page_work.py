@@ -12,11 +12,7 @@ from support.origins import moved, place_of_thread
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import AT_WORK
-from numalab.evidence.page_work import busy_waiter, chance_of, excused_uses, seams
 from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import AtWork
-from numalab.evidence.sample import Sample
-from numalab.evidence.traced_pages import TracedArray
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
@@ -61,20 +57,6 @@ def with_cpu_s(record: Json, *cpu_s: float, waiting_s: float = 0.0) -> Json:
         entry["cpu_s"] = entry["busy_s"] = seconds
     placed["cpu_time"][-1]["busy_s"] += waiting_s
     return record
-
-
-@pytest.mark.parametrize(
-    ("found", "drawn", "share", "chance"),
-    [
-        (0, 0, 0.05, 1.0),
-        (2, 40, 0.05, 1.0),
-        (10, 10, 0.5, 1 / 1024),
-        (1, 2, 0.25, 0.4375),
-        (3, 3, 0.0, 0.0),
-    ],
-)
-def test_chance_of_so_many(found: int, drawn: int, share: float, chance: float) -> None:
-    assert chance_of(found, drawn, share) == pytest.approx(chance)
 
 
 def test_who_only_touches_pages_does_not_use_them(first_touch: Lab, schema: Path) -> None:
@@ -198,24 +180,6 @@ def at_work(*threads: tuple[int, int]) -> Json:
     }  # fmt: skip
 
 
-def seen(*threads: tuple[int, int]) -> AtWork:
-    run = AT_WORK.parse(at_work(*threads))
-    assert isinstance(run, AtWork)
-    return run
-
-
-def test_who_is_busy_and_uses_nothing_waits() -> None:
-    assert busy_waiter(seen((60, 0), (62, 0))) is None
-    assert busy_waiter(seen((30, 0), (62, 0))) is None  # it slept, or had no core
-    waiter = busy_waiter(seen((20, 40), (60, 0)))
-    assert waiter is not None and (waiter.thread, waiter.of_expected) == (0, 20 / 60)
-    assert busy_waiter(seen((45, 14), (60, 0))) is not None  # three quarters of its time
-    assert busy_waiter(seen((60, 4), (60, 0))) is None
-    assert busy_waiter(seen((5, 10), (60, 0))) is None  # too few to tell
-    assert busy_waiter(seen((2, 60), (20, 60))) is None  # they work on copies
-    assert busy_waiter(seen()) is None
-
-
 EVEN, WAITS = at_work((60, 0), (62, 0)), at_work((20, 40), (60, 0))
 
 
@@ -261,35 +225,6 @@ def test_who_wrote_unbound_is_drawn_and_named() -> None:
     plain = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert "first written by ????" in plain[1] and "nobody" not in " ".join(plain)
     assert "? thread 0, which is bound to no NUMA node" in " ".join(plain)
-
-
-def traced(*parts: tuple[frozenset[int], int]) -> TracedArray:
-    users = tuple(who for who, pages in parts for _ in range(pages))
-    return TracedArray("a", tuple(min(who) for who in users), users, Sample(len(users), ()))
-
-
-def test_where_parts_meet_both_threads_use_a_page():
-    zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
-    array = traced((zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20))
-    assert seams(array) == {(0, 1): 2}
-    # In the middle of a part, where a part is of a few pages, and where pages have three users.
-    assert not seams(traced((zero, 20), (both, 1), (zero, 20)))
-    assert not seams(traced((zero, 20), (both, 1), (one, 3), (both, 1), (zero, 20)))
-    assert not seams(traced((zero, 20), (both, 2), (one, 20)))
-    assert not seams(traced((zero, 20), (both | {2}, 1), (one, 20)))
-
-
-def test_only_uses_where_parts_meet_are_excused():
-    zero, one, both = frozenset({0}), frozenset({1}), frozenset({0, 1})
-    parts = (zero, 20), (both, 1), (one, 20), (both, 1), (zero, 20)
-    met = replace(traced(*parts), used_again={(0, 1): 4, (0, 0): 9})
-    assert excused_uses(met) == {(0, 1): 4}
-    # Three a page, and no more.
-    assert excused_uses(replace(met, used_again={(0, 1): 40})) == {(0, 1): 6}
-    # Six more pages of thread 0 in which thread 1 was seen to work: a quarter is where parts meet.
-    inside = [part for _ in range(6) for part in ((zero, 9), (both, 1))]
-    worked = replace(traced(*parts, *inside, (zero, 9)), used_again={(0, 1): 16})
-    assert excused_uses(worked) == {(0, 1): 4}
 
 
 # ---- where a thread was at the time ------------------------------------------------------------

@@ -12,7 +12,6 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
-from numalab.evidence.placed_pages import homes_of_runs, in_turn_share, owner_of
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
@@ -141,36 +140,6 @@ def failed(found: dict[str, CriterionVerdict]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("homes", "nodes", "share"),
-    [
-        ([0, 1] * 8, (0, 1), 1.0),
-        ([1, 0] * 8, (0, 1), 1.0),
-        ([0] * 8 + [1] * 8, (0, 1), 1 / 15),
-        ([0] * 16, (0, 1), 0.0),
-        ([0, 1, 2] * 5, (0, 1, 2), 1.0),
-        ([0, 1, 2] * 5, (0, 1), 5 / 14),
-        ([0, -1] * 8, (0, 1), 0.0),
-        ([0], (0, 1), 0.0),
-    ],
-)
-def test_pages_in_turn(homes: list[int], nodes: tuple[int, ...], share: float) -> None:
-    assert in_turn_share(homes, nodes) == pytest.approx(share)
-
-
-@pytest.mark.parametrize(
-    ("homes", "pages", "found"),
-    [
-        ([0, 0, 1, 1, 0, 0, 1], 2, [0, 1, 0]),
-        ([0, 1, 1, 0, 0, 1], 2, [-1, -1, -1]),
-        ([0, 1, 2], 1, [0, 1, 2]),
-        ([0, 0], 3, []),
-    ],
-)
-def test_runs_of_pages_begin_with_the_array(homes: list[int], pages: int, found: list[int]) -> None:
-    assert homes_of_runs(homes, pages) == found
-
-
-@pytest.mark.parametrize(
     ("goal", "two", "five"),
     [
         ("all", [0, 1], [0, 1, 4, 5, 7]),
@@ -196,14 +165,6 @@ def test_some_of_the_nodes(goal: str, two: list[int], five: list[int]) -> None:
 )
 def test_whose_each_part_is(owner: str, of_five: list[int]) -> None:
     assert [OWNERS[owner](part, 5) for part in range(5)] == of_five
-
-
-@pytest.mark.parametrize(("n", "threads"), [(10, 4), (8, 4), (3, 4), (1000, 7)])
-def test_parts_are_those_of_a_static_loop(n: int, threads: int) -> None:
-    owners = [owner_of(element, n, threads) for element in range(n)]
-    each = [owners.count(thread) for thread in range(threads)]
-    assert owners == sorted(owners)
-    assert each == [n // threads + (thread < n % threads) for thread in range(threads)]
 
 
 # ---- rules -------------------------------------------------------------------------------------

@@ -1,0 +1,353 @@
+"""What is worked out of records of one thing each: sums, shares and what stands for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.traced import OK, RIGHT
+
+from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
+from numalab.evidence.drawn_series import DrawnSeries, series_facts
+from numalab.evidence.link_jobs import LinkJob, WrongItem, job_facts
+from numalab.evidence.live_stops import FoundStops, LiveStops, stops_facts
+from numalab.evidence.load import is_loaded
+from numalab.evidence.mixes import Mix, thread_rates, unseen_loops
+from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
+from numalab.evidence.page_mode import mode_of_workers
+from numalab.evidence.record import CpuTime, Json, PageTablesOfLife
+from numalab.evidence.refused import recorded_node, refused
+from numalab.evidence.results import Outcome, Results, TooFew
+from numalab.evidence.sample import Sample
+from numalab.evidence.store_notes import (
+    Overrun,
+    Slots,
+    Stores,
+    TeamSlots,
+    WrittenLine,
+    stores_facts,
+)
+
+# ---- the node ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "loaded"), [(None, False), (0.0, False), (2.4, False), (2.5, True)]
+)
+def test_a_load_of_three_tenths_of_each_core_is_busy(load: float | None, loaded: bool) -> None:
+    assert is_loaded({"load_1min": load, "cores": 8}) is loaded
+
+
+@pytest.mark.parametrize(
+    ("node", "mode"),
+    [
+        ({}, None),
+        ({"huge_page_mode": "always"}, "always"),
+        ({"huge_page_mode": "always", "worker_huge_page_mode": "madvise"}, "madvise"),
+        ({"huge_page_mode": "always", "worker_huge_page_mode": None}, None),
+    ],
+)
+def test_the_mode_of_huge_pages_is_that_of_workers(node: Json, mode: str | None) -> None:
+    assert mode_of_workers(node) == mode
+
+
+def node_of(pus: list[int], memory: list[int], **changes: Any) -> Json:
+    """pus: the NUMA node of each; memory: of each node."""
+    return {
+        "numa_nodes": 7,
+        "pu_list": [{"pu": pu, "numa_node": node} for pu, node in enumerate(pus)],
+        "numa_node_list": [
+            {"numa_node": node, "memory_bytes": of} for node, of in enumerate(memory)
+        ],
+    } | changes  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "usable", "told"),
+    [
+        (node_of([0, 0, 1, 1], [8, 8]), 2, ()),
+        (node_of([0, 0], [8]), 1, ()),
+        (node_of([0, 1], [8, 8, 8]), 2, ("NUMA node 2 is memory only",)),
+        (node_of([1, 0, 1], [8, 0]), 1, ("NUMA node 1 (PUs 0,2) has no memory that may be used",)),
+        (node_of([0, 1], [8, 0]), 1, ("NUMA node 1 (PU 1) has no memory that may be used",)),
+        (node_of([0, 0], [0]), 7, ()),
+        (node_of([0, -1, -1], [8]), 1, ("PUs 1,2 belong to no NUMA node",)),
+        (node_of([0, -1], [8]), 1, ("PU 1 belongs to no NUMA node",)),
+        (node_of([-1], []), 7, ()),
+        (node_of([], [8, 8]), 7, ("NUMA node 0 is memory only", "NUMA node 1 is memory only")),
+        ({"numa_nodes": 3}, 3, ()),
+        (node_of([0, 0], [8], numa_node_list=[
+            {"numa_node": 0, "memory_bytes": 8},
+            {"numa_node": 1, "memory_bytes": 8, "not_allowed": True},
+        ]), 1, ("NUMA node 1 is not allowed here",)),
+    ],
+)  # fmt: skip
+def test_which_numa_nodes_count(node: Json, usable: int, told: tuple[str, ...]) -> None:
+    assert usable_numa_nodes(node) == usable
+    assert not_counted(node) == told
+
+
+def test_a_record_keeps_what_its_node_refused() -> None:
+    tries = {"perf": {"available": False, "error": "EPERM"}, "uffd": {"available": True}}
+    assert refused({"evidence": tries}) == {"perf": "EPERM"}
+    assert refused({"evidence": tries, "refused": {"ptrace": "no"}}) == {"ptrace": "no"}
+    assert refused({}) == {}
+    assert recorded_node({"cores": 2, "evidence": tries}) == {
+        "cores": 2, "refused": {"perf": "EPERM"},
+    }  # fmt: skip
+    assert recorded_node({"cores": 2, "evidence": {"uffd": {"available": True}}}) == {"cores": 2}
+
+
+# ---- results -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ok", "is_kits_fault", "blames"),
+    [
+        (Outcome("ok"), True, False, False),
+        (Outcome("ok", {"kits_own": "ok"}), True, False, False),
+        (Outcome("crashed"), False, False, False),
+        (Outcome("crashed", {"kits_own": "ok"}), False, False, True),
+        (Outcome("obstructed"), False, True, False),
+        (Outcome("kit_error"), False, True, False),
+        (Outcome("kit_error", {"kits_own": "crashed"}), False, True, False),
+        (Outcome("kit_error", {"kits_own": "ok"}), False, False, True),
+    ],
+)
+def test_whose_fault_an_end_is(
+    outcome: Outcome, ok: bool, is_kits_fault: bool, blames: bool
+) -> None:
+    assert (outcome.ok, outcome.is_kits_fault, outcome.blames) == (ok, is_kits_fault, blames)
+
+
+@pytest.mark.parametrize(
+    ("more", "without"),
+    [
+        ({}, False),
+        ({"too_few_messages": TooFew(2, 1)}, True),
+        ({"too_few_bytes": TooFew(2, 1)}, True),
+        ({"messages_ahead": 1}, True),
+    ],
+)
+def test_round_trips_that_lack_messages(more: dict[str, Any], without: bool) -> None:
+    assert Results(1, 0, None, None, **more).is_without_messages is without
+
+
+def test_sums_of_small_records() -> None:
+    assert CpuTime(1.0, 2.0, 0.5, 1.0, 3.5).lost_s == 2.5
+    life = PageTablesOfLife(1, 8, 40, {"allocate": 44, "initialize": 70, "release": 30})
+    assert life.most_bytes == 30
+    assert PageTablesOfLife(1, 8, 40, {}).most_bytes == 0
+    assert Sample(9, ((0, 2), (5, 3))).looked_at == 5
+    assert not Sample(9, ((0, 2), (5, 3))).is_whole
+    assert Sample(5, ((0, 5),)).is_whole
+
+
+# ---- control groups ----------------------------------------------------------------------------
+
+PROGRAM = {
+    "group": "job", "threads": 2, "allowed_pus": [1, 0], "allowed_numa_nodes": [1],
+    "ran_on_pus": [0], "pages_at_first": [[0, 9]], "pages_of_first_half": [[1, 4], [0, 5]],
+    "pages_of_second_half": [[1, 6], [2, 1]], "partition": "root",
+}  # fmt: skip
+
+
+def test_pages_of_a_program_in_its_group() -> None:
+    program = read_program(PROGRAM)
+    assert program == GroupedProgram(
+        "job", 2, frozenset({0, 1}), frozenset({1}), frozenset({0}), {0: 9}, {1: 4, 0: 5},
+        {1: 6, 2: 1}, "root",
+    )  # fmt: skip
+    assert program.pages == {0: 5, 1: 10, 2: 1} and list(program.pages) == [0, 1, 2]
+    for half in ("pages_of_first_half", "pages_of_second_half"):
+        assert read_program(PROGRAM | {half: None}).pages is None
+    assert read_program(PROGRAM | {"pages_at_first": None}).pages_at_first is None
+
+
+def test_shares_of_pages_on_nodes() -> None:
+    pages = {0: 5, 1: 10, 3: 5}
+    assert [share_on(pages, nodes) for nodes in ((), (0,), (1, 3), (2,))] == [0, 0.25, 0.75, 0]
+    assert share_on({}, (0,)) == 0.0
+    assert share_on({0: 1}, (0,)) == 1.0
+
+
+# ---- series and stops --------------------------------------------------------------------------
+
+
+def test_series_stand_beside_their_truth() -> None:
+    drawn = [{"kind": "steps", "length": 9, "truth": [1, 2], "told": []}]
+    assert series_facts({"series": drawn}) == {"series": (DrawnSeries("steps", 9, (1, 2), ()),)}
+
+
+def stops(**changes: Any) -> LiveStops:
+    facts: dict[str, Any] = {
+        "gap_s": 0.1, "least_s": 0.25, "watch_s": 2.0, "elapsed_s": 3.0,
+        "stops": ((0.5, 0.75), (1.0, 1.5)), "waiting_s": 0.75, "taken_s": 0.5, "found": None,
+    }  # fmt: skip
+    return LiveStops(None, OK, **facts | changes)
+
+
+def test_what_a_thread_lost_beside_the_stops() -> None:
+    alone = stops()
+    assert (alone.stopped_s, alone.lost_s, alone.more_stops) == ((1.5, 2.25), 1.25, 5.0)
+    looked = stops(arguable=(3, 0.25))
+    assert (looked.lost_s, looked.more_stops) == (0.75, 5.0)
+    assert stops(arguable=(0, 0.0), taken_s=0.125).more_stops == 0.5
+    assert (alone.ahead_s, alone.too_short) == (0.0, ())
+
+
+def test_a_record_of_stops() -> None:
+    figures = {
+        "gap_s": 0.1, "least_s": 0.2, "watch_s": 0.3, "elapsed_s": 0.4, "waiting_s": 0.5,
+        "taken_s": 0.6,
+    }  # fmt: skip
+    older = figures | {"stops": [[1.0, 2.0]], "told": None}
+    assert stops_facts(older) == figures | {
+        "ahead_s": 0.0, "stops": ((1.0, 2.0),), "too_short": (), "arguable": None, "found": None,
+    }  # fmt: skip
+    newer = older | {
+        "told": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
+        "arguable_stops": 4, "arguable_s": 0.8,
+    }  # fmt: skip
+    assert stops_facts(newer) == figures | {
+        "ahead_s": 0.7, "stops": ((1.0, 2.0),), "too_short": ((0.1, 0.2),), "arguable": (4, 0.8),
+        "found": FoundStops(3, 2.0),
+    }  # fmt: skip
+
+
+# ---- jobs on a link ----------------------------------------------------------------------------
+
+JOB: dict[str, Any] = {
+    "end": "ok", "code": 0, "said": "done", "limit_s": 9.0, "items": 4, "payload_bytes": 100,
+    "wrong": 1, "sent_bytes": 300, "sent_frames": 5, "received_bytes": 70,
+}  # fmt: skip
+
+
+def test_bytes_on_the_link_over_those_of_items() -> None:
+    first = {"item": 2, "length": 3, "expected_length": 4, "number": None}
+    facts = job_facts(JOB | {"first_wrong": first, "part": "x"})
+    assert facts == JOB | {"first_wrong": WrongItem(2, 3, 4, None)}
+    assert job_facts(JOB | {"first_wrong": None}) == JOB | {"first_wrong": None}
+    job = LinkJob("x", **facts)
+    assert (job.per_byte, job.more_per_item) == (3.0, 50.0)
+
+
+# ---- loops of the probe ------------------------------------------------------------------------
+
+
+def loop(loads: int, stores: int, updates: int, *elapsed_s: float) -> Json:
+    return {"loads": loads, "stores": stores, "updates": updates, "elapsed_s": list(elapsed_s)}
+
+
+def test_what_a_mix_moves() -> None:
+    assert Mix(3, 0, 0).bytes_moved == 24
+    assert Mix(0, 3, 0).bytes_moved == Mix(0, 0, 3).bytes_moved == 48
+    assert Mix(1, 2, 3).bytes_moved == 88
+    assert Mix(1, 2, 3).as_argument == "1+2+3"
+    assert sorted([Mix(2, 0, 0), Mix(1, 1, 0), Mix(1, 0, 1)]) == [
+        Mix(1, 0, 1), Mix(1, 1, 0), Mix(2, 0, 0),
+    ]  # fmt: skip
+
+
+BESIDE = {
+    "part": "x", "outcome": {"status": "ok", "printed_bytes": 0}, "team": 2, "array_bytes": 8000,
+    "arrays": 3,
+}  # fmt: skip
+
+
+def test_loops_are_told_by_their_best_repetition() -> None:
+    found = unseen_loops(BESIDE | {
+        "unseen": [{"loads": 1, "stores": 1, "updates": 0}],
+        "generations": [
+            {"loops": [loop(1, 0, 0, 3e-6, 2e-6, 4e-6), loop(1, 1, 0, 5e-6)]},
+            {"loops": [loop(1, 0, 0, 1e-6)]},
+        ],
+    })  # fmt: skip
+    assert found.outcome == Outcome("ok", {"printed_bytes": 0})
+    assert (found.part, found.team, found.pool_bytes) == ("x", 2, 24000)
+    assert found.unseen == (Mix(1, 1, 0),)
+    # Of 1000 elements, in nanoseconds.
+    first, second = found.times_ns
+    assert first == pytest.approx({Mix(1, 0, 0): 2.0, Mix(1, 1, 0): 5.0})
+    assert second == pytest.approx({Mix(1, 0, 0): 1.0})
+
+
+def test_rates_of_a_loop_by_threads() -> None:
+    found = thread_rates(BESIDE | {
+        "pus": [0, 2], "drawn": [2],
+        "curve": [{"threads": 1, "loops": [loop(1, 1, 0, 4e-6, 2e-6)]},
+                  {"threads": 2, "loops": [loop(1, 1, 0, 1e-6)]}],
+        "generations": [{"processes": [{"threads": 2, "loops": [loop(0, 0, 1, 4e-6)]}]}],
+    })  # fmt: skip
+    assert (found.part, found.team, found.pool_bytes) == ("x", 2, 24000)
+    assert (found.pus, found.drawn) == ((0, 2), (2,))
+    assert found.curve == pytest.approx({1: 12.0, 2: 24.0})
+    (rates,) = found.rates_gb_s
+    assert rates == pytest.approx({2: 4.0})
+
+
+# ---- stores ------------------------------------------------------------------------------------
+
+SLOTS = Slots(2, 0, 0, 5, True, 64)
+
+
+def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
+    facts: dict[str, Any] = {
+        "line_bytes": 64, "lines": 9, "stores": 90, "lost": 0, "shared_lines": 1,
+        "shared_stores": 25, "most_written": (), "by_thread": (), "slots": SLOTS, "noted": True,
+    }  # fmt: skip
+    return Stores(None, OK, RIGHT, n=n, threads=threads, **facts | changes)
+
+
+@pytest.mark.parametrize(
+    ("by_thread", "counting"),
+    [
+        ((), 0),
+        (((50, 50), (50, 50)), 2),
+        # Half of an equal part, and less.
+        (((75, 50), (25, 50)), 2),
+        (((76, 50), (24, 50)), 1),
+        (((50, 75), (50, 25)), 2),
+        (((50, 76), (50, 24)), 1),
+        # Of who counts in registers stores say nothing: of 100 elements 50.
+        (((50, 50), (50, 0)), 2),
+        (((50, 51), (50, 0)), 1),
+        (((50, 0), (50, 0)), 2),
+        (((50, 50), (50, 50), (0, 0)), 2),
+    ],
+)
+def test_threads_that_count(by_thread: tuple[tuple[int, int], ...], counting: int) -> None:
+    assert stores(by_thread=by_thread).counting_threads == counting
+
+
+def test_shared_stores_are_of_each_element() -> None:
+    assert stores().shared_share == 0.25
+    four = stores(threads=4, by_thread=((25, 0), (13, 0), (12, 0), (50, 0)))
+    assert four.counting_threads == 3
+
+
+def test_a_record_of_stores() -> None:
+    slots = {
+        "count": 2, "bad_lengths": 0, "unreadable": 0, "least_keys": 5, "sums_right": True,
+        "most_apart_bytes": 64,
+    }  # fmt: skip
+    counts = {
+        "n": 1, "threads": 2, "line_bytes": 64, "lines": 3, "stores": 4, "lost": 5,
+        "shared_lines": 6, "shared_stores": 7, "noted": None,
+    }  # fmt: skip
+    record = counts | {
+        "most_written": [{"line": 1, "stores": 9, "by_thread": [[0, 4], [1, 5]]}],
+        "by_thread": [[8, 9]], "slots": slots,
+    }  # fmt: skip
+    facts = counts | {
+        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "by_thread": ((8, 9),), "slots": SLOTS,
+        "teams": (), "overrun": None,
+    }  # fmt: skip
+    assert stores_facts(record) == facts
+    past = {"of": "allocated", "bytes": 8}
+    teams = [{"threads": 3, "slots": slots}, {"threads": 4, "slots": slots, "overrun": past}]
+    assert stores_facts(record | {"teams": teams, "overrun": {"of": "variables"}}) == facts | {
+        "teams": (TeamSlots(3, SLOTS), TeamSlots(4, SLOTS, Overrun("allocated", 8))),
+        "overrun": Overrun("variables", 0),
+    }  # fmt: skip
+    assert (SLOTS.stores, SLOTS.shared_keys, SLOTS.on_stack) == (0, 0, 0)

@@ -1,0 +1,57 @@
+"""Tracings and placements of a few pages, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numalab.evidence.record import CpuTime, OneThread, Placement, Thread, Trace
+from numalab.evidence.results import Outcome, Results
+from numalab.evidence.sample import Sample
+from numalab.evidence.traced_pages import TracedArray
+
+OK = Outcome("ok")
+RIGHT = Results(1000, 0, None, None)
+
+
+def threads_on(*nodes: int) -> tuple[Thread, ...]:
+    """Threads on these NUMA nodes, each on the core of its number."""
+    return tuple(Thread(number, (number,), number, 0, node) for number, node in enumerate(nodes))
+
+
+def array(
+    name: str, writers: Sequence[int], users: Sequence[Iterable[int]], **more: Any
+) -> TracedArray:
+    whole = Sample(len(writers), ((0, len(writers)),))
+    return TracedArray(
+        name, tuple(writers), tuple(map(frozenset, users)), **{"sample": whole} | more
+    )
+
+
+def trace(
+    *arrays: TracedArray,
+    threads: Sequence[Thread] = (),
+    team: int | None = None,
+    closings: int | None = None,
+) -> Trace:
+    return Trace(
+        part=None, outcome=OK, results=RIGHT, n=1000, threads=tuple(threads), method="userfaultfd",
+        order="natural", sees_write_after_read=True, arrays=arrays,
+        team=len(threads) if team is None else team, closings=closings,
+    )  # fmt: skip
+
+
+def placement(
+    *,
+    threads: Sequence[Thread] = (),
+    residency: dict[str, tuple[int, ...]] | None = None,
+    samples: dict[str, Sample] | None = None,
+    cpu_time: Sequence[CpuTime] = (),
+    team: int | None = None,
+    one_thread: OneThread | None = None,
+) -> Placement:
+    return Placement(
+        part=None, outcome=OK, results=RIGHT, n=1000, threads=tuple(threads), residency=residency,
+        samples=samples or {}, cpu_time=tuple(cpu_time),
+        team=len(cpu_time) if team is None else team, one_thread=one_thread,
+    )  # fmt: skip
