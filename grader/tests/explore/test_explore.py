@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.commands import SOON_LIMIT_S, environment, numalab_command, processes_of
+from support.explorations import ABOUT, MIB, NODE, SCHEDULES, TABLES, invented
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.explore import (
@@ -32,24 +32,6 @@ from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.kit import Kit
 from numalab.terminal import make_console
-
-MIB = 2**20
-SCHEDULES = declaration.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
-TABLES = declaration.TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
-NODE = {
-    "name": "invented", "cores": 2, "load_1min": 0.0, "huge_page_mode": "madvise",
-    "cgroup_memory_max_bytes": None, "pu_list": [{"pu": 0}],
-    "caches": [{"level": "L2", "count": 2, "bytes_each": 2 * MIB}],
-}  # fmt: skip
-ABOUT = {
-    "page_bytes": 4096, "huge_page_bytes": 2 * MIB, "cpuid_18": [], "cpuid_80000005": [],
-    "cpuid_80000006": [],
-}  # fmt: skip
-BUILD = {
-    "preset": "gnu", "c_compiler": "GNU 12", "flags": "-O2", "probe_flags": "-O3",
-    "openmp_runtime": "libomp",
-}  # fmt: skip
-
 
 # ---- intervals ------------------------------------------------------------------
 
@@ -369,46 +351,6 @@ def test_a_silent_processor_is_not_guessed_at() -> None:
 
 
 # ---- what is said ------------------------------------------------------------------------
-
-
-def invented(
-    what: declaration.Schedules | declaration.TableSizes,
-    time_s: Any,
-    rounds: int = 12,
-    **changes: Any,
-) -> samples.Found:
-    """A finding whose times are time_s(key, round), of tables in the best of three repetitions.
-    changes: to the node and the rest; update_s: times of the independent kernel, as of the other
-    unless given."""
-    lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
-    node = NODE | changes.pop("node", {})
-    chosen = samples.configurations(declaration.Exploration(lab, "Title", what), node)
-    share = changes.pop("share", 1.0)
-    update_s = changes.pop("update_s", time_s)
-
-    def kernel_s(key: dict[str, int | str], number: int, kernel: str) -> float:
-        return float((update_s if kernel == "update" else time_s)(key, number))
-
-    taken = []
-    for number in range(rounds):
-        for index, one in enumerate(chosen):
-            record = {**one.key, "elapsed_s": time_s(one.key, number)}
-            timed = partial(kernel_s, one.key, number)
-            if isinstance(what, declaration.TableSizes):
-                on_huge = share * int(one.key["bytes"]) * (one.key["pages"] == "huge")
-                record = {
-                    **one.key, "bytes_on_huge_pages": on_huge, "first_touch_cpu_s": 0.25,
-                    "page_faults": 512, "times": [
-                        {"kernel": kernel, "steps": 1000, "elapsed_s": [9.0, timed(kernel), 9.0]}
-                        for kernel in ("update", "chase")
-                    ],
-                }  # fmt: skip
-            taken.append(samples.Sample(index, number, index, 0.0, record))
-    found = samples.Found(
-        declaration.Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
-        ABOUT | changes.pop("about", {}), BUILD, 1, False,
-    )  # fmt: skip
-    return replace(found, **changes)
 
 
 def noisy(key: dict[str, int | str], number: int) -> float:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.commands import numalab_command
+from support.explorations import (
+    LAB,
+    MADE_UP,
+    MIB,
+    SIXTEEN,
+    STREAMS,
+    TITLE,
+    TWO,
+    VIRTUAL,
+    flat,
+    made_up,
+    on_two_cores,
+)
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.explore import declaration, explore, explore_plot, explore_report, samples
@@ -21,111 +34,6 @@ from numalab.harness.monitor import Finished
 from numalab.kit import Kit
 from numalab.learning.exploring import Explored, measure
 from numalab.terminal import make_console
-
-MIB = 2**20
-LAB, TITLE = "02_affinity", "STREAM over threads"
-MADE_UP = "made up (no measurement)"
-VIRTUAL = declaration.VirtualMachine("hydra", 1, MIB, 2)
-STREAMS = declaration.Streams(64 * MIB, 5, 12, VIRTUAL)
-BUILD = {
-    "preset": "gnu", "c_compiler": "GNU 12", "flags": "-O2", "probe_flags": "-O3",
-    "openmp_runtime": "libomp",
-}  # fmt: skip
-# Two packages of four cores with SMT, as nhm; and what tests run on.
-SIXTEEN = {
-    "name": MADE_UP, "cores": 8, "pus": 16, "numa_nodes": 2, "load_1min": 0.0,
-    "last_level_cache_bytes": 16 * MIB, "cgroup_memory_max_bytes": None, "pu_list": [{"pu": 0}],
-}  # fmt: skip
-TWO = SIXTEEN | {"cores": 2, "pus": 2, "numa_nodes": 1}
-
-# ---- a made-up record --------------------------------------------------------------------
-
-CORE_GB_S, MEMORY_GB_S, REMOTE = 6.0, 15.0, 0.6  # a core, a package's memory, remote over local
-
-
-def cores_of(threads: int, placement: str) -> list[int]:
-    """The core of each thread; cores 0 to 3 are the first package. default: dealt out in turn."""
-    if placement == COMPACT:
-        return [i if threads <= 8 else i * 8 // threads for i in range(threads)]
-    if placement == SCATTER:
-        return [i * 8 // threads for i in range(threads)]
-    return [i * 3 % 8 for i in range(threads)]
-
-
-def local_share(threads: int, placement: str, first_touch: str) -> float:
-    """Where one has initialised, pages are on the first package."""
-    if first_touch == ALL:
-        return 1.0
-    return sum(core < 4 for core in cores_of(threads, placement)) / threads
-
-
-def rate_gb_s(threads: int, placement: str, first_touch: str) -> float:
-    """What cores can take, and the memories that serve them carry."""
-    cores = set(cores_of(threads, placement))
-    per_package = [sum(core // 4 == package for core in cores) for package in (0, 1)]
-    if first_touch == ALL:
-        return sum(min(MEMORY_GB_S, CORE_GB_S * number) for number in per_package)
-    return min(MEMORY_GB_S, CORE_GB_S * (per_package[0] + REMOTE * per_package[1]))
-
-
-def record_of(
-    key: Mapping[str, int | str], number: int, rate: Callable[[int, str, str], float], share: Any
-) -> dict[str, Any]:
-    """As the probe writes it. Noise of up to 2 % hits all of a round alike."""
-    threads, placement = int(key["threads"]), str(key["placement"])
-    touch = str(key["first_touch"])
-    times = []
-    for kernel, arrays in (("copy", 3), ("triad", 4)):
-        noise = 1 + 0.01 * (number % 3)
-        moved = arrays * STREAMS.array_bytes
-        elapsed_s = noise * 1e-9 * moved / rate(threads, placement, touch)
-        times.append({
-            "kernel": kernel, "bytes_moved": moved, "bytes_allocated": STREAMS.array_bytes,
-            "elapsed_s": [2 * elapsed_s, elapsed_s],
-        })  # fmt: skip
-    return {
-        "threads": threads, "first_touch": touch, "bytes": STREAMS.array_bytes,
-        "local_share": share(threads, placement, touch), "times": times,
-    }  # fmt: skip
-
-
-def made_up(
-    node: dict[str, Any] = SIXTEEN,
-    rate: Callable[[int, str, str], float] = rate_gb_s,
-    share: Callable[[int, str, str], float | None] = local_share,
-    rounds: int = 12,
-    **changes: Any,
-) -> samples.Found:
-    exploration = declaration.Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
-    chosen = samples.configurations(exploration, node)
-    taken = [
-        samples.Sample(index, number, index, 0.0, record_of(one.key, number, rate, share))
-        for number in range(rounds)
-        for index, one in enumerate(chosen)
-    ]
-    found = samples.Found(
-        exploration, tuple(chosen), tuple(taken), node, {}, BUILD, 1, False
-    )  # fmt: skip
-    return replace(found, **changes)
-
-
-def virtual_of(found: samples.Found) -> samples.Virtual:
-    """A virtual machine that showed the pages of a made-up record."""
-    seen = [
-        replace(one, record={key: one.record[key] for key in one.record if key != "times"})
-        for one in found.samples
-    ]
-    return samples.Virtual({"name": "nhm"}, found.node, found.configurations, tuple(seen))
-
-
-def flat(threads: int, placement: str, first_touch: str) -> float:
-    """As on one NUMA node: a core is all that counts."""
-    return CORE_GB_S * threads
-
-
-def on_two_cores(**changes: Any) -> samples.Found:
-    found = made_up(TWO | {"name": "here"}, flat, lambda *_: 1.0)
-    return replace(found, **{"virtual": virtual_of(made_up(rounds=3)), **changes})
 
 
 def shown(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> list[str]:
