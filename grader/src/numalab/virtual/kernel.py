@@ -88,20 +88,37 @@ def decompress(data: bytes) -> bytes:
     """Undoes what kernels and modules are compressed with. Raises KitError."""
     try:
         if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
-            return lzma.LZMADecompressor().decompress(data)
+            return _first_stream(lzma.LZMADecompressor(), data)
         if data[:2] == b"\x1f\x8b":
             return gzip.decompress(data)
         if data[:3] == b"BZh":
             return bz2.decompress(data)
         if data[:4] == b"\x28\xb5\x2f\xfd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except (lzma.LZMAError, zstandard.ZstdError, zlib.error, OSError, EOFError) as error:
+            return _first_stream(zstandard.ZstdDecompressor().decompressobj(), data)
+    except (
+        lzma.LZMAError,
+        zstandard.ZstdError,
+        zlib.error,
+        OSError,
+        ValueError,
+        EOFError,
+    ) as error:
         raise KitError(f"the guest's kernel can't be decompressed: {error}") from error
     if data[:4] in (b"\x02\x21\x4c\x18", b"\x89LZO"):
         raise UserError(
             f"the kernel is compressed with LZ4 or LZO, which numalab can't read. {OTHER_KERNEL}"
         )
     return data
+
+
+def _first_stream(
+    reader: lzma.LZMADecompressor | zstandard.ZstdDecompressionObj, data: bytes
+) -> bytes:
+    """Of what may have more behind it, as a kernel has. Raises EOFError where it is cut off."""
+    content = reader.decompress(data)
+    if not reader.eof:
+        raise EOFError("its end is missing")
+    return content
 
 
 def has_pvh_entry(image: bytes) -> bool:
