@@ -242,8 +242,8 @@ def _processor_options(machine: Machine) -> list[str]:
 
 
 def has_hmat(machine: Machine) -> bool:
-    """Whether ACPI tells how fast its memory is."""
-    return all(node.peak_gb_s is not None for node in machine.numa_nodes)
+    """Whether ACPI tells how fast its memory is: of all of it or of none (machine_file.py)."""
+    return machine.numa_nodes[0].peak_gb_s is not None
 
 
 def _initiator(machine: Machine, node: NumaNode) -> int:
@@ -252,7 +252,7 @@ def _initiator(machine: Machine, node: NumaNode) -> int:
     if node.cores:
         return node.number
     alone = [n for n in machine.nodes_of(node.package) if not n.cores]
-    beside = _populated(machine, node.package) or [n for n in machine.numa_nodes if n.cores]
+    beside = _populated(machine, node.package)
     return beside[alone.index(node) * len(beside) // len(alone)].number
 
 
