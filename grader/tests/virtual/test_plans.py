@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,16 @@ MACHINES = [pytest.param(one, id=name) for name, one in GALLERY.items()]
 # ---- how much of a machine -------------------------------------------------------------------
 
 
+def has_at_most(cores: int, machine: Machine) -> bool:
+    return machine.cores_per_node.most <= cores
+
+
 @pytest.mark.parametrize("most", [1, 2, 7, 16])
 @pytest.mark.parametrize("least", [1, 2, 20])
 def test_the_largest_that_fits_is_found(least: int, most: int) -> None:
     hydra = GALLERY["hydra"]
     for limit in (0, 1, 2, 3, 6, 7, 8, 15, 16, 17):
-        found = plan.largest_with(hydra, least, most, lambda m, n=limit: m.cores_per_node.most <= n)
+        found = plan.largest_with(hydra, least, most, partial(has_at_most, limit))
         fitting = [cores for cores in range(least, most + 1) if cores <= limit]
         assert found.cores_per_node.most == min(max(fitting, default=least), 16)
 
