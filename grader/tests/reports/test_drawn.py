@@ -51,7 +51,7 @@ def test_how_many_go_into_a_row_on_each_machine() -> None:
     and how large it all is."""
     lines = []
     for name, machine in GALLERY.items():
-        for width in (3.6, 7.8, 12.0):
+        for width in (3.6, 7.8, 30.0):
             it = lay_out(shape_of(machine), width)
             across = (it.packages_across, it.nodes_across, it.groups_across, it.cores_across)
             lines.append(f"{name} {width}: {across} {it.width:.3f} x {it.height:.3f}")

@@ -54,7 +54,7 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> Iterator[Text]:
     before = 2 + sum(widths) + 2 * len(widths)
     for row in rows:
         head = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
-        told = textwrap.wrap(row[-1], max(12, columns - before)) or [""]
+        told = textwrap.wrap(row[-1], max(12, columns - before))
         yield Text(f"  {head}  {told[0]}")
         for line in told[1:]:
             yield Text(" " * before + line)

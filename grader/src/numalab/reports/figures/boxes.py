@@ -57,19 +57,19 @@ class Shape:
 
     @cached_property
     def most_groups(self) -> int:
-        """In a NUMA node, counting one where there is none."""
-        return max((len(node.core_groups) for node in self.nodes), default=1) or 1
+        """In a NUMA node."""
+        return max(len(node.core_groups) for node in self.nodes)
 
     @cached_property
     def most_cores(self) -> int:
         """In a group."""
         groups = [group for node in self.nodes for group in node.core_groups]
-        return max(map(len, groups), default=1)
+        return max(map(len, groups))
 
     @cached_property
     def most_threads(self) -> int:
         """Of a core."""
-        return max((len(core.pus) for node in self.nodes for core in node.cores), default=1)
+        return max(len(core.pus) for node in self.nodes for core in node.cores)
 
     @cached_property
     def node_labels(self) -> tuple[tuple[str, ...], ...]:

@@ -86,7 +86,7 @@ def topology_figure(
     shape = shape_of(machine)
     inner = width_in - 2 * PAD
     titles = broken(title or shape.title, inner, TITLE_POINTS * 1.1)
-    words = broken(shape.subtitle + (". Numbers are PUs" if shape.nodes else ""), inner, 12)
+    words = broken(f"{shape.subtitle}. Numbers are PUs", inner, 12)
     layout = lay_out(shape, inner)
     matrix = shape.distances if distances and shape.distances and len(shape.distances) > 1 else None
     matrix_w = 0.0 if matrix is None else max(3.5, (len(matrix) + 1) * PU_W)
