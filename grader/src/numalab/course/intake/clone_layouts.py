@@ -73,7 +73,8 @@ def assignment_prefix(
     share. Empty: that does not show. logins: without case; told: other prefixes that may be."""
     said = delivery.removesuffix(_CLASSROOM_FOLDER)
     first, last = names[0], names[-1]  # of sorted names all share what these two do
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    same = next(differ, len(first) if first != last else 0)
     shared = first[: first.rfind("-", 0, same) + 1]
     prefixes = [f"{said}-", *told]
     known = set(logins)
