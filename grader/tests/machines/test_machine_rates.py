@@ -10,7 +10,7 @@ from support.commands import numalab_command
 from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.machines.machine_file import parse_machine
-from numalab.machines.rates import Rate, known_rate
+from numalab.machines.rates import Rate, Resource, known_rate, rate_name, unknown_rates
 
 MINE = """\
 name = "mine"
@@ -37,6 +37,100 @@ def test_rates_are_read_by_distance() -> None:
     assert known_rate(machine.rates, "link", 20) is None
     assert known_rate(machine.rates, "controller") is None
     assert machine.scaled(1).rates == machine.rates
+
+
+def made(of: Resource, distance: int | None = None, kind: str = "", gb_s: float = 1) -> Rate:
+    return Rate(of, gb_s, "me", "made up", distance, kind)
+
+
+def test_a_rate_of_its_own_goes_before_that_of_any_other() -> None:
+    rates = [
+        made("core", None, gb_s=1), made("core", 20, gb_s=2), made("link", 20, gb_s=3),
+        made("controller", None, "HBM", gb_s=4), made("controller", None, gb_s=5),
+        made("l3", gb_s=6),
+    ]  # fmt: skip
+    assert [known_rate(rates, "core", at) for at in (10, 20, None)] == [1, 2, 1]
+    assert [known_rate(rates, "link", at) for at in (10, 20, None)] == [None, 3, None]
+    kinds = ("HBM", "DDR", "")
+    assert [known_rate(rates, "controller", None, kind) for kind in kinds] == [4, 5, 5]
+    assert known_rate(rates[:4], "controller", None, "DDR") is None
+    assert known_rate(rates, "l3") == 6 and known_rate([], "l3") is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "name"),
+    [
+        (made("core", 10), "a core, its own memory"),
+        (made("core", 20), "a core, distance 20"),
+        (made("core"), "a core, other distances"),
+        (made("link", 21), "a link, distance 21"),
+        (made("link"), "a link, other distances"),
+        (made("l3"), "an L3, all its cores"),
+        (made("controller"), "a controller"),
+        (made("controller", None, "HBM"), "a controller of HBM"),
+    ],
+)
+def test_rates_have_names(rate: Rate, name: str) -> None:
+    assert rate_name(rate) == name
+
+
+@pytest.mark.parametrize(
+    ("rates", "distances", "kinds", "l3s", "missing"),
+    [
+        ([], {10, 20}, [""], True, ["a core", "an L3", "a controller", "a link"]),
+        ([], {10, 20}, [""], False, ["a core", "a controller", "a link"]),
+        ([], {10}, [""], False, ["a core", "a controller"]),  # nothing to link
+        ([made("core"), made("controller"), made("l3"), made("link")], {10, 20, 30}, [""], True,
+         []),
+        ([made("core", 10), made("controller"), made("link", 20)], {30, 20, 10}, [""], False,
+         ["a core at distance 20, 30", "a link at distance 30"]),
+        ([made("core", 10), made("core", 20), made("controller", None, "HBM"), made("link")],
+         {20, 10}, ["DDR", "HBM", ""], False,
+         ["a controller of DDR", "a controller of other memory"]),
+        ([made("core"), made("link"), made("controller", None, "HBM")], {10}, ["HBM"], True,
+         ["an L3"]),
+        ([made("core"), made("link")], {10}, ["DDR", "HBM"], False, ["a controller"]),
+    ],
+)  # fmt: skip
+def test_what_has_no_rate_is_named(
+    rates: list[Rate], distances: set[int], kinds: list[str], l3s: bool, missing: list[str]
+) -> None:
+    assert list(unknown_rates(rates, distances, kinds, l3s)) == missing
+
+
+def test_rates_are_read_with_all_that_they_have() -> None:
+    kinds = NODES.replace("package = 2", 'package = 2\nmemory_kind = "HBM"')
+    text = rate("core", 1.5) + rate("core", 2, 10) + rate("link", 3, 20) + rate("l3", 4)
+    text += rate("controller", 5) + rate("controller", 6) + 'memory_kind = "HBM"\n'
+    found = parse_machine(MINE + kinds + text, Path("mine.toml")).rates
+    assert found == (
+        made("core", gb_s=1.5), made("core", 10, gb_s=2), made("link", 20, gb_s=3),
+        made("l3", gb_s=4), made("controller", gb_s=5), made("controller", None, "HBM", gb_s=6),
+    )  # fmt: skip
+
+
+ONE_NODE = '[[numa_node]]\npackage = 0\npus = ["0"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (rate("link", 1, 20), "the distances that a link spans here: none"),
+        (rate("core", 1, 20), "the distances that a core spans here: 10"),
+        (rate("core", 1, 9), "10 or more"),
+        (rate("l3", 1, 10), "an L3 serves all"),
+        (rate("controller") + 'memory_kind = "HBM"\n', "have: none is given"),
+        (rate("l3") + 'memory_kind = "HBM"\n', "an L3 goes by distance"),
+        (rate("core", 1, 10) * 2, "the rate of a core at distance 10 is given twice"),
+        (rate("core") * 2, "the rate of a core is given twice"),
+        (rate("controller") * 2, "the rate of a controller is given twice"),
+    ],
+)
+def test_rates_that_no_part_of_one_numa_node_has(text: str, words: str) -> None:
+    head = MINE[: MINE.index("distances")]
+    with pytest.raises(UserError) as caught:
+        parse_machine(head + ONE_NODE + text, Path("mine.toml"))
+    assert words in str(caught.value)
 
 
 BAD = {

@@ -13,7 +13,14 @@ from numalab.commands.machine_import import import_command
 from numalab.commands.shared import named_machines
 from numalab.errors import UserError
 from numalab.kit import Kit
-from numalab.machines.gallery import find_machine, gallery_folder, known_names, machine_names
+from numalab.machines.gallery import (
+    find_machine,
+    gallery_folder,
+    known_names,
+    load_gallery,
+    machine_names,
+    published_latencies,
+)
 from numalab.machines.machine_file import load_machine
 from numalab.machines.own import load_own, own_folder, own_names
 
@@ -36,6 +43,87 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert own_folder() == Path("/data/numalab/machines")
     monkeypatch.setenv("NUMALAB_MACHINES", "mine")
     assert own_folder() == Path.cwd() / "mine"
+
+
+def test_without_a_home_there_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("NUMALAB_MACHINES", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(UserError, match="name a folder in NUMALAB_MACHINES"):
+        own_folder()
+    assert own_names() == []
+    assert load_own(()) == ({}, [])
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert own_folder() == Path("/data/numalab/machines")
+
+
+def small_machine(name: str) -> str:
+    return f'name = "{name}"\ntitle = "x"\nsource = "x"\n[[numa_node]]\npackage = 0\npus = ["0"]\n'
+
+
+def test_what_finds_a_machine(
+    kit: Kit, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, name in ((own, "zz"), (own, "aa"), (own, "hydra"), (tmp_path, "bare")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.toml").write_text(small_machine(name))
+    assert own_names() == ["aa", "hydra", "zz"]
+    assert known_names(kit) == [*machine_names(kit), "aa", "zz"]
+    assert find_machine(kit, "aa").pus == 1
+    assert find_machine(kit, "hydra").pus == 32
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in ("bare.toml", "./bare.toml", "~/bare.toml", str(tmp_path / "bare.toml")):
+        assert find_machine(kit, path).name == "bare"
+    with pytest.raises(UserError, match="there is no machine 'bare'"):
+        find_machine(kit, "bare")
+    machines, mistakes = load_own(machine_names(kit))
+    assert (list(machines), len(mistakes)) == (["aa", "zz"], 1)
+    assert mistakes[0].startswith(f"{own / 'hydra.toml'}: the kit has a machine 'hydra' itself")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Hydr", "'Hydr'. Did you mean hydra? The machines are: a64fx, aurora, "),
+        ("GH200X", "'GH200X'. Did you mean gh200x4 or gh200? The machines are: "),
+        ("noctu", "'noctu'. Did you mean noctua or noctua2? The machines are: "),
+        ("nehm", "'nehm'. Did you mean nhm"),
+        ("qqqqqqq", "'qqqqqqq'. The machines are: a64fx, aurora, "),
+    ],
+)
+def test_a_name_that_no_machine_has(kit: Kit, own: Path, name: str, hint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        find_machine(kit, name)
+    said = str(caught.value)
+    assert said.startswith(f"there is no machine {hint}")
+    assert "westmere-ex, xeon-max; seeded-N is made" in said and "yours" not in said
+
+
+def test_at_most_three_names_are_near(kit: Kit, own: Path) -> None:
+    own.mkdir(parents=True)
+    for name in ("mine1", "mine2", "mine3", "mine4"):
+        (own / f"{name}.toml").write_text(small_machine(name))
+    with pytest.raises(UserError) as caught:
+        find_machine(kit, "mine")
+    said = str(caught.value)
+    assert said.split("Did you mean ")[1].split("?")[0].count(" or ") == 2
+    assert ", and yours mine1, mine2, mine3, mine4; seeded-N" in said
+
+
+def test_published_latencies_are_hydras(kit: Kit) -> None:
+    assert published_latencies(kit) == find_machine(kit, "hydra").latencies != ()
+
+
+def test_a_gallery_is_in_the_order_of_names(kit: Kit, tmp_path: Path) -> None:
+    for name in ("c", "a", "b"):
+        (tmp_path / f"{name}.toml").write_text(small_machine(name))
+    (tmp_path / "README.md").write_text("")
+    found = load_gallery(tmp_path)
+    assert list(found) == ["a", "b", "c"] and found["b"].name == "b"
 
 
 def test_import_and_what_finds_it(kit: Kit, own: Path, tmp_path: Path) -> None:
