@@ -287,6 +287,11 @@ def test_a_title_is_what_a_processors_name_has_of_its_own(model: str, title: str
     assert f'\ntitle = "{title}"\n' in text_of(one)
 
 
+def test_a_text_has_letters_as_they_are() -> None:
+    one = machine_text(export(SINGLES, [ONE]), "node", 'é "\U0001f5a5" \x7f\\', "node.xml")
+    assert 'source = "é \\"\U0001f5a5\\" \\u007f\\\\"\n' in one
+
+
 @pytest.mark.parametrize(
     ("told", "line"),
     [

@@ -95,6 +95,14 @@ def test_memory_of_a_virtual_node() -> None:
     assert seeded.guest_memory_mib(99) == tuple(node.memory_mb for node in seeded.numa_nodes)
 
 
+def test_a_machine_is_written_without_its_text_and_origin() -> None:
+    written = repr(CROSSING.scaled(1))
+    assert "name='made'" in written and "title = " not in written
+    assert (
+        "text=" not in written and "scaled_from=" not in written and "package=None" not in written
+    )
+
+
 # ---- scaling -----------------------------------------------------------------------------
 
 

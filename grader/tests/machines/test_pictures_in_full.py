@@ -209,6 +209,40 @@ def test_each_numa_node_has_its_colour_and_no_line_wraps() -> None:
     assert told[count] == told[0] and len({str(each) for each in told}) == count
 
 
+@pytest.mark.parametrize(
+    ("node", "across"),
+    [
+        (f'memory_kind = "{"k" * 18}"\npus = ["0"]', 3),
+        (f'memory_kind = "{"k" * 19}"\npus = ["0"]', 2),
+        (f'[[numa_node.cores]]\nkind = "{"k" * 15}"\npus = ["0"]', 3),
+        (f'[[numa_node.cores]]\nkind = "{"k" * 16}"\npus = ["0"]', 2),
+        ('memory_side_cache_mb = 12345678\npus = ["0"]', 3),  # "cache 12345678 MiB"
+        ('memory_side_cache_mb = 123456789\npus = ["0"]', 2),
+        ('memory_mb = 12345678901234\npus = ["0"]', 3),
+        ('memory_mb = 123456789012345\npus = ["0"]', 2),
+        ('memory_mb = 1\npus = ["0"]', 4),
+    ],
+)
+def test_boxes_are_as_wide_as_their_widest_line(node: str, across: int) -> None:
+    """Three in 80 columns have 18 each inside."""
+    others = (f'package = {package}\npus = ["{package}"]' for package in range(1, 5))
+    lines = drawn(made(f"package = 0\n{node}", *others), 80)
+    assert lines[0].count("Package") == across and max(map(len, lines)) <= 80
+
+
+def test_sizes_of_memory_stand_all_in_borders_or_all_inside() -> None:
+    sizes = (5, 1000000)
+    machine = made(
+        *(f'package = {n}\nmemory_mb = {mb}\npus = ["{n}"]' for n, mb in enumerate(sizes))
+    )
+    assert drawn(machine, 47)[:4] == [
+        "┌ Package 0 ──────┐ ┌ Package 1 ──────┐",
+        "│ ┌ node 0 ─────┐ │ │ ┌ node 1 ─────┐ │",
+        "│ │ 5 MiB       │ │ │ │ 1000000 MiB │ │",
+        "│ │ 0           │ │ │ │ 1           │ │",
+    ]
+
+
 # ---- distances ---------------------------------------------------------------------------
 
 
