@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from support.commands import numalab_command
 
-from numalab.course.alike import Kernel, alike, changed_tokens, tokens_of
+from numalab.course.alike import Kernel, alike, alike_of, changed_tokens, tokens_of
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.counting import HandIn
 from numalab.course.privacy import paragraph
+from numalab.kit import Kit
+from numalab.labs.declaration import Lab
 
 HANDOUT = """\
 void initialize(size_t n, float *a)
@@ -96,3 +103,85 @@ def test_what_is_kept_of_a_person(kit, tmp_path):
     assert told.split() == paragraph("Parallel 1", "2027-10-02", "you@x.org").split()
     other = numalab_command(kit, "gradebook", "privacy", str(tmp_path), "--until", "2028").out
     assert "until 2028." in " ".join(other.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "tokens"),
+    [
+        ("int a = b; // c\n/* d */ a++;", "c",
+         ("int", "name0", "=", "name1", ";", "name0", "+", "+", ";")),
+        ('#include <omp.h>\nf("x y");', "c",
+         ("#", "include", "name0", "(", '"', "xy", '"', ")", ";")),
+        ("a = 1\n!$OMP BARRIER\nb = A", "fortran",
+         ("name0", "=", "1", "!", "$", "omp", "barrier", "name1", "=", "name0")),
+        ("", "c", ()),
+    ],
+)  # fmt: skip
+def test_tokens_of_a_kernel(text: str, language: str, tokens: tuple[str, ...]) -> None:
+    assert tokens_of(text, language) == tokens
+
+
+def test_names_in_directives_are_numbered_as_in_code() -> None:
+    text = "for (i = 0; i < n; i++);\n#pragma omp parallel private({})\n"
+    assert tokens_of(text.format("i"), "c") != tokens_of(text.format("n"), "c")
+    swapped = text.format("n").replace("i =", "k =").replace("i <", "k <").replace("i++", "k++")
+    assert tokens_of(swapped.replace("n", "i"), "c") == tokens_of(swapped, "c")
+
+
+@pytest.mark.parametrize(
+    ("handout", "text", "changed"),
+    [("abc", "abc", 0), ("abc", "axc", 1), ("abc", "abcd", 1), ("abc", "", 0), ("abc", "cb", 1)],
+)
+def test_changed_tokens_are_those_that_the_handout_has_not(
+    handout: str, text: str, changed: int
+) -> None:
+    assert changed_tokens(tuple(handout), tuple(text)) == changed
+
+
+def test_many_of_the_same_token_are_compared_too() -> None:
+    """As difflib would not, of 200 and more."""
+    assert changed_tokens(("x",) * 300, ("x",) * 300) == 0
+    assert changed_tokens(("x",) * 300, (*("x",) * 150, "y", *("x",) * 150)) == 1
+
+
+def test_those_alike_are_by_lab_language_and_students() -> None:
+    def one(student: str, lab: str, language: str, text: str = "t") -> Kernel:
+        return Kernel(student, lab, language, (text,), ("h",))
+
+    class_ = [
+        one("zoe", "02", "c"), one("bob", "02", "c"), one("ada", "01", "fortran"),
+        one("zoe", "01", "fortran"), one("bob", "01", "c", "s"), one("cy", "01", "c", "u"),
+        one("ada", "01", "c", "v"), one("di", "01", "c", "v"),
+    ]  # fmt: skip
+    found = alike(class_, {("01", "c"): ("s",), ("01", "fortran"): ("x",)})
+    assert [(one.lab, one.language, one.students, one.how, one.changed) for one in found] == [
+        ("01", "c", ("ada", "di"), "as each other", 1),
+        ("01", "c", ("bob",), "as the public solution", 1),
+        ("01", "fortran", ("ada", "zoe"), "as each other", 1),
+        ("02", "c", ("bob", "zoe"), "as each other", 1),
+    ]
+
+
+def test_what_was_handed_in_last_is_compared(
+    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    """With the public solution, whatever was in its place before; starting code says nothing."""
+    lab = "01_first_touch"
+    course = CourseFolder(tmp_path)
+    solution, handout = (
+        (folder / "kernel.c").read_text()
+        for folder in (kit.solution_folder(lab), kit.lab_folder(lab))
+    )
+    hand_ins = {}
+    for student, texts in (("ada", (handout, solution)), ("bob", (solution, handout))):
+        some = []
+        for digest, text in zip(("d1", "d2"), texts, strict=True):
+            folder = course.submission(student, lab, digest) / lab
+            folder.mkdir(parents=True)
+            (folder / "kernel.c").write_text(text)
+            some.append(HandIn(digest, None, datetime(2027, 5, 1, tzinfo=UTC)))
+        hand_ins[student, lab] = some
+    hand_ins["cy", lab], hand_ins["ada", "99_gone"] = [], hand_ins["ada", lab]
+    (one,) = alike_of(course, kit, labs, hand_ins)
+    assert (one.lab, one.language, one.students, one.is_solution) == (lab, "c", ("ada",), True)
+    assert one.changed > 0
