@@ -66,10 +66,10 @@ def test_which_of_eight_numa_nodes_are_wanted(kit, goal, nodes):
 
 
 def of_cores(cores: int) -> Structure:
-    """One NUMA node, whose cores have two PUs each, and another one without any; no distances."""
+    """One NUMA node, whose cores have two PUs each, and another one without any, as near."""
     units = [frozenset({2 * core, 2 * core + 1}) for core in range(cores)]
     pus = [SeenPu(pu, core, frozenset(), frozenset(), 0) for core in units for pu in sorted(core)]
-    return Structure(tuple(reversed(pus)), (0, 1), {}, frozenset({0}))
+    return Structure(tuple(reversed(pus)), (0, 1), {(0, 0): 10, (0, 1): 10}, frozenset({0}))
 
 
 @pytest.mark.parametrize(

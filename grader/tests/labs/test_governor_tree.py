@@ -297,6 +297,23 @@ def test_how_far_off_an_answer_may_be(key: str, tolerance: float) -> None:
     assert not BY_KEY["transitions"].is_right(8 + 1e-6, about)
 
 
+@pytest.mark.parametrize(
+    ("given", "is_right", "said"),
+    [
+        (1.25, True, None), (1.26, False, None), (0.75, True, None), (0.74, False, None),
+        (2.5, False, "twice"), (2.51, False, None), (1.5, False, "twice"), (1.49, False, None),
+    ],
+)  # fmt: skip
+def test_the_tolerance_is_a_share_of_what_is_right_or_mistaken(
+    given: float, is_right: bool, said: str | None
+) -> None:
+    asked = Question(
+        "one", "What?", lambda _: 1.0, lambda _: iter([(2.0, "twice")]), "", tolerance=0.25
+    )
+    assert asked.is_right(given, small()) == is_right
+    assert asked.mistake(given, small()) == said
+
+
 def test_a_mistake_is_told_as_near_as_an_answer_has_to_be() -> None:
     question, about = BY_KEY["average_mhz"], small()
     for given in (200.3, 199.7):

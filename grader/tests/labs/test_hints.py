@@ -259,6 +259,8 @@ def test_the_first_that_has_more_to_say(
     assert hint_command(made_up, "near", seen=seen) == f"./numalab hint 01 {ladder.topic}"
     assert is_exhausted(made_up, "near", seen) == exhausted
     assert not is_exhausted(made_up, "speedup", seen)
+    only = replace(made_up, hints=(Ladder("one", ("near",), ("a",)),))
+    assert not is_exhausted(only, "near", seen) and is_exhausted(only, "near", {"one": 1})
     assert hint_command(made_up, "speedup", seen=seen) is None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from numalab.machines.machine import LOCAL_DISTANCE
 from numalab.machines.structure import Pus, Structure
 
 
@@ -30,7 +29,7 @@ def _farthest(structure: Structure) -> list[Pus]:
     first = min(structure.numa_nodes)
 
     def distance(node: int) -> tuple[int, int]:
-        return structure.distances.get((first, node), LOCAL_DISTANCE), -node
+        return structure.distances[first, node], -node
 
     return _cores(structure, max(structure.numa_nodes, key=distance))
 
