@@ -79,7 +79,8 @@ def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int])
     for node, ids in enumerate(apic_ids):
         for apic_id in ids or (NOBODY,):
             body += struct.pack("<BBBBIB3sI", 0, 16, node, apic_id, 1, 0, bytes(3), 0)
-    low = 0x80000000 if sum(node_bytes) >= 0xB0000000 else 0xB0000000
+    total = sum(node_bytes)
+    low = 0x80000000 if total >= 0xB0000000 else total
     end = 0
     for node, size in enumerate(node_bytes):
         start, end = end, end + size

@@ -1,0 +1,280 @@
+"""What of this process's input, Ctrl-C and window reaches a command in a guest."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import selectors
+import signal
+import socket
+import struct
+import sys
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from numalab.virtual import terminal
+from numalab.virtual.channel import Channel
+from numalab.virtual.terminal import HostInput
+
+
+@dataclass
+class Ends:
+    """keyboard: where somebody types; guest: where the guest hears of it."""
+
+    keyboard: int
+    guest: socket.socket
+    channel: Channel
+    selector: selectors.BaseSelector
+
+    def heard(self) -> list[tuple[str, bytes]]:
+        data = bytearray()
+        try:
+            data += self.guest.recv(1 << 20)
+        except BlockingIOError:
+            return []
+        found = []
+        while data:
+            kind, size = struct.unpack_from("<BI", data)
+            found.append((chr(kind), bytes(data[5 : 5 + size])))
+            del data[: 5 + size]
+        return found
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
+    """This process's input is a pipe."""
+    reader, writer = os.pipe()
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    with os.fdopen(reader) as stdin, theirs, selectors.PollSelector() as selector:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        channel = Channel(ours)
+        yield Ends(writer, theirs, channel, selector)
+        channel.close()
+
+
+def turn(source: HostInput, ends: Ends) -> list[tuple[str, bytes]]:
+    """One turn of Guest.run()."""
+    known = {key.fileobj for key in ends.selector.get_map().values()}
+    ready: set[Any] = {key.fileobj for key, _ in ends.selector.select(0)} if known else set()
+    source.handle(ready, ends.selector, ends.channel)
+    return ends.heard()
+
+
+def watch(source: HostInput, ends: Ends) -> None:
+    for reader in source.readers():
+        ends.selector.register(reader, selectors.EVENT_READ)
+
+
+def is_listened_to(ends: Ends, source: HostInput) -> bool:
+    return source._stdin in ends.selector.get_map()
+
+
+def test_a_file_is_read_when_the_guest_has_taken_what_came_before(ends: Ends) -> None:
+    source = HostInput(False)
+    watch(source, ends)
+    assert turn(source, ends) == [] and is_listened_to(ends, source)
+    os.write(ends.keyboard, b"x" * (16 * 1024 + 1))
+    assert turn(source, ends) == [("I", b"x" * 16 * 1024)]
+    assert not is_listened_to(ends, source)
+    assert turn(source, ends) == [], "it waits"
+    source.consumed()
+    assert turn(source, ends) == [] and is_listened_to(ends, source)
+    assert turn(source, ends) == [("I", b"x")]
+    os.close(ends.keyboard)
+    source.consumed()
+    turn(source, ends)
+    assert turn(source, ends) == [("I", b"")], "the end"
+    assert not is_listened_to(ends, source)
+    source.consumed()
+    assert turn(source, ends) == [], "which is told once"
+
+
+def test_a_terminal_is_always_listened_to(ends: Ends) -> None:
+    """For the way out, Ctrl-] alone."""
+    source = HostInput(True)
+    watch(source, ends)
+    os.write(ends.keyboard, b"a\x1d")
+    assert turn(source, ends) == [("I", b"a\x1d")] and is_listened_to(ends, source)
+    os.write(ends.keyboard, b"b")
+    assert turn(source, ends) == []
+    os.write(ends.keyboard, b"c")
+    assert turn(source, ends) == []
+    source.consumed()
+    assert turn(source, ends) == [("I", b"bc")]
+    os.write(ends.keyboard, b"\x1d")
+    with pytest.raises(KeyboardInterrupt):
+        turn(source, ends)
+    os.close(ends.keyboard)
+
+
+def test_in_a_file_the_way_out_is_a_letter(ends: Ends) -> None:
+    source = HostInput(False)
+    watch(source, ends)
+    os.write(ends.keyboard, b"\x1d")
+    assert turn(source, ends) == [("I", b"\x1d")]
+    os.close(ends.keyboard)
+
+
+def test_without_input_the_guest_is_told_its_end(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.close(ends.keyboard)
+    closed = io.StringIO()
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        source = HostInput(False)
+        assert source.readers() == [source._signals]
+        assert turn(source, ends) == [("I", b"")]
+        assert turn(source, ends) == []
+
+
+def test_input_that_can_not_be_read_is_none(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    with os.fdopen(ends.keyboard, "w") as write_only:
+        monkeypatch.setattr(sys, "stdin", write_only)
+        assert terminal._stdin() is None
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "group", "is_read"), [(True, 1, False), (True, 0, True), (False, 1, True)]
+)
+def test_in_the_background_a_terminal_is_not_read(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, is_terminal: bool, group: int, is_read: bool
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda descriptor: is_terminal)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda descriptor: os.getpgrp() + group)
+    assert (terminal._stdin() is not None) is is_read
+    os.close(ends.keyboard)
+
+
+class Stream(io.StringIO):
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+@pytest.mark.parametrize("without", ["", "stdin", "stdout", "stderr"])
+def test_a_command_has_a_terminal_where_all_three_are_one(
+    monkeypatch: pytest.MonkeyPatch, without: str
+) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, Stream(name != without))
+    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
+    assert terminal.is_interactive() is (not without)
+    monkeypatch.setattr(terminal, "_stdin", lambda: None)
+    assert not terminal.is_interactive()
+    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not terminal.is_interactive()
+
+
+@pytest.mark.parametrize(("lines", "rows"), [(24, 24), (1, 1), (0, 1)])
+def test_a_window_has_a_row_at_least(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, lines: int, rows: int
+) -> None:
+    os.close(ends.keyboard)
+    monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((80, lines)))
+    assert terminal.window_size() == (rows, 80)
+
+
+def send(*numbers: int) -> None:
+    for number in numbers:
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("stdin", ["pipe", "none"])
+def test_ctrl_c_reaches_the_command_and_then_ends_it(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch, stdin: str
+) -> None:
+    os.close(ends.keyboard)
+    if stdin == "none":
+        monkeypatch.setattr(sys, "stdin", None)
+    before, winch = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGWINCH)
+    source = HostInput(False)
+    with source.attached() as attached:
+        assert attached is source
+        ends.selector.register(source._signals, selectors.EVENT_READ)
+        assert signal.getsignal(signal.SIGINT) is not before
+        assert signal.getsignal(signal.SIGWINCH) is winch
+        heard = []
+        for _ in range(2):
+            send(signal.SIGINT)
+            heard += [frame for frame in turn(source, ends) if frame[0] != "I"]
+        assert heard == [("S", struct.pack("<I", 2)), ("S", struct.pack("<I", 9))]
+        send(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            turn(source, ends)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.set_wakeup_fd(-1) == -1, "as it was"
+    assert source._signals.fileno() == source._wakeup.fileno() == -1
+
+
+@pytest.fixture
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """Somebody's end, and this process's input."""
+    somebody, ours = pty.openpty()
+    monkeypatch.setattr(sys, "stdin", stdin := os.fdopen(ours))
+    monkeypatch.setattr(terminal, "_stdin", lambda: ours)
+    yield somebody, ours
+    stdin.close()
+    os.close(somebody)
+
+
+def is_raw(descriptor: int) -> bool:
+    return not termios.tcgetattr(descriptor)[3] & (termios.ICANON | termios.ECHO)
+
+
+def test_a_terminal_is_raw_for_a_while_and_its_window_is_told(
+    ends: Ends, at_terminal: tuple[int, int]
+) -> None:
+    os.close(ends.keyboard)
+    _, ours = at_terminal
+    modes, winch = termios.tcgetattr(ours), signal.getsignal(signal.SIGWINCH)
+    termios.tcsetwinsize(ours, (30, 100))
+    source = HostInput(True)
+    with source.attached():
+        watch(source, ends)
+        assert is_raw(ours)
+        send(signal.SIGWINCH)
+        assert turn(source, ends) == [("V", struct.pack("<HH", 30, 100))]
+    assert termios.tcgetattr(ours) == modes
+    assert signal.getsignal(signal.SIGWINCH) is winch
+
+
+def test_what_is_no_terminal_for_the_command_stays_as_it_is(at_terminal: tuple[int, int]) -> None:
+    source = HostInput(False)
+    with source.attached():
+        assert not is_raw(at_terminal[1])
+
+
+def test_the_terminals_modes_come_back_whatever_happens(at_terminal: tuple[int, int]) -> None:
+    modes = termios.tcgetattr(at_terminal[1])
+    with pytest.raises(RuntimeError), HostInput(True).attached():
+        raise RuntimeError
+    assert termios.tcgetattr(at_terminal[1]) == modes
+
+
+def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[object, ...]] = []
+    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
+    monkeypatch.setattr(termios, "tcgetattr", lambda descriptor: [descriptor])
+    monkeypatch.setattr(terminal.tty, "setraw", lambda descriptor: done.append((descriptor,)))
+    monkeypatch.setattr(termios, "tcsetattr", lambda *how: done.append(how))
+    with HostInput(True).attached():
+        pass
+    assert done == [(0,), (0, termios.TCSANOW, [0])]
+
+
+def test_many_signals_keep_nobody_waiting(ends: Ends) -> None:
+    os.close(ends.keyboard)
+    source = HostInput(False)
+    assert not source._signals.getblocking() and not source._wakeup.getblocking()
