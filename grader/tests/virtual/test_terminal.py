@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 import termios
+import tty
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -267,7 +268,7 @@ def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     done: list[tuple[object, ...]] = []
     monkeypatch.setattr(terminal, "_stdin", lambda: 0)
     monkeypatch.setattr(termios, "tcgetattr", lambda descriptor: [descriptor])
-    monkeypatch.setattr(terminal.tty, "setraw", lambda descriptor: done.append((descriptor,)))
+    monkeypatch.setattr(tty, "setraw", lambda descriptor: done.append((descriptor,)))
     monkeypatch.setattr(termios, "tcsetattr", lambda *how: done.append(how))
     with HostInput(True).attached():
         pass
