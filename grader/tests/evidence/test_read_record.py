@@ -167,7 +167,7 @@ def test_the_solution_in_the_place_of_the_submission() -> None:
     record = invented.evidence(ONE) | {
         "handed_in": [GIVEN], "unchanged_files": ["kernel.c"], "starting_code": True,
     }  # fmt: skip
-    bound = {
+    bound: Json = {
         "kind": "binding", "part": None, "team": 2, "role": "solution", "file": "close.toml",
         "runtime": "libgomp", "threads": [], "outcome": invented.OK,
     }  # fmt: skip

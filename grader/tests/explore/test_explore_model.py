@@ -3,8 +3,11 @@ made up, of nodes that we don't have."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -225,3 +228,136 @@ def test_small_and_huge_pages_part_where_that_is_sure(
 )  # fmt: skip
 def test_how_far_intervals_can_be_trusted(rounds: list[int], says: str) -> None:
     assert interval_note(rounds) == says
+
+
+def placed(plan: Plan) -> list[tuple[str, str | None]]:
+    """PUs and the NUMA node of all pages, of each configuration."""
+    made = [settings(plan, number) for number in range(len(plan.configurations))]
+    return [(setting["pus"], setting.get("memory_node")) for setting in made]
+
+
+def test_what_is_run_on_two_numa_nodes() -> None:
+    plan = model_plan(TWO, FREE)
+    assert placed(plan) == [
+        ("0", "0"), ("0,2,4,6", "0"), ("0", "1"), ("0,2,4,6", "1"),
+        ("0,2,4,6,1,3,5,7", None), ("0,2,4,6,1,3,5,7", "0"), ("0,1,2,3", None), ("0,2", "0"),
+        ("0,1", "0"),
+    ]  # fmt: skip
+    assert [one.configuration for one in plan.rated] == [0, 1, 2, 3]
+    assert [one.configuration for one in plan.predicted] == [4, 5, 6, 7, 8]
+    assert [one.key for one in plan.configurations[2:5]] == [
+        {"threads": 1, "memory_node": 1}, {"threads": 4, "memory_node": 1}, {"threads": 8},
+    ]  # fmt: skip
+    assert plan.configurations[3].environment == {
+        "OMP_NUM_THREADS": "4", "OMP_DYNAMIC": "false",
+    }  # fmt: skip
+    assert plan.configurations[3].arguments[0] == "triad"
+    assert [len(node.pus) for node in plan.machine.numa_nodes] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("cores", "predicted"),
+    [
+        (1, ["0,1", "0,1", "0,1"]),
+        (2, ["0,2,1,3", "0,2,1,3", "0,1", "0,1"]),
+        (3, ["0,2,4,1,3,5", "0,2,4,1,3,5", "0,1,2", "0,2", "0,1"]),
+    ],
+)
+def test_what_is_predicted_of_fewer_cores(cores: int, predicted: list[str]) -> None:
+    plan = model_plan(node(invented.Machine(2, 2, cores, True)), FREE)
+    assert [pus for pus, _ in placed(plan)[4:]] == predicted
+
+
+@pytest.mark.parametrize(
+    ("caches", "array_mib"), [(None, 64), (48 * 2**20, 64), (49 * 2**20, 65), (64 * 2**20, 85)]
+)
+def test_arrays_are_four_times_the_caches(caches: int | None, array_mib: int) -> None:
+    about = TWO | {"last_level_cache_bytes": caches}
+    array_bytes = array_mib * 2**20
+    assert model_plan(about, 16 * array_bytes).array_bytes == array_bytes
+    with pytest.raises(UserError, match=f"three arrays of {array_mib} MiB"):
+        model_plan(about, 16 * array_bytes - 1)
+
+
+def test_one_numa_node_says_why_others_do_not_count() -> None:
+    about = node(invented.ONE_NODE)
+    about["numa_node_list"].append({"numa_node": 1, "memory_bytes": 2**34})
+    with pytest.raises(UserError, match=r"\(NUMA node 1 is memory only\)$"):
+        model_plan(about, FREE)
+
+
+def test_results_in_a_file() -> None:
+    plan = model_plan(TWO, FREE)
+    found = measured(plan, as_modelled, rounds=2)
+    told = found.to_json()
+    rates = told.pop("rates")
+    assert [(one["of"], one["distance"], round(one["gb_s"], 6)) for one in rates] == [
+        ("core", 10, 10.0), ("controller", None, 30.0), ("core", 21, 5.0), ("link", 21, 12.0),
+    ]  # fmt: skip
+    compared = [
+        (one["threads"], round(one["modelled_gb_s"], 6), round(one["measured_gb_s"], 6),
+         [round(of, 6) for of in one["measured_over_modelled"]], one["bottleneck"])
+        for one in told.pop("compared")
+    ]  # fmt: skip
+    assert compared == [
+        (8, 60.0, 60.0, [1, 1, 1], ["controller"]), (8, 24.0, 24.0, [1, 1, 1], ["link"]),
+        (4, 40.0, 40.0, [1, 1, 1], ["core"]), (2, 20.0, 20.0, [1, 1, 1], ["core"]),
+        (2, 10.0, 10.0, [1, 1, 1], ["core"]),
+    ]  # fmt: skip
+    assert told["configurations"][0][:2] == ["triad", "pages=small"]
+    assert told["samples"][3] == {
+        "configuration": 1, "round": 1, "record": found.samples[3].record,
+    }  # fmt: skip
+    assert (told["kind"], told["interrupted"], told["array_bytes"], told["node"]) == (
+        "model", False, plan.array_bytes, TWO,
+    )  # fmt: skip
+
+
+def test_a_table_of_rates_and_one_of_placements() -> None:
+    def falling(setting: dict[str, str]) -> float:
+        return as_modelled(setting) * (1.1 if setting["pus"] == "0,1,2,3" else 1.0)
+
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(measured(model_plan(TWO, FREE), falling, rounds=6), console)
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert [line.split(" ")[-2:] for line in lines[2:6]] == [
+        ["10.0", "[10.0..10.0]"], ["30.0", "[30.0..30.0]"], ["5.0", "[5.0..5.0]"],
+        ["12.0", "[12.0..12.0]"],
+    ]  # fmt: skip
+    assert lines[2].startswith("a core") and lines[3].endswith("distance 10 30.0 [30.0..30.0]")
+    text = " ".join(lines)
+    assert text.count("bottleneck: ") == 5 and "40.0 44.0 1.10 [1.10..1.10]" in text
+    assert "Medians of 6 rounds" in text and "with 97 %" in text and "85 MiB." in text
+    assert "Too few rounds" not in text
+    few = Console(width=80, record=True, file=io.StringIO())
+    show(measured(model_plan(TWO, FREE), falling, rounds=5), few)
+    assert "Too few rounds" in few.export_text()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "says"),
+    [
+        (1.16, 1.2, "faster than modelled"), (1.15, 1.15, "within 15 %"),
+        (0.85, 0.85, "within 15 %"), (0.8, 0.84, "slower than modelled"),
+        (0.84, 1.0, "not decided"), (1.0, 1.16, "not decided"), (0.8, 0.85, "not decided"),
+        (1.15, 1.2, "not decided"),
+    ],
+)  # fmt: skip
+def test_what_an_interval_says_of_the_model(low: float, high: float, says: str) -> None:
+    (first, *_) = measured(model_plan(TWO, FREE), as_modelled).compared()
+    interval = Interval((low + high) / 2, low, high, 0.96)
+    assert verdict_words(replace(first, measured_over_modelled=interval)) == says
+
+
+@pytest.mark.parametrize(
+    ("record", "is_refused"),
+    [
+        ({}, False), ({"local_share": None}, False), ({"local_share": 0.95}, False),
+        ({"local_share": 0.94}, True), ({"local_share": 0.0}, True),
+        ({"memory_node": 0, "memory_node_share": 0.94, "local_share": 1.0}, True),
+        ({"memory_node": 0, "memory_node_share": 0.95, "local_share": 0.0}, False),
+    ],
+)  # fmt: skip
+def test_how_many_pages_have_to_be_where_they_are_asked_for(record: Json, is_refused: bool) -> None:
+    with pytest.raises(UserError) if is_refused else nullcontext():
+        check_pages(record)
