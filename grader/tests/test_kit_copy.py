@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -171,24 +171,30 @@ def test_an_audit_here_alone_is_on_no_machine(without_times: Kit) -> None:
     assert done.code == 2 and "exclude each other" in done.err
 
 
+_SOLUTION, _HANDOUT = f"solutions/{LAB}/kernel.c", f"labs/{LAB}/kernel.c"
+
+
 @pytest.mark.parametrize(
-    ("file", "old", "new", "says"),
+    "changes",
     [
-        pytest.param(f"solutions/{LAB}/kernel.c", PARALLEL, SERIAL, "touched_where_used is 'fail'",
+        pytest.param([(_SOLUTION, PARALLEL, SERIAL, "touched_where_used is 'fail'")],
                      id="serial_solution", marks=pytest.mark.slow),
-        pytest.param(f"solutions/{LAB}/kernel.c", "i % 7", "i % 8", "correct is 'fail'",
+        pytest.param([(_SOLUTION, "i % 7", "i % 8", "correct is 'fail'")],
                      id="wrong_solution", marks=pytest.mark.slow),
-        pytest.param(f"solutions/{LAB}/kernel.c", "a[i] = 0.0f;", "a[i] = 0.0f",
-                     "does not compile", id="solution_does_not_compile"),
-        pytest.param(f"labs/{LAB}/kernel.c", SERIAL, PARALLEL,
-                     "touched_where_used is 'pass', lab.toml says 'fail'", id="repaired_handout"),
+        pytest.param([
+            (_SOLUTION, "a[i] = 0.0f;", "a[i] = 0.0f", "does not compile"),
+            (_HANDOUT, SERIAL, PARALLEL, "touched_where_used is 'pass', lab.toml says 'fail'"),
+        ], id="broken_solution_and_repaired_handout"),
     ],
 )  # fmt: skip
-def test_audit_fails(without_times: Kit, file: str, old: str, new: str, says: str) -> None:
-    with changed(without_times.root / file, old, new):
+def test_audit_fails(without_times: Kit, changes: list[tuple[str, str, str, str]]) -> None:
+    with ExitStack() as stack:
+        for file, old, new, _ in changes:
+            stack.enter_context(changed(without_times.root / file, old, new))
         done = numalab_command(without_times, "audit", "01", "--lang", "c", "--here-only")
     assert done.code == 1
-    assert says in " ".join(done.out.split())
+    for *_, says in changes:
+        assert says in " ".join(done.out.split())
 
 
 def build(copy: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -220,7 +226,7 @@ def test_a_kernel_that_does_not_compile_leaves_the_build_green(copy: Kit) -> Non
     staged.write_text("this is not C\n")
     (copy.root / "labs" / LAB / "kernel.c.kept").write_text("")
     with changed(copy.root / "labs" / LAB / "kernel.c", "void initialize", "void void initialize"):
-        done = build(copy, "--build", "--preset", copy.preset)
+        done = build(copy, "--build", "--preset", copy.preset, "--target", f"labs/{LAB}/all")
     assert done.returncode == 0, done.stdout
 
 
