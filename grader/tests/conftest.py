@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.commands import OWN_MACHINES, STARTED_BY
 from support.leftovers import ended_on_failure
-from support.parts import Recorder, groups_in_part, read_part
+from support.parts import Recorder, parts_of, read_part, seconds_of_groups
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -38,12 +38,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # for what is timed.
 BUILDS = {"gw1": "second", "gw2": "third"}
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
-# They come first, so that the last ones are short.
-LONGEST = (
-    "test_wrong_submissions", "test_same_verdicts", "test_notebooks_run", "test_grade_on_machines",
-    "test_kit_copy", "test_grade", "test_machine_run", "test_virtual_nodes", "test_launch",
-    "test_sandbox",
-)  # fmt: skip
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
 # By far the longest is two: the labs on MPI, and the others, each with virtual nodes of its own.
@@ -111,16 +105,22 @@ def is_timed(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files come first, to be shared out well; what is timed last in its own. Of a
-    part only its groups are left, once markers and names have chosen."""
+    """The longest groups come first, so that the last ones are short; what is timed last in its
+    own. Of a part only its groups are left, once markers and names have chosen."""
+    seconds = seconds_of_groups((group_of(item.nodeid), item.nodeid) for item in items)
     if part := config.getoption("part"):
-        chosen = groups_in_part(((group_of(item.nodeid), item.nodeid) for item in items), part)
+        number, count = part
+        chosen = parts_of(seconds, count)[number - 1]
         config.hook.pytest_deselected(
             items=[item for item in items if group_of(item.nodeid) not in chosen]
         )
         items[:] = [item for item in items if group_of(item.nodeid) in chosen]
-    rank = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: (rank.get(item.path.stem, len(rank)), is_timed(item)))
+
+    def place(item: pytest.Item) -> tuple[float, str, bool]:
+        group = group_of(item.nodeid)
+        return -seconds[group], group, is_timed(item)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -170,6 +170,7 @@ class Scheduling(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    config.option.loadscopereorder = False  # xdist would put groups of many tests first
     return Scheduling(config, log)
 
 

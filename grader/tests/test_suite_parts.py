@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import parts
-from support.parts import groups_in_part, parts_of, read_durations, read_part
+from support.parts import parts_of, read_durations, read_part, seconds_of_groups
 
 GROUPS = {f"test_{number}": seconds for number, seconds in enumerate((50, 30, 20, 20, 9, 8, 3, 0))}
 
@@ -36,8 +36,7 @@ def test_recorded_durations_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.write_text(json.dumps({"tests/a.py": {"test_x": 100.0}, "tests/b.py": {"test_y": 1.0}}))
     monkeypatch.setattr(parts, "read_durations", lambda: read_durations(path))
     cases = [("a", "tests/a.py::test_x[1]"), ("b", "tests/b.py::test_y"), ("c", "tests/c.py::new")]
-    assert groups_in_part(cases, (1, 2)) == {"a"}
-    assert groups_in_part(cases, (2, 2)) == {"b", "c"}
+    assert seconds_of_groups(cases) == {"a": 100.0, "b": 1.0, "c": parts.UNKNOWN_S}
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "4", "1/0", "a/b", "", "-1/2"])

@@ -50,14 +50,15 @@ def parts_of(weights: Mapping[str, float], count: int) -> list[set[str]]:
     return [names for _, _, names in parts]
 
 
-def groups_in_part(grouped: Iterable[tuple[str, str]], part: tuple[int, int]) -> set[str]:
-    """Return the groups that are in a part. grouped: group and id of each test case."""
+def seconds_of_groups(grouped: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return how long each group takes, by recorded durations. grouped: group and id of each test
+    case."""
     recorded = read_durations()
-    weights: defaultdict[str, float] = defaultdict(float)
+    seconds: defaultdict[str, float] = defaultdict(float)
     for group, nodeid in grouped:
         file, function = function_of(nodeid)
-        weights[group] += recorded.get(file, {}).get(function, UNKNOWN_S)
-    return parts_of(weights, part[1])[part[0] - 1]
+        seconds[group] += recorded.get(file, {}).get(function, UNKNOWN_S)
+    return seconds
 
 
 class Recorder:
