@@ -1,0 +1,252 @@
+"""How a delivery is taken in: what is one student's, whose are the same, and what is written."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.deliveries import put, zip_bytes
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.rules import Rules, parse_rules
+from numalab.course.intake import intake as of_intake
+from numalab.course.intake.archives import READER, Foreign
+from numalab.course.intake.delivered import Delivered, Layout
+from numalab.course.intake.intake import HandIn, take_in
+from numalab.course.intake.student_list import Listed
+from numalab.course.intake.students import Person
+from numalab.course.intake.taking import Chosen
+from numalab.course.intake.trees import Entry, Refused
+from numalab.course.records import Problem, Student
+from numalab.errors import UserError
+from numalab.labs.declaration import Lab
+from numalab.strangers.apart import Readers
+
+KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
+FIRST, SECOND = "01_first_touch", "02_affinity"
+ADA, BOB = Student("ada", "Ada", {}), Student("bob", "Bob", {})
+
+
+def quiet(step: str) -> None:
+    del step
+
+
+def entry(text: str, is_clone: bool = False) -> Entry:
+    path, is_folder = tuple(text.strip("/").split("/")), text.endswith("/")
+    folder = Path(text) if is_clone else None
+    return Entry(path, "folder" if is_folder else "file", folder=folder)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> CourseFolder:
+    return CourseFolder(tmp_path / "course")
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["01_first_touch/", "01_first_touch/a"], FIRST), (["01_first_touch/a"], FIRST),
+        (["kernel.c"], "kernel.c"), (["KERNEL.F90"], "KERNEL.F90"),
+        (["explanation.txt"], "explanation.txt"),
+        (["kernel.c/", "kernel.c/x"], ""), (["kernel.c/x"], ""), (["x/", "x/kernel.c"], ""),
+        (["01_first_touch/", "ada/"], FIRST), (["01_first_touch/", "ada/", "bob/"], ""),
+        (["ada/", "bob/", "01_first_touch/", "02_affinity/"], FIRST),
+        (["kernel.c", "a.txt", "b.txt"], "kernel.c"), (["kernel.c", "ada.zip", "bob.zip"], ""),
+        (["kernel.c", "ada.zip"], "kernel.c"), (["lab1/", "2/"], ""), (["ada/", "x.txt"], ""),
+        (["01_first_touch/ada/.git/"], ""), (["01_first_touch/.git/"], FIRST),
+        (["01_first_touch/ada/.git"], FIRST), ([], ""),
+    ],
+)  # fmt: skip
+def test_what_shows_that_a_delivery_is_one_students(
+    labs: dict[str, Lab], texts: list[str], found: str
+) -> None:
+    two = {name: labs[name] for name in (FIRST, SECOND)}
+    entries = [entry(text, text.endswith("/.git/")) for text in texts]
+    assert of_intake._hand_in_itself(entries, two) == found
+
+
+def test_of_hand_ins_of_the_same_files_there_is_one(labs: dict[str, Lab]) -> None:
+    first, second = labs[FIRST], labs[SECOND]
+
+    def hand_in(student: Student, source: str, lab: Lab, content: bytes) -> HandIn:
+        return HandIn(student, source, Chosen(lab, {"kernel.c": content}), (), None)
+
+    same = [hand_in(BOB, "b", first, b"1"), hand_in(ADA, "a1", second, b"1"),
+            hand_in(ADA, "a2", second, b"1"), hand_in(ADA, "a3", first, b"2")]  # fmt: skip
+    assert of_intake._one_each(same) == ([same[3], same[1], same[0]], [])
+    other = hand_in(ADA, "a4", second, b"2")
+    kept, problems = of_intake._one_each([*same, other])
+    assert kept == [same[3], same[0]]
+    why = f"{SECOND}: a1 and a2 and a4 both hold files of it, and they differ; hand in one of them."
+    assert problems == [Problem("a1", why, ADA)]
+
+
+def test_a_hand_in_as_it_is_told(labs: dict[str, Lab]) -> None:
+    chosen = Chosen(labs[FIRST], {"kernel.f90": b"x", "explanation.txt": b""}, ("b",))
+    made = HandIn(ADA, "a\x1bb", chosen, ("a",), "t", True).submission()
+    assert (made.files, made.languages) == (("explanation.txt", "kernel.f90"), ("fortran",))
+    assert (made.source, made.notes, made.is_zone_taken) == (r"a\x1bb", ("a", "b"), True)
+    assert not HandIn(ADA, "a", chosen, (), None).submission().is_zone_taken
+
+
+# ---- archives of a student -------------------------------------------------------------------
+
+
+def archive(folder: Path, name: str, files: dict[str, bytes]) -> Entry:
+    (folder / name).write_bytes(zip_bytes(files))
+    return Entry((name,), "file", open=lambda: (folder / name).open("rb"))
+
+
+def test_the_members_of_a_students_archive(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        readers = stack.enter_context(Readers(READER))
+        packed = archive(tmp_path, "x.zip", {"a/kernel.c": KERNEL})
+        (member,) = of_intake._members(packed, ("x.zip",), readers, stack)
+        assert member.path == ("x.zip", "a", "kernel.c")
+        for bad, why in (
+            (replace(packed, refused="is a link"), "x.zip is a link"),
+            (replace(packed, path=("x.7z",)), "x.7z is a 7z archive"),
+            (archive(tmp_path, "y.zip", {}), "y.zip is empty"),
+            (archive(tmp_path, "z.zip", {".DS_Store": b""}), "z.zip is empty"),
+        ):
+            with pytest.raises(Refused, match=f"^{why}") as error:
+                of_intake._members(bad, (), readers, stack)
+            assert isinstance(error.value, Foreign) == ("7z" in why)
+
+
+def test_archives_of_a_student_are_read_up_to_a_number(
+    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in place of a folder is like it; what lies in one is below its name."""
+    assert of_intake.MOST_ARCHIVES == 16
+    monkeypatch.setattr(of_intake, "MOST_ARCHIVES", 2)
+    asked = of_intake._Asked({FIRST: labs[FIRST]}, None, lambda *_: False)
+    empty = [archive(tmp_path, f"{name}.zip", {}) for name in "abc"]
+    whole = archive(tmp_path, "lab1.zip", {"kernel.c": KERNEL})
+    below = Entry(("w", "x.zip"), "file")
+    with Readers(READER) as readers:
+
+        def chosen(*entries: Entry, **more: Any) -> tuple[list[str], list[str]]:
+            one = Delivered("lab1.zip", Person("x", {}), entries, **more)
+            taken, told = of_intake._chosen(one, asked, readers)
+            return [one.lab.name for one in taken], list(told)
+
+        assert chosen(whole, is_missing=True) == ([], [])
+        assert chosen(whole, empty[0]) == ([FIRST], ["a.zip is empty."])
+        assert chosen(*empty[:2]) == ([], ["a.zip is empty.", "b.zip is empty."])
+        more = "Of more than 2 archives the others are not read."
+        assert chosen(*empty)[1] == ["a.zip is empty.", "b.zip is empty.", more]
+        assert chosen(whole, *empty[:2]) == ([FIRST], ["a.zip is empty.", more])
+        taken, (why,) = chosen(below)
+        assert not taken and why.startswith("An archive inside was not opened: w/x.zip.")
+
+
+# ---- lists -----------------------------------------------------------------------------------
+
+
+def test_a_list_names_who_is_there_and_who_is_not() -> None:
+    at = datetime(2026, 11, 21, 23, 30)
+    listed = [Listed(Person("Ada L", {"id": "1"}), at), Listed(Person("Zoe", {"id": "3"}), at)]
+    given = Layout(
+        "plain",
+        (Delivered("a", Person("ada l", {}), (), ("x",)), Delivered("b", Person("bob", {}), ())),
+        (Problem("p", "q"),),
+    )
+    found = of_intake._with_list(given, listed, "list.csv", ["a remark"])
+    note = "This name is not in the list list.csv."
+    assert found == Layout(
+        "plain",
+        (
+            Delivered("a", Person("Ada L", {"id": "1"}), (), ("x",), handed_in_at=at),
+            Delivered("b", Person("bob", {}), (), (note,)),
+            Delivered("list.csv", listed[1].person, (), ("Nothing was handed in.",),
+                      is_missing=True),
+        ),
+        (Problem("p", "q"), Problem("list.csv", "a remark")),
+    )  # fmt: skip
+
+
+def test_times_of_a_list_are_held_against_the_rules(labs: dict[str, Lab], tmp_path: Path) -> None:
+    zones = of_intake._Zones(parse_rules('timezone = "Asia/Tokyo"', tmp_path / "x"), "l.csv")
+    lab = labs[FIRST]
+    assert zones.moment(None, ADA, lab) is None and not zones.remarks
+    evening = datetime(2026, 11, 21, 23, 30)
+    for _ in range(2):
+        assert zones.moment(evening, ADA, lab) == "2026-11-21T23:30:00+09:00"
+    ((remark, _),) = zones.remarks.items()
+    assert remark.startswith("l.csv: Times without a zone are taken as Asia/Tokyo's")
+    with pytest.raises(UserError, match=r"l\.csv: Ada: 0001-01-01 00:00:00 is no time to hand in"):
+        of_intake._Zones(Rules(), "l.csv").moment(datetime.min, ADA, lab)
+
+
+# ---- a whole delivery ------------------------------------------------------------------------
+
+
+def test_what_is_written_of_a_delivery(
+    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    files = {"ada/lab1/kernel.c": KERNEL, "bob/x.txt": b"", "notes.txt": b"",
+             "01_first_touch/notes.txt": b""}  # fmt: skip
+    delivery = put(tmp_path / "delivery", files)
+    steps: list[str] = []
+    two = {name: labs[name] for name in (FIRST, SECOND)}
+    intake = take_in(delivery, course, two, steps.append)
+    assert steps == ["reading the delivery", "reading hand-ins, 1 of 2",
+                     "reading hand-ins, 2 of 2", "writing, 1 of 1"]  # fmt: skip
+    assert [one.student.id for one in intake.submissions] == ["ada"]
+    assert [(one.source, one.student and one.student.id) for one in intake.problems] == [
+        ("notes.txt", None), (FIRST, None), ("bob", "bob")
+    ]  # fmt: skip
+    assert "is named as a lab, and not as a student" in intake.problems[1].why
+    kept = json.loads(course.intake.read_text())
+    whole = {"schema": 1, "delivery": str(delivery), **asdict(intake)}
+    assert kept == json.loads(json.dumps(whole))
+    (ada,) = intake.submissions
+    folder = course.submission("ada", FIRST, ada.digest)
+    assert [str(p.relative_to(course.submissions)) for p in sorted(folder.rglob("*.c"))] == [
+        f"ada/{FIRST}-{ada.digest[:12]}/{FIRST}/kernel.c"
+    ]  # fmt: skip
+    # What is there is left alone.
+    (folder / FIRST / "kernel.c").write_bytes(b"mine")
+    take_in(delivery, course, two, quiet)
+    assert (folder / FIRST / "kernel.c").read_bytes() == b"mine"
+
+
+def test_times_and_notes_of_a_delivery_with_a_list(
+    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    delivery = put(tmp_path / "in", {f"{who}/kernel.c": KERNEL for who in ("ada", "bob", "eve")})
+    students = tmp_path / "l.csv"
+    students.write_text("name,handed_in_at\nada,2026-11-21 23:30\nbob,2026-11-21T23:30:00+05:00\n")
+    rules = parse_rules('timezone = "Europe/Vienna"', tmp_path / "x")
+    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet, students, rules=rules)
+    assert {one.student.id: (one.handed_in_at, one.is_zone_taken, one.notes)
+            for one in intake.submissions} == {
+        "ada": ("2026-11-21T23:30:00+01:00", True, ()),
+        "bob": ("2026-11-21T23:30:00+05:00", False, ()),
+        "eve": (None, False, ("This name is not in the list l.csv.",)),
+    }  # fmt: skip
+    assert len(intake.remarks) == 1 and intake.remarks[0].startswith("l.csv: Times without a zone")
+
+
+def test_a_delivery_that_is_an_archive_is_one_students_if_what_it_wraps_is(
+    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    path = tmp_path / "class.zip"
+    path.write_bytes(zip_bytes({"w/ada/kernel.c": KERNEL, "w/bob/kernel.c": KERNEL}))
+    found = take_in(path, course, labs, quiet)
+    assert [one.student.id for one in found.submissions] == ["ada", "bob"]
+    path.write_bytes(zip_bytes({"ada/kernel.c": KERNEL}))
+    found = take_in(path, course, labs, quiet)
+    assert [one.student.id for one in found.submissions] == ["ada"]
+    for content, said in ((b"Rar!\x1a\x07\0", "is a RAR archive, which is not read here"),
+                          (b"x" * 100, "can't be read: class.zip "),
+                          (zip_bytes({}), "is empty")):  # fmt: skip
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=said):
+            take_in(path, course, labs, quiet)
