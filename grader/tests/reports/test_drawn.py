@@ -201,13 +201,14 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "messages_hidden": lambda: messages(False, 1),
     "messages_shown": lambda: messages(True),
     "messages_published": lambda: messages(True, 0),
-    "crossing": lambda: crossing_figure({0: 100.0, 64: 110.0, 2**20: 10_000.0}, 1000),
+    "crossing": lambda: crossing_figure({0: 100.0, 1: 105.0, 2**20: 10_000.0}, 1000),
     "answers": lambda: figures.answers_figure(
         [("", answered(HERE)), (LONG, answered(HERE, 3))], part="decide"
     ),
     "answers_of_any": lambda: figures.answers_figure([("", answered(HERE))]),
     "groups": lambda: figures.groups_figure([("", grouped(HERE)), (LONG, grouped(THERE))]),
     "homes": lambda: figures.homes_figure([("", placed(HERE)), (LONG, placed(THERE))]),
+    "homes_of_file": lambda: figures.homes_figure([("", placed(HERE))], file="own"),
     "lines": lambda: figures.lines_figure(
         [("", line_writers(HERE)), (LONG, line_writers(HERE, 2))]
     ),

@@ -68,7 +68,8 @@ def _text(text: Text) -> str:
 def _line(line: Line2D) -> str:
     points = zip(line.get_xdata(), line.get_ydata(), strict=True)  # type: ignore[arg-type]
     style = f"{line.get_linestyle()} {line.get_linewidth():g} {_colour(line.get_color())}"
-    marker = f"{line.get_marker()} {line.get_markersize():g} {line.get_markerfacecolor()}"
+    size = f"{line.get_markersize():g} {line.get_markeredgewidth():g}"
+    marker = f"{line.get_marker()} {size} {line.get_markerfacecolor()}"
     told = " ".join(f"({_numbers(point)})" for point in points)
     label = str(line.get_label())
     name = "" if label.startswith("_") else f" {_said(label)}"
@@ -99,14 +100,29 @@ def _axis(axis: Axis) -> str:
     ticks = " ".join(
         f"{_number(place)}:{' '.join(name.split())}" for place, name in zip(at, names, strict=True)
     )
-    few = f" and {len(axis.get_minorticklocs())} minor" if len(axis.get_minorticklocs()) else ""
-    grid = " with a grid" if axis.get_gridlines()[:1] and axis._major_tick_kw["gridOn"] else ""  # type: ignore[attr-defined]
-    return f"{axis.get_scale()} {_number(low)}..{_number(high)}{grid}{few} {ticks}".rstrip()
+    told = [
+        axis.get_scale() + (f"{axis.get_transform().base:g}" if "log" in axis.get_scale() else "")
+    ]  # type: ignore[attr-defined]
+    told.append(f"{_number(low)}..{_number(high)}")
+    if axis._major_tick_kw["gridOn"]:  # type: ignore[attr-defined]
+        told.append("with a grid")
+    if few := len(axis.get_minorticklocs()):
+        told.append(f"and {few} minor")
+    if at:
+        tick = axis.get_major_ticks()[0]
+        label = tick.label1
+        told.append(
+            f"[{tick.tick1line.get_markersize():g} {label.get_fontsize():g} {label.get_rotation():g}]"
+        )
+    return " ".join((*told, ticks)).rstrip()
 
 
 def _legend(legend: Legend) -> str:
     names = " ".join(_said(text.get_text()) for text in legend.get_texts())
-    return f"legend of {legend._ncols} columns {names}"  # type: ignore[attr-defined]
+    title = (
+        f", title {legend.get_title().get_fontsize():g}" if legend.get_title().get_text() else ""
+    )
+    return f"legend of {legend._ncols} columns{title} {names}"  # type: ignore[attr-defined]
 
 
 def _title(axes: Axes) -> str:
@@ -124,7 +140,11 @@ def _of_axes(axes: Axes) -> Iterator[str]:
     if axes.axison:
         yield f"axes x {_axis(axes.xaxis)}"
         yield f"     y {_axis(axes.yaxis)}"
-        yield f"     aspect {axes.get_aspect()}{_title(axes)}"
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        grid = spec.get_gridspec()
+        ratios = _numbers((*grid.get_width_ratios(), *grid.get_height_ratios()))
+        yield f"     aspect {axes.get_aspect()} in {ratios}{_title(axes)}"
     else:
         yield f"bare axes {_numbers((*axes.get_xlim(), *axes.get_ylim()))}"
     for child in axes.get_children():
@@ -141,7 +161,8 @@ def _of_axes(axes: Axes) -> Iterator[str]:
         elif isinstance(child, PolyCollection):
             yield _area(child)
     for image in axes.images:
-        yield f"image {_numbers(image.get_extent())} {_numbers(image.get_clim())}"
+        scale = f"{_numbers(image.get_clim())} {image.get_cmap().name}"
+        yield f"image {_numbers(image.get_extent())} {scale}"
         array: Any = image.get_array()
         for row in array.tolist():
             cells = [_colour(cell) if isinstance(cell, list) else _number(cell) for cell in row]
@@ -149,7 +170,9 @@ def _of_axes(axes: Axes) -> Iterator[str]:
 
 
 def of_figure(figure: Figure) -> list[str]:
-    lines = [f"paper {_numbers(figure.get_size_inches())}"]
+    lines = [f"paper {_numbers(figure.get_size_inches())} {figure.get_dpi():g}"]
+    for title in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
+        lines += [f"title {title.get_fontsize():g}"] if title is not None else []
     for axes in figure.axes:
         lines += _of_axes(axes)
     for part in (figure, *figure.subfigs):

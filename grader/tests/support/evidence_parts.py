@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, GroupedProgram
 from numalab.evidence.drawn_series import DrawnSeries, Series
-from numalab.evidence.kinds import CPUSETS, MEMORY, PLACING, SERIES, STORES
+from numalab.evidence.kinds import CPUSETS, FILE_PLACING, MEMORY, PLACING, SERIES, STORES
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import (
     HANDOUT,
@@ -92,9 +92,11 @@ def placing(node_of_part: Sequence[int] = (0, 0, 1, 0)) -> Placing:
 
 
 def placed(evidence: Evidence) -> Evidence:
-    """What counts is the last time that the system told where pages are."""
+    """What counts is the last time that the system told where pages are; and of a file, its own."""
+    told, other = placing(), placing((1, 1, 1, 1))
+    evidence = evidence.having(FILE_PLACING, [replace(told, file="own"), replace(other, file="x")])
     return evidence.having(
-        PLACING, [placing((1, 1, 1, 1)), placing(), replace(placing(), homes={})]
+        PLACING, [other, told, replace(other, homes={}), replace(other, file="own")]
     )
 
 
