@@ -110,10 +110,8 @@ def _axis(axis: Axis) -> str:
         told.append(f"and {few} minor")
     if at:
         tick = axis.get_major_ticks()[0]
-        label = tick.label1
-        told.append(
-            f"[{tick.tick1line.get_markersize():g} {label.get_fontsize():g} {label.get_rotation():g}]"
-        )
+        size, label = tick.tick1line.get_markersize(), tick.label1
+        told.append(f"[{size:g} {label.get_fontsize():g} {label.get_rotation():g}]")
     return " ".join((*told, ticks)).rstrip()
 
 
