@@ -167,7 +167,8 @@ def test_two_nodes_like_a_place_see_what_it_sees(
     monkeypatch.setattr(place, "programs_are_built", programs_are_built)
     monkeypatch.setattr(place, "build_programs", lambda kit, for_cluster: done.append(for_cluster))
     monkeypatch.setattr(place, "boot_cluster", lambda *how: how)
-    assert made.boot_cluster(print) == (
+    how: Any = made.boot_cluster(print)
+    assert how == (
         kit, machine_of(TWO_NODES), [], ClusterOptions(), OPTIONS, print,
         [Path("/usr"), Path("/opt/mpi")],
     )  # fmt: skip

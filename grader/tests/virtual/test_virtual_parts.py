@@ -565,33 +565,6 @@ def test_the_current_folder_may_not_be_home(
         session.results_folder(Path("/proc/none"))
 
 
-def test_the_guest_gets_no_job_and_no_home() -> None:
-    found = session.guest_environment(
-        {"SLURM_JOB_ID": "1", "PMI_RANK": "0", "HOME": "/home/u", "OMP_PLACES": "cores"},
-        "hydra", Path("/out"),
-    )  # fmt: skip
-    assert found["OMP_PLACES"] == "cores" and found["NUMALAB_RESULTS"] == "/out"
-    assert found["NUMALAB_MACHINE"] == "hydra" and found["HOME"] == "/root"
-    assert not any(key.startswith(("SLURM", "PMI")) for key in found)
-
-
-def test_why_a_command_is_refused(tmp_path: Path) -> None:
-    program = tmp_path / "a.out"
-    program.write_text("text")
-    hidden, seen = [Share(Path("/usr"))], [Share(tmp_path)]
-
-    def why(reason: int, command: str, shares: list[Share]) -> str:
-        return session.why_refused(reason, command, tmp_path, shares)
-
-    assert "does not see it" in why(errno.ENOENT, str(program), hidden)
-    assert "--share DIR" in why(errno.ENOENT, "./a.out", hidden)
-    assert "no command nosuch" in why(errno.ENOENT, "nosuch", seen)
-    assert "no program ./none" in why(errno.ENOENT, "./none", seen)
-    assert "chmod +x" in why(errno.EACCES, "./a.out", seen)
-    assert "#!" in why(errno.ENOEXEC, "./a.out", seen)
-    assert "interpreter or loader" in why(errno.ENOENT, "./a.out", seen)
-
-
 # ---- the line to the guest -----------------------------------------------------------
 
 
