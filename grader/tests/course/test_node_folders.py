@@ -14,6 +14,7 @@ import pytest
 
 from numalab.course.jobs import node_folders
 from numalab.course.jobs.node_folders import FOLDER, node_folder, remove_folders_of_the_dead
+from numalab.errors import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +127,61 @@ def test_a_closed_folder_is_removed_too(place: Path) -> None:
         (folder / "build" / "closed" / "inner").mkdir(parents=True)
         (folder / "build" / "closed").chmod(0)
     assert list(place.iterdir()) == []
+
+
+def test_a_folder_is_its_jobs_as_soon_as_it_has_a_name(place: Path) -> None:
+    with node_folder() as folder:
+        assert folder.parent == place and folder.name.startswith(FOLDER)
+        assert [path.name for path in folder.iterdir()] == ["owned"]
+        (folder / "file").touch()
+        (folder / "link").symlink_to(place)
+        grow_old(folder)
+        remove_folders_of_the_dead()
+        assert (folder / "file").exists()
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize(("age_s", "is_left"), [(60, True), (61, False)])
+@pytest.mark.parametrize("files", [[], ["owned.new"]])
+def test_a_folder_of_nobodys_is_left_for_a_minute(
+    place: Path, monkeypatch: pytest.MonkeyPatch, age_s: int, is_left: bool, files: list[str]
+) -> None:
+    folder = place / f"{FOLDER}x"
+    folder.mkdir()
+    for name in files:
+        (folder / name).touch()
+    (place / "other").mkdir()
+    made_s = folder.stat().st_mtime
+    monkeypatch.setattr(node_folders.time, "time", lambda: made_s + age_s)
+    remove_folders_of_the_dead()
+    assert folder.exists() == is_left and (place / "other").exists()
+
+
+def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = place / f"{FOLDER}x"
+    folder.mkdir()
+    (folder / "owned").touch()
+    user = os.geteuid()
+    monkeypatch.setattr(node_folders.os, "geteuid", lambda: user + 1)
+    remove_folders_of_the_dead(place)
+    assert folder.exists()
+    monkeypatch.undo()
+    remove_folders_of_the_dead(place)
+    assert not folder.exists()
+
+
+def test_a_node_without_room_for_files_is_told(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(place / "none"))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with pytest.raises(UserError, match="set TMPDIR"), node_folder():
+        pass
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_signals_are_heard_in_a_jobs_folder_and_behind_it(place: Path) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with node_folder():
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
