@@ -143,8 +143,8 @@ def test_what_is_seen_has_its_unit() -> None:
 
 ASKED = (
     Quantity("gain", "How many times as fast?", "ratio", "times as fast"),
-    Quantity("local", "Which part is local, where a half-open range is meant that goes on for "
-             "longer than one line is?", "value", "share"),
+    Quantity("local", "Which part is local, where a range is meant that lies near the start, "
+             "half-open?", "value", "share"),
     Quantity("met", "How many?", "seen", "of 100 keys"),
 )  # fmt: skip
 
@@ -157,8 +157,8 @@ def test_the_file_as_it_is_handed_out() -> None:
         "# How many times as fast? (times as fast)\n"
         'gain = ""\n'
         "\n"
-        "# Which part is local, where a half-open range is meant that goes on for\n"
-        "# longer than one line is? (a share)\n"
+        "# Which part is local, where a range is meant that lies near the start,\n"
+        "# half-open? (a share)\n"
         'local = ""\n'
         "\n"
         "# How many? (of 100 keys)\n"

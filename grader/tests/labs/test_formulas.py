@@ -158,7 +158,9 @@ def test_predictions_that_can_not_be_used(text: str, says: str) -> None:
 
 
 def test_differences_of_what_is_measured_are_not_nothing() -> None:
-    """No two names have the same value when a formula is tried."""
+    """No two names have the same value when a formula is tried, and none has none."""
+    for name in NAMES:
+        read_predictions(f'time_4_kib_us = "1 / {name}"\n')
     for one in NAMES:
         for other in NAMES:
             if one != other:

@@ -111,6 +111,11 @@ def test_numbers_of_threads_of_a_curve(cores: int, counts: tuple[int, ...]) -> N
     assert saturation.curve_counts(cores) == counts
 
 
+def test_a_curve_has_room_to_bend_from_eight_cores_on() -> None:
+    assert saturation.LEAST_CORES == 8
+    assert len(saturation.curve_counts(saturation.LEAST_CORES)) == 6
+
+
 def test_one_pu_of_each_core_of_the_largest_numa_node() -> None:
     pus = ((5, 1, 0), (1, 1, 0), (0, 0, 0), (2, 2, 1), (3, 3, 1), (4, 4, 1), (6, 2, 1))
     assert saturation.cores_of_a_numa_node(node(*pus)) == (2, 3, 4)

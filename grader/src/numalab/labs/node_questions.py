@@ -47,7 +47,7 @@ def asked_about(seed: int) -> Asked:
     """By the machine as it is made."""
     made = structure_of_machine(seeded_machine(seed))
     # The first ones are numbered alike by everybody.
-    nodes = [number for number in sorted(made.numa_nodes) if number] or [0]
+    nodes = [number for number in sorted(made.numa_nodes) if number]
     pus = [pu.number for pu in made.pus if pu.number not in made.pu(0).core]
     pus.sort()
 
@@ -213,8 +213,9 @@ def _l3_pus_mistakes(seen: Structure, asked: Asked) -> Iterator[tuple[Answer, st
 
 def _nearest(seen: Structure, node: int) -> Answer:
     others = {other: seen.distances[node, other] for other in seen.numa_nodes if other != node}
-    least = min(others.values(), default=LOCAL_DISTANCE)
-    return frozenset(other for other, distance in others.items() if distance == least)
+    return frozenset(
+        other for other, distance in others.items() if distance == min(others.values())
+    )
 
 
 def _nearest_nodes(seen: Structure, asked: Asked) -> Answer:
