@@ -111,6 +111,13 @@ def test_which_paths_tell_mistakes_apart(links: tuple[tuple[int, str], ...], is_
     assert _is_told_apart([(link.data_gbit_s, link) for link in path]) == is_told
 
 
+@pytest.mark.parametrize(("least", "is_told"), [(8, True), (Fraction(89, 10), True), (9, False)])
+def test_the_narrowest_of_a_path_carries_a_tenth_less(least: int, is_told: bool) -> None:
+    links = (Link(BY_NAME["DDR"], 4), Link(BY_NAME["SDR"], 12), Link(BY_NAME["HDR"], 1))
+    path = zip((Fraction(least), Fraction(10), Fraction(50)), links, strict=True)
+    assert _is_told_apart(list(path)) == is_told
+
+
 def test_questions_name_what_was_drawn() -> None:
     asked = asked_about(PUBLISHED_SEED)
     told = {question.key: question.text(asked) for question in QUESTIONS}

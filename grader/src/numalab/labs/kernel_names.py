@@ -98,10 +98,7 @@ def meant_by(
         (name != wanted) + (" ".join(name.split()).casefold() != wanted.casefold())
         for name, _ in files
     ]
-    is_own = any(
-        not far and content in meant for far, (_, content) in zip(unlike, files, strict=True)
-    )
-    if len(meant) > 1 and (sum(far < 2 for far in unlike) > 1 or not is_own):
+    if len(meant) > 1 and (sum(far < 2 for far in unlike) > 1 or 0 not in unlike):
         return None
     order = sorted(range(len(files)), key=unlike.__getitem__)
     return next((i for i in order if files[i][1] in meant), None)

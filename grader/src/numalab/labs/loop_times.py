@@ -101,6 +101,6 @@ def time_ns(mix: Mix, rates: Rates) -> float:
 
 def factor_off(predicted: float, measured: float) -> float:
     """By which a prediction is off, 1 or more; infinite where it is none."""
-    if not 0 < predicted < math.inf:
+    if not predicted > 0:
         return math.inf
     return max(predicted / measured, measured / predicted)
