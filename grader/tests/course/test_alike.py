@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.course.alike import Kernel, alike, alike_of, changed_tokens, tokens_of
+from numalab.course.alike import Kernel, alike, alike_in, alike_of, changed_tokens, tokens_of
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import HandIn
 from numalab.course.privacy import paragraph
+from numalab.errors import UserError
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
@@ -185,3 +186,21 @@ def test_what_was_handed_in_last_is_compared(
     (one,) = alike_of(course, kit, labs, hand_ins)
     assert (one.lab, one.language, one.students, one.is_solution) == (lab, "c", ("ada",), True)
     assert one.changed > 0
+
+
+def test_without_a_handout_everything_is_changed(labs: dict[str, Lab], tmp_path: Path) -> None:
+    lab, course = "01_first_touch", CourseFolder(tmp_path / "course")
+    hand_ins = {}
+    for student in ("ada", "bob"):
+        folder = course.submission(student, lab, "d1") / lab
+        folder.mkdir(parents=True)
+        (folder / "kernel.f90").write_text("end")
+        hand_ins[student, lab] = [HandIn("d1", None, datetime(2027, 5, 1, tzinfo=UTC))]
+    (one,) = alike_of(course, Kit(tmp_path / "kit"), labs, hand_ins)
+    assert (one.language, one.students, one.changed) == ("fortran", ("ada", "bob"), 1)
+
+
+def test_a_course_without_a_gradebook_is_left_alone(kit: Kit, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no gradebook"):
+        alike_in(CourseFolder(tmp_path), kit)
+    assert list(tmp_path.iterdir()) == []

@@ -118,6 +118,15 @@ def test_a_grading_is_weighed_on_the_scale_of_the_course() -> None:
     assert found.open == (OpenPoints("efficiency", 1, False), OpenPoints("balanced", 1, True))
 
 
+def test_starting_code_earns_what_the_course_says() -> None:
+    untouched = attempt(ADA, result(6, 4) | {"points": 0, "points_if_changed": 6})
+    for counts, points in ((False, 0), (True, 6)):
+        found = weigh(untouched, 0, LAB, Rules(starting_code_counts=counts))
+        assert found is not None and found.points == points
+    found = weigh(attempt(ADA, result(7, 3)), 0, LAB, Rules(starting_code_counts=True))
+    assert found is not None and found.points == 7
+
+
 def test_what_counts_in_no_way_is_not_weighed() -> None:
     quick = attempt(ADA, result(10), effort="quick")
     assert weigh(quick, 0, LAB, Rules()) is None

@@ -10,53 +10,17 @@ from xml.etree import ElementTree
 
 import pytest
 from support.classroom50 import RUNNER
-from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, result
+from support.courses import ADA, LAB, OTHER_LAB, ZOE, attempt, criterion, result
+from support.exported_rows import BY_HAND, FAILED, GRADED, IN_PARTS, MISSING, NOT_TAKEN, part
 from support.invented_class import row, standing
 
-from numalab.course.csv_files import Table
-from numalab.course.exports import canvas, classroom50, exports, gradescope, junit, moodle
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.exports import classroom50, exports, gradescope, junit
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Problem, Student
-from numalab.errors import KitError, UserError
+from numalab.errors import KitError
 
 Json = dict[str, Any]
 AT = datetime(2026, 10, 7, 8, 0, tzinfo=UTC)
-VARIANT = f"{LAB}_variant"
-
-
-def part(name: Any, state: Any, most: float, points: float, why: str = "") -> Part:
-    return Part(Shown(name, state, points / most if most else 0.0, why), 1.0, most, points)
-
-
-GRADED = row(
-    ADA, LAB, replace(attempt(ADA, result(5, 1, 2, still_open=2)), ended_at="2027-05-04T10:01:30Z"),
-    points=6.25, gradable_points=8.0, is_provisional=True, late_s=5400.4, penalty=0.25,
-    language="c", notes=("A note.",), is_late_unknown=True,
-)  # fmt: skip
-FAILED = row(
-    BOB, LAB, None, notes=("Not graded.",),
-    others=(attempt(BOB, state="lost"), attempt(BOB, state="preempted", number=2),
-            attempt(BOB, result(10), effort="quick", number=3)),
-)  # fmt: skip
-MISSING = row(ZOE, LAB, None, is_handed_in=False, notes=("Nothing was handed in.",))
-NOT_TAKEN = replace(MISSING, student=BOB, lab=OTHER_LAB, is_not_taken=True, notes=("Broken.",))
-BY_HAND = row(
-    ZOE, OTHER_LAB, attempt(ZOE, result(10), lab=OTHER_LAB), points=3.456, override_reason="=oral"
-)
-IN_PARTS = replace(
-    row(ADA, LAB, attempt(ADA, result(4, 6)), points=5.5),
-    parts=(
-        part("kernel", "graded", 4, 1.6), part("variant", "graded", 3, 1.5),
-        part("prediction", "left out", 0, 0), part("diagnose", "missing", 1.5, 0),
-        part("viva", "open", 1.5, 0),
-    ),
-    variant=row(
-        ADA, VARIANT, replace(attempt(ADA, result(5, 5), lab=VARIANT),
-                              started_at="2027-05-04T09:59:57.7+00:00"),
-        points=1.5, max_points=3.0, is_part=True,
-    ),
-)  # fmt: skip
 
 
 # ---- the plain table -----------------------------------------------------------------
@@ -105,6 +69,11 @@ def test_parts_have_columns_at_the_end_of_a_grade() -> None:
         f"\ufeffpseudonym,{HEADER},kernel_points,prediction_points,viva_points\r\n"
         f"p-b,{grade},1.6,,0\r\np-c,{grade},,,\r\n"
     )
+
+
+def test_who_has_no_address_has_an_empty_cell() -> None:
+    text = exports.plain(standing([replace(MISSING, student=Student("x", "X", {}))])).text
+    assert text.splitlines()[1].startswith(f"x,X,,{LAB},,")
 
 
 def test_nobody_is_told_of_by_order() -> None:
@@ -194,6 +163,14 @@ def test_gradescope_is_told_of_parts_and_places() -> None:
     assert f"\n\n{OTHER_LAB}\nNo grade.\nBroken." in data["output"]
 
 
+def test_a_part_that_gives_all_has_passed_in_gradescope() -> None:
+    whole = replace(IN_PARTS, parts=(part("viva", "graded", 2, 2, "a mark"),), variant=None)
+    assert gradescope.results([whole])["tests"][-1] == {
+        "name": "viva", "output": "viva 2 of 2: a mark", "visibility": "visible",
+        "status": "passed", "score": 2, "max_score": 2,
+    }  # fmt: skip
+
+
 def test_what_waits_has_no_score_in_gradescope() -> None:
     data = gradescope.results([GRADED, replace(FAILED, student=ADA, lab=OTHER_LAB)])
     assert "score" not in data
@@ -258,6 +235,11 @@ def test_classroom_50_is_told_of_parts() -> None:
         "test-name": "viva", "passed": True, "score": 200, "max-score": 200,
         "output": "viva 2 of 2: a mark",
     }  # fmt: skip
+
+
+def test_classroom_50s_runner_may_say_nothing_of_a_review() -> None:
+    said = {name: value for name, value in RUNNER.items() if name != "REVIEW_URL"}
+    assert classroom50.run_of(said).review_url == ""
 
 
 def test_classroom_50_is_told_why_there_is_nothing() -> None:
@@ -347,150 +329,3 @@ def test_junit_tells_what_was_spoilt_beside_its_criteria() -> None:
     assert shape(suites(by_hand)[f"zoe {LAB}"]) == [("graded", [])]
     absent = replace(IN_PARTS, is_handed_in=False, variant=None, attempt=None, points=None)
     assert shape(suites(absent)[f"ada {LAB}"]) == [("graded", ["failure"])]
-
-
-# ---- Canvas --------------------------------------------------------------------------
-
-CANVAS = [
-    ["Student", "ID", "SIS Login ID", "01 first touch (1)", "Affinity (2)", "Essay (3)"],
-    ["    Points Possible", "", "", "10", "10,0", "5"],
-    ["Ada", "1", "x", "", "1", ""],
-    ["Bob", "", "BOB9", "3", " ex ", ""],
-    ["Zoë", "3", "", "", "", ""],
-    ["", "", "", "", "", ""],
-    ["Nobody", "", "", "7", "", ""],
-]
-
-
-def test_canvas_table_as_a_whole() -> None:
-    rows = [GRADED, FAILED, MISSING, replace(NOT_TAKEN, points=4.0, is_handed_in=True),
-            BY_HAND, replace(MISSING, student=ADA, lab=OTHER_LAB)]  # fmt: skip
-    made = canvas.filled(Table(CANVAS), rows, {}, "c.csv")
-    after = [list(line) for line in CANVAS]
-    after[2][3], after[4][4] = "6.25", "3.46"
-    assert made.text == Table(after).text()
-    assert [line for line in made.told if not line.startswith(("Prov", "Late", "Handed"))] == [
-        f"No grade, left as it was: Bob <b>Bold</b> in {LAB}, Zoë Ångström in {LAB}, "
-        f"Ada Lovelace in {OTHER_LAB}.",
-        f"Left as it was: Bob in {OTHER_LAB} (excused).",
-    ]
-    assert len(made.told) == 5
-
-
-def test_canvas_without_a_line_of_points_and_with_names_apart() -> None:
-    template = Table([["LastName", "FirstName", "ID", "Warm-up (1)"], ["L", "A", "1", ""]])
-    made = canvas.filled(template, [GRADED, BY_HAND], {LAB: "Warm-up"}, "c.csv")
-    assert made.text.splitlines()[1] == "L,A,1,6.25"
-    assert made.told[-2:] == (
-        "Graded, and not in the table: Zoë Ångström (zoe).",
-        f"Labs without a column: {OTHER_LAB}.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("titles", "taken"),
-    [
-        (["First touch (1)", "First touch again (2)"], 0),
-        (["First touch bonus (1)", "01_First-Touch (2)"], 1),
-        (["Touch (1)", "My first touch! (2)"], 1),
-        (["First touch", "The first touch (2)"], 1),  # without a number it is no assignment
-    ],
-)
-def test_a_labs_column_in_canvas_is_the_one_that_is_called_so(
-    titles: list[str], taken: int
-) -> None:
-    template = Table([["Student", "ID", *titles], ["Ada", "1", "", ""]])
-    cells = canvas.filled(template, [GRADED], {}, "c.csv").text.splitlines()[1].split(",")[2:]
-    assert cells[taken] == "6.25" and cells[1 - taken] == ""
-
-
-def test_what_canvas_has_not_is_refused_by_name() -> None:
-    template = Table([["Student", "ID", "Essay (3)"], ["Points Possible", "", "(read only)"]])
-    with pytest.raises(UserError, match=r"no column for 01_first_touch.*01_first_touch=Essay"):
-        canvas.filled(template, [GRADED], {LAB: "Exam"}, "c.csv")
-    with pytest.raises(UserError, match=r'"01_first_touch=Title"; the assignments are: Essay'):
-        canvas.filled(template, [GRADED], {}, "c.csv")
-    with pytest.raises(UserError, match=r"Essay \(3\) is read only"):
-        canvas.filled(template, [GRADED], {LAB: "Essay"}, "c.csv")
-    for header in (["Student", "SIS Login ID"], ["ID", "Student"]):
-        with pytest.raises(UserError, match="not what Canvas exports"):
-            canvas.filled(Table([header]), [GRADED], {}, "c.csv")
-
-
-# ---- Moodle --------------------------------------------------------------------------
-
-
-def test_moodles_worksheet_that_is_made_here_tells_whom_it_leaves_out() -> None:
-    stranger = replace(GRADED, student=Student("x", "X", {"id": "7"}))
-    by_number = replace(GRADED, student=Student("y", "-Y", {"identifier": "Participant 55"}))
-    made = moodle.worksheet([GRADED, FAILED, stranger, by_number])
-    header, ada, last = made.text.splitlines()
-    assert header == ",".join(f'"{title}"' if "," in title else title for title in moodle.HEADER)
-    comment = moodle.comment(GRADED)
-    assert comment.startswith('<div class="numalab">6.25 of 10 points, provisional') and (
-        comment.endswith("</div>") and comment.count("<br>") >= 5
-    )
-    assert ada.startswith("Participant 101,Ada Lovelace,Ada@Example.org,,6.25,10,Yes,-,-,")
-    assert last.startswith("Participant 55,'-Y,,,6.25,10,Yes,-,-,")
-    assert [line.partition(":")[0][:20] for line in made.told] == [
-        "No grade, so not in ", "Provisional, since p", "Late by Canvas, hour",
-        "Not in the file, sin", "Moodle leaves out wh",
-    ]  # fmt: skip
-    assert "X (x)" in made.told[3]
-
-
-WORKSHEET = [
-    ["Identifier", "Full name", "Email address", "Grade", "Maximum grade", "Grade can be changed",
-     "Last modified (grade)", "Feedback comments"],
-    ["Participant 101", "A", "", "", "10,00", "Yes", "-", "mine"],
-    ["Participant 9", "Bob", "bob@example.org", "2", "10", "Yes", "-", ""],
-    ["Participant 8", "Zoë Ångström", "", "", "", "no", "-", ""],
-    [""] * 8,
-    ["Participant 7", "", "", "1", "10", "Yes", "-", ""],
-]  # fmt: skip
-
-
-def test_moodles_own_worksheet_as_a_whole() -> None:
-    zoe = replace(BY_HAND, lab=LAB)
-    lost = replace(GRADED, student=Student("x", "X", {}))
-    made = moodle.filled(Table(WORKSHEET, line_end="\n"), [GRADED, FAILED, zoe, lost], "w.csv")
-    after = [list(line) for line in WORKSHEET]
-    after[1][3], after[1][7] = "6.25", f"mine{moodle.comment(GRADED)}"
-    assert made.text == Table(after, line_end="\n").text()
-    told = [line for line in made.told if not line.startswith(("Prov", "Late"))]
-    assert told == [
-        "No grade, left as it was: Bob <b>Bold</b> (bob).",
-        "Moodle does not let this grade be changed, left as it was: Zoë Ångström (zoe).",
-        "Graded, and not in the worksheet: X (x).",
-        "In the worksheet, and not in the gradebook: Participant 7.",
-    ]
-    assert "X (x)" not in made.told[1]
-
-
-def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:
-    line = ["Participant 8", "Zoë Ångström", "", "", "10", "Yes", "-", ""]
-    template = Table([WORKSHEET[0], line, ["Participant 9", *line[1:]]])
-    zoe = replace(BY_HAND, lab=LAB)
-    made = moodle.filled(template, [zoe], "w.csv")
-    unknown = "In the worksheet, and not in the gradebook"
-    assert made.told[-1] == f"{unknown}: Zoë Ångström, Zoë Ångström."
-    twin = replace(zoe, student=Student("zoe2", ZOE.name, {}))
-    made = moodle.filled(Table([WORKSHEET[0], line]), [zoe, twin], "w.csv")
-    assert made.told[-1] == f"{unknown}: Zoë Ångström."
-
-
-@pytest.mark.parametrize(
-    ("header", "said"),
-    [
-        (["Identifier", "Grade"], r"'Feedback comments'.*--feedback-column.*switch on feedback"),
-        (["Identifier", "Feedback comments"], r"'Grade'.*--grade-column; there are: Identifier"),
-    ],
-)
-def test_a_column_that_moodles_worksheet_lacks_is_named(header: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said) as raised:
-        moodle.filled(Table([header]), [GRADED], "w.csv")
-    assert ("switch on feedback" in str(raised.value)) is ("Grade" in header)
-    with pytest.raises(UserError, match="no column 'Points'; there are: Identifier"):
-        moodle.filled(Table([header]), [GRADED], "w.csv", grade_column="Points")
-    with pytest.raises(UserError, match=r"w\.csv, line 2: 1 cells and not 8"):
-        moodle.filled(Table([WORKSHEET[0], ["x"]]), [GRADED], "w.csv")

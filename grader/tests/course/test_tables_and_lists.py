@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from support.courses import ADA
 
+from numalab.course.codes import as_csv, codes_of
+from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import Table, defused, read_table, table_text, write_private
 from numalab.course.exports.pseudonyms import assign
+from numalab.course.locks import held
 from numalab.course.privacy import paragraph
 from numalab.course.records import Student
-from numalab.errors import UserError
+from numalab.errors import BusyError, UserError
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,32 @@ def test_a_table_is_read_as_it_is_written(tmp_path: Path, text: str, table: Tabl
     found = read_table(path)
     assert found == table
     assert found.text() == text
+
+
+def test_a_table_that_is_linked_to_is_read(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n")
+    (tmp_path / "link.csv").symlink_to("t.csv")
+    assert read_table(tmp_path / "link.csv").rows == [["a"]]
+    assert Table([["a", "b"], ["1", "2"]]).text() == "a,b\r\n1,2\r\n"
+
+
+def test_codes_of_a_class_are_a_table(tmp_path: Path) -> None:
+    course = CourseFolder(tmp_path / "courses" / "2027")
+    listed = tmp_path / "class.csv"
+    listed.write_text("Name,Email\nZoe X,zoe@x.org\n-Ada,ada@x.org\n")
+    for _ in range(2):
+        found, remarks = codes_of(course, listed)
+        assert [student.id for student, _ in found] == ["ada-2", "zoe-x"]
+        assert remarks == []
+    text = as_csv(found)
+    assert text == "id,name,code\r\n" + "".join(
+        f"{student.id},{name},{seed.code}\r\n"
+        for (student, seed), name in zip(found, ("'-Ada", "Zoe X"), strict=True)
+    )
+    with pytest.raises(UserError, match="knows no students yet"):
+        codes_of(CourseFolder(tmp_path / "other"))
+    with held(course.lock, str), pytest.raises(BusyError, match="the course is held by"):
+        codes_of(course)
 
 
 @pytest.mark.parametrize(
