@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -9,13 +11,21 @@ from support.traced import OK, RIGHT
 
 from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
 from numalab.evidence.drawn_series import DrawnSeries, series_facts
-from numalab.evidence.link_jobs import LinkJob, WrongItem, job_facts
+from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob, WrongItem, job_facts
 from numalab.evidence.live_stops import FoundStops, LiveStops, stops_facts
 from numalab.evidence.load import is_loaded
 from numalab.evidence.mixes import Mix, thread_rates, unseen_loops
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import CpuTime, Json, PageTablesOfLife
+from numalab.evidence.record import (
+    Checked,
+    CpuTime,
+    Evidence,
+    Generation,
+    Json,
+    PageTablesOfLife,
+    Thread,
+)
 from numalab.evidence.refused import recorded_node, refused
 from numalab.evidence.results import Outcome, Results, TooFew
 from numalab.evidence.sample import Sample
@@ -27,6 +37,7 @@ from numalab.evidence.store_notes import (
     WrittenLine,
     stores_facts,
 )
+from numalab.kit import Kit
 
 # ---- the node ----------------------------------------------------------------------------------
 
@@ -143,6 +154,17 @@ def test_sums_of_small_records() -> None:
     assert Sample(5, ((0, 5),)).is_whole
 
 
+def test_what_stands_for_nothing_in_values_that_are_not_read() -> None:
+    assert Thread(0, (0,), 0, 0, 0).last_pu == -1
+    alone = Generation(None, None, 1, 8, {}, {})
+    assert (alone.cut, alone.is_second_try, alone.taken_s) == (frozenset(), False, {})
+    assert (alone.bytes_allocated, alone.loads_in_chain) == (None, 0)
+    not_followed = Checked(8, 2, RIGHT)
+    assert (not_followed.messages, not_followed.round_trips) == ((), 0)
+    told = {field.name: field.default for field in fields(Evidence)}
+    assert (told["is_starting_code"], told["interrupted"]) == (False, False)
+
+
 # ---- control groups ----------------------------------------------------------------------------
 
 PROGRAM = {
@@ -230,6 +252,12 @@ def test_bytes_on_the_link_over_those_of_items() -> None:
     assert job_facts(JOB | {"first_wrong": None}) == JOB | {"first_wrong": None}
     job = LinkJob("x", **facts)
     assert (job.per_byte, job.more_per_item) == (3.0, 50.0)
+
+
+def test_a_slot_has_the_room_that_the_lab_says(kit: Kit) -> None:
+    (header,) = kit.root.glob("labs/*/interconnect.h")
+    said = re.search(r"SLOT = ([0-9]+)", header.read_text("utf-8"))
+    assert said is not None and 8 * int(said[1]) == SLOT_BYTES
 
 
 # ---- loops of the probe ------------------------------------------------------------------------

@@ -221,7 +221,7 @@ class TouchShare:
     stray_users: tuple[int, ...]
     stray_share: float
     contested_share: float
-    has_writer_moved: bool = False  # it was bound to one place as it wrote, to another as it used
+    has_writer_moved: bool  # it was bound to one place as it wrote, to another as it used
 
 
 def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int]) -> TouchShare:
