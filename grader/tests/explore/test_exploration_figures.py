@@ -20,26 +20,27 @@ FEW = Schedules(("static", "dynamic", "guided"), (0, 4), {}, 100, 6)
 THREE = TableSizes(MIB, 4 * MIB, 2, 1000, 3, 6)
 
 
-def bars(axes: Axes) -> dict[str, list[tuple[float, float, float, float]]]:
+def bars(axes: Any) -> dict[str, list[tuple[float, ...]]]:
     """By label the points: x, low, median and high."""
     found = {}
     for container in axes.containers:
-        line, _, (segments,) = container.lines  # type: ignore[attr-defined]
+        line, _, (segments,) = container.lines
         ends = [segment[:, 1] for segment in segments.get_segments()]
         found[str(container.get_label())] = [
-            (round(float(x), 4), *(round(float(of), 4) for of in (low, median, high)))
+            tuple(round(float(of), 4) for of in (x, low, median, high))
             for x, median, (low, high) in zip(line.get_xdata(), line.get_ydata(), ends, strict=True)
         ]
     return found
 
 
-def upright(axes: Axes) -> list[float]:
+def upright(axes: Any) -> list[float]:
     """Where lines across the whole height are."""
-    return [
-        float(line.get_xdata()[0])
-        for line in axes.lines  # type: ignore[index, arg-type]
-        if len(line.get_xdata()) == 2 and line.get_xdata()[0] == line.get_xdata()[1]
-    ]  # type: ignore[arg-type, index]
+    ends = [[*line.get_xdata()] for line in axes.lines]
+    return [float(of[0]) for of in ends if len(of) == 2 and of[0] == of[1]]
+
+
+def axes_of(figure: Figure) -> list[Any]:
+    return [*figure.axes]
 
 
 def texts(axes: Axes) -> list[str]:
@@ -92,7 +93,7 @@ REACH = {"cpuid_18": [[0, 8 << 16 | 1, 96, 2 << 5 | 3]]}  # 3 MiB of small pages
 def test_tables_a_column_for_each_kernel() -> None:
     found = invented(THREE, parts, 6, node={"caches": CACHES}, about=REACH)
     figure = explore_plot.exploration_figure(found)
-    chase, update, ratio, _ = figure.axes
+    chase, update, ratio, _ = axes_of(figure)
     assert [axes.get_title().split(":")[0] for axes in (chase, update)] == [
         "dependent", "independent",
     ]  # fmt: skip
@@ -109,7 +110,7 @@ def test_tables_a_column_for_each_kernel() -> None:
     assert texts(chase) == ["L2 3 MiB", "TLB 3 MiB"]
     assert upright(chase) == [3 * MIB, 3 * MIB]
     assert texts(update) == ["L3 2 MiB", "TLB 3 MiB"]
-    assert [text.xyann for text in chase.texts] == [(-4, -4), (-4, -20)]  # type: ignore[attr-defined]
+    assert [text.xyann for text in chase.texts] == [(-4, -4), (-4, -20)]
     assert next(iter(bars(ratio).values())) == [
         (MIB, 1, 1, 1), (2 * MIB, 4, 4, 4), (4 * MIB, 4, 4, 4),
     ]  # fmt: skip
@@ -125,7 +126,7 @@ def test_tables_a_column_for_each_kernel() -> None:
 
 def test_where_the_two_part_late_the_words_stand_left_of_it() -> None:
     late = invented(THREE, lambda key, n: parts({**key, "bytes": int(key["bytes"]) // 2}, n), 6)
-    (_, _, ratio, _) = explore_plot.exploration_figure(late).axes
+    _, _, ratio, _ = axes_of(explore_plot.exploration_figure(late))
     assert texts(ratio) == ["part from 4 MiB on"] and ratio.texts[0].get_ha() == "right"
     even = invented(THREE, lambda *_: 1e-6, 6)
     assert texts(explore_plot.exploration_figure(even).axes[2]) == []
@@ -182,15 +183,15 @@ def test_pages_of_a_virtual_machine_in_a_figure_of_their_own() -> None:
     assert len(explore_plot.exploration_figure(found).axes) == 4
     figure = pages_figure(found)
     assert figure is not None and figure.get_size_inches().tolist() == [12, 4.5]
-    by_all, by_one = figure.axes
+    by_all, by_one = axes_of(figure)
     assert (by_all.get_ylabel(), by_one.get_xlabel()) == ("local pages", "threads")
     assert len(bars(by_one)["compact"]) == 16
     assert by_one.get_yticks().tolist() == [0, 0.5, 1]
-    sizes = {container.lines[0].get_markersize()  # type: ignore[attr-defined]
+    sizes = {container.lines[0].get_markersize()
              for container in by_one.containers}  # fmt: skip
     assert sizes == {5}
-    few = explore_plot.exploration_figure(found).axes[0].containers
-    assert {container.lines[0].get_markersize() for container in few} == {8}  # type: ignore[attr-defined]
+    few = axes_of(explore_plot.exploration_figure(found))[0].containers
+    assert {container.lines[0].get_markersize() for container in few} == {8}
     assert pages_figure(made_up(TWO, rates, rounds=1)) is None
 
 
@@ -215,3 +216,39 @@ def test_where_a_picture_can_not_be_written(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=says):
             explore_plot.check_target(tmp_path / name)
     assert explore_plot.pages_path(tmp_path / "a.svg") == tmp_path / "a_local_pages.svg"
+
+
+def test_letters_and_marks_have_their_sizes() -> None:
+    found = invented(THREE, parts, 6, node={"caches": CACHES}, about=REACH)
+    figure: Any = explore_plot.exploration_figure(found)
+    chase, _, ratio, _ = figure.axes
+    assert (figure.dpi, figure._suptitle.get_fontsize(), chase.title.get_fontsize()) == (
+        110, 16, 13,
+    )  # fmt: skip
+    assert chase.get_gridspec().get_height_ratios() == [3, 2]
+    assert {text.get_fontsize() for text in chase.texts} == {11}
+    assert [text.xy[1] for text in (*chase.texts, *ratio.texts)] == [1.0] * 3
+    assert ratio.texts[0].xyann == (6, -4)
+    assert ratio.containers[0].lines[0].get_markersize() == 6
+    assert [line.get_zorder() for line in ratio.lines if line.get_color() == "#d55e00"] in ([0], [])
+    one = [line.get_ydata()[0] for line in ratio.lines if line.get_linestyle() == "--"]
+    assert one == [1]
+    streams: Any = explore_plot.exploration_figure(
+        made_up(TWO | {"numa_nodes": 2}, rates, shares, 1)
+    )
+    assert streams.axes[0].get_gridspec().get_height_ratios() == [3, 3, 2]
+    assert streams.axes[0].title.get_fontsize() == 13
+    assert streams.axes[0].get_xlim() == (-0.5, 1.5)
+    alone: Any = pages_figure(on_two_cores())
+    assert alone is not None and (alone.dpi, alone._suptitle.get_fontsize()) == (110, 16)
+    assert alone.axes[0].title.get_fontsize() == 13
+    assert alone._suptitle.get_text().startswith(
+        "Local pages on virtual nhm: 2 NUMA nodes, 16 PUs\n"
+    )
+
+
+@pytest.mark.parametrize(("pus", "points"), [(8, 8), (9, 5)])
+def test_markers_of_many_threads_are_small(pus: int, points: int) -> None:
+    found = made_up(TWO | {"pus": pus}, rates, rounds=1)
+    axes: Any = explore_plot.exploration_figure(found).axes[0]
+    assert {container.lines[0].get_markersize() for container in axes.containers} == {points}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -111,7 +111,7 @@ def test_values_of_a_configuration_by_round() -> None:
     assert tables.steps_ns("update", bytes=MIB, pages="huge") == pytest.approx({0: 2.0})
     assert tables.steps_ns("update", bytes=MIB, pages="none") == {}
     streams = made_up(rounds=1)
-    alone = {"threads": 1, "placement": "compact", "first_touch": "all"}
+    alone: dict[str, int | str] = {"threads": 1, "placement": "compact", "first_touch": "all"}
     assert streams.rates_gb_s("triad", **alone) == pytest.approx({0: 6.0})
 
 
@@ -294,6 +294,41 @@ def test_pages_are_looked_at_with_each_number_of_threads(kit: Kit) -> None:
     assert not any("times" in one.record for one in seen.samples)
     seen, interrupted = explore.look_at_pages(kit, VIRTUAL, Told(3), lambda _: None)
     assert (len(seen.samples), interrupted) == (3, True)
+
+
+@pytest.mark.parametrize("what", [SCHEDULES, TABLES])
+@pytest.mark.parametrize("ends", [False, True])
+def test_all_of_an_exploration_or_what_there_is_by_then(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, what: Schedules | TableSizes, ends: bool
+) -> None:
+    asked: list[list[str]] = []
+    orders: list[list[int]] = []
+
+    def ran(program: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+        asked.append([program.name, *arguments])
+        return '{"page_bytes": 4096}'
+
+    def taken(
+        program: Path, chosen: Sequence[Configuration], order: list[list[int]], progress: Any
+    ) -> Iterator[Sample]:
+        orders.extend(order)
+        yield Sample(1, 0, 0, 0.5, {"program": program.name})
+        if ends:
+            raise Interrupted
+
+    monkeypatch.setattr(explore, "run_program", ran)
+    monkeypatch.setattr(explore, "rounds_of_samples", taken)
+    monkeypatch.setattr(explore, "read_build", lambda kit: BUILD)
+    exploration = Exploration("04_huge_pages", "t", what)
+    node = {**TWO, "huge_page_mode": "never", "pu_list": []}
+    found = explore.explore(kit, exploration, node, lambda _: None)
+    assert found.samples == (Sample(1, 0, 0, 0.5, {"program": kit.probe.name}),)
+    assert (found.interrupted, found.build, found.node) == (ends, BUILD, node)
+    assert [*found.configurations] == configurations(exploration, node)
+    assert orders == explore.orders(len(found.configurations), what.rounds, found.seed)
+    is_of_tables = isinstance(what, TableSizes)
+    assert found.about == ({"page_bytes": 4096} if is_of_tables else {})
+    assert asked == ([[kit.probe.name, "describe"]] if is_of_tables else [])
 
 
 def test_how_the_programs_were_built(tmp_path: Path) -> None:

@@ -5,20 +5,29 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 from support import invented
 from support.commands import numalab_command
 
-from numalab.errors import UserError
+from numalab.errors import Interrupted, UserError
 from numalab.evidence.record import Json
-from numalab.explore import tlb
-from numalab.explore.intervals import Comparison, Interval
-from numalab.explore.model import Explored, Plan, check_pages, model_plan
+from numalab.explore import model, tlb
+from numalab.explore.intervals import Comparison, Interval, median_interval
+from numalab.explore.model import (
+    QUICK_ROUNDS,
+    ROUNDS,
+    Explored,
+    Plan,
+    check_pages,
+    model_plan,
+)
 from numalab.explore.model_report import show, verdict_words
 from numalab.explore.samples import Sample
 from numalab.explore.table_report import Size
@@ -361,3 +370,51 @@ def test_what_an_interval_says_of_the_model(low: float, high: float, says: str) 
 def test_how_many_pages_have_to_be_where_they_are_asked_for(record: Json, is_refused: bool) -> None:
     with pytest.raises(UserError) if is_refused else nullcontext():
         check_pages(record)
+
+
+def test_one_round_is_compared_and_six_are_the_fewest_that_decide() -> None:
+    (first, *_) = measured(model_plan(TWO, FREE), as_modelled, rounds=1).compared()
+    assert first.bottleneck == ("controller",) and first.measured_gb_s.coverage == 0.0
+    assert (ROUNDS, QUICK_ROUNDS) == (9, 6)
+    assert median_interval([1.0] * QUICK_ROUNDS).is_wide_enough
+    assert not median_interval([1.0] * (QUICK_ROUNDS - 1)).is_wide_enough
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_was_measured_until_it_was_ended(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    plan = model_plan(TWO, FREE)
+
+    def taken(*asked: Any) -> Iterator[Sample]:
+        assert asked[:2] == (kit.probe, plan.configurations)
+        assert [sorted(order) for order in asked[2]] == [list(range(9))] * 2
+        yield Sample(0, 0, 0, 0.0, {"local_share": 1.0})
+        if ends:
+            raise Interrupted
+
+    monkeypatch.setattr(model, "rounds_of_samples", taken)
+    found = model.measure(kit, plan, TWO, 2, lambda _: None)
+    assert (len(found.samples), found.interrupted, found.node) == (1, ends, TWO)
+    monkeypatch.setattr(
+        model, "rounds_of_samples", lambda *_: [Sample(0, 0, 0, 0.0, {"local_share": 0.5})]
+    )
+    with pytest.raises(UserError, match="only 50% of the pages"):
+        model.measure(kit, plan, TWO, 2, lambda _: None)
+
+
+def test_columns_of_the_report_are_two_spaces_apart() -> None:
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(measured(model_plan(TWO, FREE), as_modelled, rounds=6), console)
+    lines = console.export_text().splitlines()
+    rates = [re.split(" {2,}", line) for line in lines[1:6]]
+    name, value = (max(len(row[column]) for row in rates) for column in (0, 1))
+    assert lines[1:6] == [f"{row[0]:<{name}}  {row[1]:>{value}}" for row in rates]
+    assert lines[6] == ""
+    # The placements take what is left of 80 columns.
+    above, heads, first, below = lines[7:11]
+    assert above.strip() == "measured over" and above.endswith("   measured over")
+    assert re.split(" {2,}", heads)[1:] == ["modelled", "measured", "modelled"]
+    assert {len(line.rstrip()) for line in (above, heads, first, below)} == {80}
+    assert first.endswith("60.0      60.0  1.00 [1.00..1.00]")
+    assert below.endswith("   within 15 %") and lines[11].strip() == "bottleneck: controller"

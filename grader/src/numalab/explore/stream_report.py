@@ -271,14 +271,14 @@ def pages_heading(seen: Pages) -> str:
 
 def _byte_note(found: Found, what: Streams) -> list[str]:
     """What GB/s counts, from what the program says of it."""
-    timed = [sample.record["times"] for sample in found.samples[:1]]
-    if not timed:
+    if not found.samples:
         return []
-    moved = [times["bytes_moved"] for times in timed[0]]
-    fewer = [times["bytes_moved"] - times["bytes_allocated"] for times in timed[0]]
+    timed = found.samples[0].record["times"]
+    moved = [times["bytes_moved"] for times in timed]
+    fewer = [times["bytes_moved"] - times["bytes_allocated"] for times in timed]
     arrays = [
         listed([f"{times['kernel']} {number / what.array_bytes:.0f}"
-                for times, number in zip(timed[0], numbers, strict=True)])
+                for times, number in zip(timed, numbers, strict=True)])
         for numbers in (moved, fewer)
     ]  # fmt: skip
     return [
