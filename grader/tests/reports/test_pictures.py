@@ -208,6 +208,7 @@ def test_threads_that_no_core_holds_are_told_by_where_they_may_run() -> None:
         ("own", [None], True),
         ("hidden", ["near.toml"], False),
         ("all", ["near.toml", "far.toml"], True),
+        ("mixed", [None, "far.toml"], True),
     ],
 )
 def test_messages_are_a_table_and_a_picture(
@@ -222,6 +223,40 @@ def test_messages_are_a_table_and_a_picture(
     assert max(map(len, found)) <= 78
     lines = of_lines(list(map(Text, found)))
     assert lines == kept(f"picture_messages_{name}", lines)
+
+
+@pytest.mark.parametrize(
+    ("files", "machine", "notes"),
+    [
+        ([None], TWO, ["2 cores:"]),
+        ([None, "far.toml"], TWO, ["2 cores:"]),
+        (["near.toml", "far.toml"], TWO, []),
+        (["near.toml"], ONE, ["This node"]),
+        (["near.toml", "far.toml"], ONE, ["This node"]),
+        ([None, "far.toml"], ONE, ["2 cores:", "This node"]),
+    ],
+)
+def test_notes_say_what_a_launch_can_not_show(
+    files: list[str | None], machine: invented.Machine, notes: list[str]
+) -> None:
+    record = invented.evidence(machine)
+    record["runs"] += [invented.latency("placement", file) for file in files]
+    found = latency_lines(parse(record), True, ())
+    told = found[found.index(next(line for line in found if line[1:3] == ": ")) + 1 :]
+    assert [line[: len(note)] for line, note in zip(told, notes, strict=True)] == notes
+    if notes[-1:] == ["This node"]:
+        assert ("far is no farther" in told[-1]) == ("far.toml" in files)
+
+
+def test_where_nothing_can_be_shown_yet_the_scale_has_no_ends() -> None:
+    """All sizes that were timed are to be predicted."""
+    record = invented.evidence(TWO)
+    run = invented.latency("placement")
+    run["samples"] = [one for one in run["samples"] if one["bytes"] in (4096, 65536)]
+    record["runs"].append(run)
+    found = latency_lines(parse(record), False, ())
+    assert [line.split()[0] for line in found[2:4]] == ["4", "64"]
+    assert len(found) == 5
 
 
 def test_what_a_table_takes_is_told_by_its_last_life() -> None:

@@ -15,7 +15,7 @@ from numalab.judging.judge import judge
 from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports.figures import timing_figure
-from numalab.reports.timing_plot import Axis, _picture, axis_for
+from numalab.reports.timing_plot import Axis, _picture, axis_for, timing_lines
 from numalab.reports.timing_words import names
 
 ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
@@ -88,6 +88,16 @@ def test_generations_are_drawn_where_their_margins_are(
         return
     lines = pictures(first_touch, CASES[case], columns)
     assert lines == kept(f"timing_{case}_{columns}", lines)
+
+
+@pytest.mark.parametrize(("case", "has_rows"), [("twelve", True), ("thirteen", False)])
+def test_what_evidence_is_of_is_told_where_it_has_a_column(
+    first_touch: Lab, case: str, has_rows: bool
+) -> None:
+    found, evidence = accounts(first_touch, CASES[case])
+    lines = [line.plain for line in timing_lines(first_touch, found, evidence, 76)]
+    assert any(line.startswith("  Evidence: ") for line in lines) == has_rows
+    assert "Evidence for:" in lines or has_rows
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])

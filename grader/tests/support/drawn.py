@@ -106,12 +106,14 @@ def _axis(axis: Axis) -> str:
     told.append(f"{_number(low)}..{_number(high)}")
     if axis._major_tick_kw["gridOn"]:  # type: ignore[attr-defined]
         told.append("with a grid")
+    if label := axis.get_label_text():
+        told.append(f"named in {len(label.splitlines())}")
     if few := len(axis.get_minorticklocs()):
         told.append(f"and {few} minor")
     if at:
         tick = axis.get_major_ticks()[0]
-        size, label = tick.tick1line.get_markersize(), tick.label1
-        told.append(f"[{size:g} {label.get_fontsize():g} {label.get_rotation():g}]")
+        size, name = tick.tick1line.get_markersize(), tick.label1
+        told.append(f"[{size:g} {name.get_fontsize():g} {name.get_rotation():g}]")
     return " ".join((*told, ticks)).rstrip()
 
 
