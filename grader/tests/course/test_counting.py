@@ -180,6 +180,16 @@ def test_of_two_that_earn_nothing_the_better_one_is_shown() -> None:
     assert row.attempt is attempts[0]
 
 
+@pytest.mark.parametrize("counts", ["best", "best_before_deadline"])
+def test_what_is_too_late_takes_the_place_of_nothing(counts: Any) -> None:
+    of = Rules(counts=counts, labs={LAB: LabRules(DUE)}, late=LateRules(cut_off_s=0))
+    hand_ins = [handed("d1"), handed("d2", timedelta(days=2))]
+    attempts = [attempt(ADA, result(0, 10)), attempt(ADA, result(9, 1), digest="d2")]
+    row = counted(hand_ins, attempts, of).row
+    assert (row.points, row.penalty, row.late_s) == (0, 0, 0)
+    assert row.attempt is attempts[0]
+
+
 def test_a_share_of_exactly_the_courses_is_not_provisional() -> None:
     for ungraded, provisional in ((2, False), (3, True)):
         row = counted([handed()], [attempt(ADA, result(10 - ungraded, 0, ungraded))]).row
@@ -224,6 +234,16 @@ def test_of_one_hand_in_the_grading_that_ended_last_counts() -> None:
     found = counted([handed()], some[::-1])
     assert [one.attempt.number for one in found.weighed] == [3, 1, 2]
     assert found.row.points == 3
+
+
+def test_of_two_that_are_as_good_the_later_hand_in_counts_whenever_it_was_graded() -> None:
+    some = [
+        attempt(ADA, result(5, 5), at="2027-05-09T10:00:00+00:00"),
+        attempt(ADA, result(5, 5), digest="d2", at="2027-05-05T10:00:00+00:00"),
+    ]
+    found = counted([handed(), handed("d2", timedelta(1))], some, Rules(counts="best"))
+    assert found.row.attempt is some[1]
+    assert [one.attempt for one in found.weighed] == some
 
 
 # ---- why there is no grade -----------------------------------------------------------

@@ -237,6 +237,14 @@ def test_classroom_50_is_told_of_parts() -> None:
     }  # fmt: skip
 
 
+def test_a_variant_that_was_not_graded_has_no_criteria() -> None:
+    assert IN_PARTS.variant is not None
+    found = replace(IN_PARTS, variant=replace(IN_PARTS.variant, attempt=None))
+    names = ["correct", "local_pages", "variant", "diagnose"]
+    assert [one["test-name"] for one in c50(found)["tests"]][:4] == names
+    assert [one["name"] for one in gradescope.results([found])["tests"]][:4] == names
+
+
 def test_classroom_50s_runner_may_say_nothing_of_a_review() -> None:
     said = {name: value for name, value in RUNNER.items() if name != "REVIEW_URL"}
     assert classroom50.run_of(said).review_url == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -229,6 +230,15 @@ def test_an_explanation_marks_what_counts_and_what_was_judged_again() -> None:
     assert lines[1] == "Set by hand: why"
     assert lines[3] == "Deadline: 2027-05-03 22:00 (CEST)."
     assert lines[-1] == "  not graded yet"
+
+
+def test_gradings_of_a_hand_in_are_in_order_of_their_ends() -> None:
+    some = [
+        attempt(ADA, result(points, 10 - points), number=number, at=f"2027-05-0{day}T10:00:00Z")
+        for points, number, day in ((1, 1, 9), (2, 3, 8), (3, 2, 8))
+    ]
+    lines = explained([handed("d1", timedelta(0))], some, Rules())
+    assert [re.findall(r"(\d) of 10 grad", line) for line in lines[3:]] == [["3"], ["2"], ["1"]]
 
 
 def test_an_explanation_says_that_lateness_is_not_known() -> None:

@@ -130,6 +130,26 @@ def test_a_change_that_nobody_can_undo_is_told(
         pass
 
 
+def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = CourseFolder(tmp_path)
+    with open_gradebook(course):
+        pass
+    monkeypatch.setattr(database, "BUSY_S", 0.01)
+    with closing(sqlite3.connect(course.gradebook, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        for read_only in (True, False):
+            with (
+                pytest.raises(KitError, match="can't be used: database is locked"),
+                open_gradebook(course, read_only=read_only),
+            ):
+                pass
+        writer.execute("ROLLBACK")
+    with open_gradebook(course, read_only=True) as book:
+        assert book.standing(Rules()).rows == ()
+
+
 def test_a_gradebook_is_made_once_and_whole(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     for _ in range(2):

@@ -1,0 +1,203 @@
+"""The tables of a class's page, row by row."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import pytest
+from support.courses import (
+    ADA,
+    BOB,
+    LAB,
+    ONE_NUMA_NODE,
+    OTHER_LAB,
+    TWO_NUMA_NODES,
+    ZOE,
+    attempt,
+    criterion,
+    result,
+)
+from support.invented_class import row, standing
+from support.pages import all_of, assert_sound, rows_of, words
+
+from numalab.course.alike import Alike
+from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.standing import HandInTime, Standing
+from numalab.course.pages.class_facts import class_facts
+from numalab.course.pages.class_page import class_page, lab_page
+from numalab.course.records import Attempt, Problem
+from numalab.labs.declaration import Lab
+
+Json = dict[str, Any]
+HERE = "1 package, 1 NUMA node, 4 cores (Laptop)"
+THERE = "2 packages, 2 NUMA nodes, 32 cores (Server)"
+VARIANT = f"{LAB}_variant"
+
+
+def timed(still_open: int, decided: int) -> Json:
+    statuses = ["inconclusive"] * still_open + ["pass"] * decided
+    some = [criterion(f"t{k}", one, 1, kind="timing") for k, one in enumerate(statuses)]
+    return result(decided) | {"max_points": still_open + decided, "criteria": some}
+
+
+def lost(state: Any, number: int, name: str) -> Attempt:
+    return replace(attempt(ADA, state=state, number=number), node={"name": name})
+
+
+@pytest.fixture(scope="module")
+def made() -> Standing:
+    ended = (
+        lost("lost", 2, "n1"), lost("lost", 3, "n1"), lost("preempted", 4, "n1"),
+        lost("node_failed", 5, "n2"), attempt(ADA, result(1, 9), number=6, node=TWO_NUMA_NODES),
+    )  # fmt: skip
+    variant = row(ADA, VARIANT, None, is_part=True)
+    rows = [
+        row(ADA, LAB, attempt(ADA, result(6, 2, 2)), others=ended, variant=variant),
+        row(ADA, OTHER_LAB, None, notes=("Not graded.", "A note.")),
+        row(BOB, LAB, attempt(BOB, timed(2, 8), node=ONE_NUMA_NODE | {"name": ""}),
+            max_points=16.0, points=12.8),
+        row(BOB, OTHER_LAB, None, is_handed_in=False),
+        row(ZOE, LAB, replace(attempt(ZOE, timed(0, 20)), sandbox="bubblewrap"), points=10.0),
+    ]  # fmt: skip
+    times = (
+        HandInTime("ada", LAB, "d1".ljust(64, "0"), datetime(2027, 5, 1, tzinfo=UTC)),
+        HandInTime("bob", LAB, "d1".ljust(64, "0"), datetime(2027, 5, 3, tzinfo=UTC)),
+    )
+    return replace(
+        standing(rows, Problem("x", "y", ZOE), Problem("", "z"), title=""), handed_in=times
+    )
+
+
+@pytest.fixture(scope="module")
+def text(made: Standing, labs: dict[str, Lab]) -> str:
+    return class_page(made, class_facts(made, labs), labs)
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Element:
+    return unlinked(text)
+
+
+def unlinked(text: str) -> Element:
+    return assert_sound(re.sub(r'href="[^#"][^"]*"', 'href="#main"', text))
+
+
+@pytest.mark.parametrize(
+    ("caption", "rows"),
+    [
+        ("Handed in, and without a grade",
+         [["Ada Lovelace", "02 Affinity", "Not graded. A note."]]),
+        ("Grades of which points are not decided",
+         [["Bob <b>Bold</b>", "01 First touch", "t0 (1 point) and t1 (1 point)", "3.2 of 16"]]),
+        ("What could not be taken in",
+         [["x", "Zoë Ångström", "y"], ["the delivery", "-", "z"]]),
+        ("Nodes, the noisiest first",
+         [["not known noisy", "10", "2 (20 %)", "1", "0", HERE],
+          ["n1", "20", "0 (0 %)", "2", "2: the job left no result; 1: the job had to make room for "
+           "another", HERE],
+          ["n2", "0", "0 (0 %)", "1", "1: the node failed", THERE]]),
+        ("Types of node", [[HERE, "2", "3"], [THERE, "1", "1"]]),
+        ("Students whose gradings of a lab ran on different types of node",
+         [["Ada Lovelace", "01 First touch", f"{HERE} and {THERE}"]]),
+        ("Gradings that the infrastructure ended",
+         [["the job left no result", "2"], ["the job had to make room for another", "1"],
+          ["the node failed", "1"]]),
+        ("Criteria that nobody passes",
+         [["local_pages", "01 First touch", "0", "1 (100 %)", "0", "0"]]),
+        ("Criteria on which nobody could be graded",
+         [["speedup", "01 First touch", "0", "0", "0", "1"]]),
+        ("Progress over the days",
+         [["2027-05-01", "1", "11 %"], ["2027-05-02", "0", "11 %"], ["2027-05-03", "1", "31 %"],
+          ["2027-05-04", "1", "46 %"]]),
+        ("Results by lab; each lab's page has all students and criteria",
+         [["01 First touch", "3", "3", "80 %", "0", "0", "local_pages"],
+          ["01 First touch, variant", "1", "0", "-", "0", "0", "-"],
+          ["02 Affinity", "1", "0", "-", "0", "0", "-"]]),
+        ("Points of each student by lab",
+         [["Ada Lovelace", "7.5", "7.5", "?"], ["Bob <b>Bold</b>", "12.8", "12.8", "-"],
+          ["Zoë Ångström", "10", "10", "-"]]),
+    ],
+)  # fmt: skip
+def test_a_table_of_the_page(page: Element, caption: str, rows: list[list[str]]) -> None:
+    assert rows_of(page, caption)[1:] == rows
+
+
+def test_what_is_said_beside_the_tables(page: Element, text: str) -> None:
+    assert words(next(all_of(page, "h1"))) == "The class"
+    said = words(page)
+    assert "As of 2027-05-02 08:00 UTC." in said
+    assert (
+        "A node is noisy where 10 or more criteria of time were looked at, 10 % or more of them "
+        "stayed open, and that is 2 times the share on the other nodes or more."
+    ) in said
+    assert "3 gradings ran without a sandbox." in said
+    assert "3 hand-ins from 2027-05-01 on" in said
+    heads = rows_of(page, "Points of each student by lab")[0]
+    assert heads[2:] == ["01 First touch of 16", "02 Affinity of 10"]
+    assert re.findall('<svg class="values days".*?aria-labelledby="(.*?)"', text) == [
+        "days-title days-desc"
+    ]
+
+
+def test_the_summary_of_a_noisy_node(page: Element) -> None:
+    (section,) = (s for s in all_of(page, "section") if s.attrib["aria-labelledby"] == "summary")
+    links = {words(link): link.attrib["href"] for link in all_of(section, "a")}
+    assert links == {
+        "1 submission without a grade.": "#waiting",
+        "1 grade with points that are still open.": "#open",
+        "2 problems in what was delivered.": "#problems",
+        "Nobody passes local_pages.": "#criteria",
+        "Times are noisy on a node without a name.": "#nodes",
+        "1 submission graded on different types of node.": "#mixed",
+        "3 gradings ran without a sandbox.": "#ended",
+    }
+
+
+def part(name: Any, most: float, points: float) -> Part:
+    return Part(Shown(name, "graded", 1.0), 1.0, most, points)
+
+
+def test_parts_and_pages_of_a_lab(labs: dict[str, Lab]) -> None:
+    parts = (part("kernel", 8, 8), part("viva", 2, 1))
+    rows = [
+        row(ZOE, LAB, None, points=9.0, parts=parts),
+        row(ADA, LAB, None, is_handed_in=False, parts=parts),
+        row(BOB, OTHER_LAB, None, points=3.0, parts=(part("diagnose", 5, 3),)),
+    ]
+    found = replace(standing(rows), parts=("kernel", "diagnose", "viva"))
+    text = class_page(found, class_facts(found, labs), labs)
+    assert rows_of(unlinked(text), "What the grades of each student are made of") == [
+        ["Student", "Sum", "kernel", "diagnose", "viva"],
+        ["Ada Lovelace", "-", "-", "-", "-"],
+        ["Bob <b>Bold</b>", "3", "-", "3 of 5", "-"],
+        ["Zoë Ångström", "9", "8 of 8", "-", "1 of 2"],
+    ]
+    first, _ = class_facts(found, labs).labs
+    text = lab_page(found, first, labs)
+    assert rows_of(unlinked(text), "Each student's criteria") == [
+        ["Student", "Points of 10", "kernel", "viva"],
+        ["Zoë Ångström", "9", "8 of 8", "1 of 2"], ["Ada Lovelace", "-", "-", "-"],
+    ]  # fmt: skip
+    assert "../students/zoe/index.html" in text
+    assert words(next(all_of(unlinked(text), "h1"))) == "01 First touch: HPC"
+    nameless = replace(found, title="")
+    text = lab_page(nameless, first, labs)
+    assert words(next(all_of(unlinked(text), "h1"))) == "01 First touch: the class"
+
+
+def test_those_alike_most_often_come_first(labs: dict[str, Lab]) -> None:
+    found = standing([row(ADA, LAB, None)])
+
+    def one(lab: str, *students: str) -> Alike:
+        return Alike(lab, "c", students, is_solution=False, changed=3)
+
+    alike = [one(LAB, "eve", "zoe"), one(LAB, "ada", "eve"), one(LAB, "mia", "zoe"),
+             one(OTHER_LAB, "mia", "zoe")]  # fmt: skip
+    text = class_page(found, class_facts(found, labs), labs, alike)
+    assert [line[0] for line in rows_of(unlinked(text), "Hand-ins that are alike")[1:]] == [
+        "mia, zoe", "Ada Lovelace, eve", "eve, zoe"
+    ]  # fmt: skip
