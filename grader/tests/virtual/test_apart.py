@@ -146,3 +146,110 @@ def test_folders_in_memory_leave_most_of_it(memory_mib: int) -> None:
 )  # fmt: skip
 def test_whose_doing_an_end_is(code: int | None, is_own: bool) -> None:
     assert is_own_end(code) is is_own
+
+
+# ---- whole -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1000 with groups 1000 and 27, on a system with one link and one file of its own."""
+    monkeypatch.setattr(apart, "worker_user", lambda: (1000, [1000, 27]))
+    monkeypatch.setattr(apart, "system_links", lambda: iter([("usr/bin", "/bin")]))
+    monkeypatch.setattr(apart, "_SYSTEM_FILES", ("/etc", "/etc/no-such-file"))
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_mib", "shared_mib", "tmp_mib"),
+    [(4, 1024, 128, 16), (64, 8192, 1088, 16), (1, 160, 40, 10), (12, 1024, 256, 16)],
+)
+def test_what_a_worker_sees(
+    user: None, cores: int, memory_mib: int, shared_mib: int, tmp_mib: int
+) -> None:
+    """64 MiB are shared and 16 for each core, a quarter of the memory at most; 16 in /tmp, a
+    sixteenth at most."""
+    hidden = [Path("/usr/local/kit"), Path("/srv/kit"), Path("/opt")]
+    sight = apart.Sight([USR, Path("/opt")], hidden, cores, memory_mib << 20)
+    words = [
+        "/init", "--user", "1000:1000:27", "--ro-bind", "/usr", "/usr", "--ro-bind", "/opt", "/opt",
+        "--symlink", "usr/bin", "/bin", "--ro-bind", "/etc", "/etc",
+        "--cover", "/usr/local/kit", "--cover", "/opt",
+        "--tmpfs", str(shared_mib << 20), "/dev/shm", "--tmpfs", str(tmp_mib << 20), "/tmp",
+    ]  # fmt: skip
+    assert apart.sandbox_words(sight) == words
+    assert apart.monitor_options(Path("/c"), sight) == [
+        "--sandbox", "/c", "--sandbox-user", "1000",
+        *(option for word in words for option in ("--sandbox-word", word)),
+    ]  # fmt: skip
+    more = ["--share-net"]
+    for path in ("/init", "/numalab-finalize.so", "/etc/numalab-nodes", "/numalab"):
+        more += ["--ro-bind", path, path]
+    more += ["--symlink", "/init", "/numalab-remote", "--bind", "/out", "/out"]
+    assert apart.job_words(sight, "/out") == [*words[:3], *more, *words[3:]]
+
+
+def test_a_worker_has_so_many_groups_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 7)
+    monkeypatch.setattr(os, "getgid", lambda: 0)
+    monkeypatch.setattr(os, "getgroups", lambda: [3, 0, 3, *range(100, 200)])
+    assert apart.worker_user() == (7, [3, *range(100, 163)])
+    monkeypatch.setattr(os, "getgroups", list)
+    assert apart.worker_user() == (7, [65533])
+
+
+def test_libraries_are_where_ldd_finds_them_and_where_links_lead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    for folder in (real, link):
+        folder.mkdir()
+    (real / "liba.so.1").touch()
+    (link / "liba.so").symlink_to(real / "liba.so.1")
+    ldd = tmp_path / "ldd"
+    ldd.write_text(
+        f"#!/bin/sh\necho 'linux-vdso.so.1 (0x7)\nlibb.so => not found\n/lib64/ld.so (0x7)\n"
+        f"\tliba.so => {link}/liba.so (0x7)'\n"
+    )
+    ldd.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert apart.library_folders(Path("program")) == {link, real}
+
+
+def test_links_of_the_system_are_told_with_where_they_lead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "usr").mkdir()
+    names = tuple(str(tmp_path / name) for name in ("bin", "usr", "none"))
+    monkeypatch.setattr(apart, "_SYSTEM", names)
+    assert list(apart.system_links()) == [("usr/bin", names[0])]
+    monkeypatch.setattr(apart, "other_roots", lambda *how: ["/srv/mpi", str(how[2])])
+    monkeypatch.setattr(apart, "library_folders", lambda program: {program.parent})
+    programs = [Path("/srv/a/p"), tmp_path / "usr/x/p"]
+    hidden = [Path("/kit"), Path("/srv/b/kit")]
+    assert apart.folders_for(programs, hidden) == [
+        tmp_path / "usr", Path("/srv/a"), Path("/srv/mpi")
+    ]  # fmt: skip
+
+
+def test_variables_are_of_parallel_programs_and_languages() -> None:
+    names = (
+        "OMP_A", "KMP_A", "GOMP_A", "GFORTRAN_A", "MPICH_A", "MPIR_A", "MPIEXEC_A", "HYDRA_A",
+        "HWLOC_A", "UCX_A", "FI_A", "LANG", "LC_ALL",
+    )  # fmt: skip
+    given = dict.fromkeys((*names, "LANGUAGE", "LC_CTYPE", "A_OMP_", "PMI_RANK"), "1")
+    given |= {"PATH": "/opt/x:bin:/usr", "LD_LIBRARY_PATH": "/usr/lib:/opt", "TMPDIR": "/scratch"}
+    own = {"PATH": "/usr", "LD_LIBRARY_PATH": "/usr/lib", "TMPDIR": "/tmp"}
+    assert apart.environment_for(given, [USR]) == dict.fromkeys(names, "1") | own
+    usual = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
+    assert apart.environment_for({"PATH": "/opt"}, [USR]) == usual
+
+
+def test_a_program_that_is_not_there_stays_a_word(build: Path) -> None:
+    none, monitor = str(build / "none"), str(build / "monitor")
+    there = apart.command_for([none, "--worker", "a=b=c", "--worker", monitor, monitor], [], [])
+    assert there == apart.GuestCommand(
+        (none, "--worker", "a=b=c", "--worker", monitor, monitor), {}
+    )
+    twice = apart.command_for([monitor, "--sandbox", monitor], [], [])
+    assert twice.arguments == ("/numalab/monitor", "--sandbox", "/numalab/monitor")

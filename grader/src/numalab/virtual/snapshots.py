@@ -99,6 +99,7 @@ class Store:
                 files.append((path != self._path(keep), -status.st_mtime, status.st_size, path))
         total = 0
         for _, _, size, path in sorted(files, key=lambda entry: entry[:2]):
-            total += size
-            if total > self.most_bytes:
+            if total + size > self.most_bytes:
                 path.unlink(missing_ok=True)
+            else:
+                total += size

@@ -1,0 +1,215 @@
+"""What a host keeps for virtual nodes: states, and what was found out about the host."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from numalab.errors import KitError, UserError
+from numalab.processes import starting
+from numalab.virtual import host, snapshots
+from numalab.virtual.host import Host
+from numalab.virtual.snapshots import Store
+
+# ---- states ----------------------------------------------------------------------------------
+
+
+def write(store: Store, key: str, size: int, time_s: float) -> None:
+    with store.writing(key) as file:
+        assert file is not None
+        os.write(file, b"x" * size)
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(store.folder / f"{key}.state", (time_s, time_s))
+
+
+def test_the_name_of_a_state_depends_on_each_part() -> None:
+    keys = [snapshots.key_of(parts) for parts in (["a", "b"], ["ab"], ["b", "a"], ["a", "b", ""])]
+    assert len(set(keys)) == 4 and {len(key) for key in keys} == {32}
+    assert Store(Path("/s")).most_bytes == 1_000_000_000
+
+
+def test_states_go_once_they_are_too_large_together(tmp_path: Path) -> None:
+    store = Store(tmp_path, most_bytes=30)
+    now = time.time()
+    for number, key in enumerate("abc"):
+        write(store, key, 10, now - 100 + number)
+    assert {path.stem for path in tmp_path.iterdir()} == set("abc"), "just as much as there may be"
+    write(store, "d", 1, now - 1000)
+    assert {path.stem for path in tmp_path.iterdir()} == set("bcd"), "the new one counts first"
+    write(store, "e", 31, now)
+    assert {path.stem for path in tmp_path.iterdir()} == set("bcd"), "too large to be kept at all"
+    (tmp_path / "other").write_bytes(b"x" * 100)
+    write(store, "f", 30, now)
+    assert {path.name for path in tmp_path.iterdir()} == {"f.state", "other"}
+
+
+def test_the_first_state_of_a_name_stays(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    write(store, "a", 1, 0)
+    write(store, "a", 2, 0)
+    assert (tmp_path / "a.state").stat().st_size == 1
+    assert (tmp_path / "a.state").stat().st_mode & 0o777 == 0o600
+    store.drop("a")
+    store.drop("a")
+    assert store.open("a") is None
+
+
+def test_a_state_that_is_opened_is_the_last_that_was_used(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    write(store, "a", 5, 1.0)
+    before = time.time()
+    file = store.open("a")
+    assert file is not None
+    assert os.read(file, 10) == b"xxxxx"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.write(file, b"y")
+    os.close(file)
+    assert (tmp_path / "a.state").stat().st_mtime >= before - 1
+
+
+def test_descriptors_of_states_are_closed(tmp_path: Path) -> None:
+    before = {path.name for path in Path("/proc/self/fd").iterdir()}
+    write(Store(tmp_path), "a", 5, 1.0)
+    assert {path.name for path in Path("/proc/self/fd").iterdir()} == before
+
+
+def without_nameless_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def open_named(path: Any, flags: int, *more: Any, **others: Any) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return real(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", open_named)
+
+
+def test_what_a_killed_process_left_goes_after_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_nameless_files(monkeypatch)
+    now = time.time()
+    for name, age_s in ((".new-old", 3700), (".new-young", 3500), ("other", 9000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (now - age_s, now - age_s))
+    write(Store(tmp_path), "a", 5, now)
+    assert {path.name for path in tmp_path.iterdir()} == {".new-young", "other", "a.state"}
+
+
+def test_a_file_system_without_room_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    with Store(tmp_path / "file").writing("a") as file:
+        assert file is None
+    without_nameless_files(monkeypatch)
+    with pytest.raises(RuntimeError), Store(tmp_path / "s/t").writing("a"):
+        raise RuntimeError
+    assert list((tmp_path / "s/t").iterdir()) == []
+
+
+# ---- the host --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def examined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Host, bool]]:
+    """Examines the host; tells whether the probe has run."""
+
+    def examine(output: str = "", boot_id: str = "b", access: str = "a") -> tuple[Host, bool]:
+        ran: list[Any] = []
+
+        def run(command: Any, environment: Any, limit_s: float) -> Any:
+            ran.append((command, limit_s))
+            if output == "late":
+                raise subprocess.TimeoutExpired(command, limit_s)
+            if output == "none":
+                raise FileNotFoundError(2, "No such file or directory")
+            return SimpleNamespace(stdout=output)
+
+        monkeypatch.setattr(starting, "run", run)
+        monkeypatch.setattr(host, "_boot_id", lambda: boot_id)
+        monkeypatch.setattr(host, "_kvm_access", lambda: access)
+        found = host.examine(Path("/probe"), tmp_path)
+        assert ran in ([], [([Path("/probe")], 30)])
+        return found, bool(ran)
+
+    return examine
+
+
+FAST = '{"tsc_khz": 2000, "kvm": true, "why": "fast"}'
+
+
+def test_what_was_found_out_is_kept(examined: Any, tmp_path: Path) -> None:
+    fast = Host(2000, True, "fast")
+    assert examined(FAST) == (fast, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
+    kept = json.loads((tmp_path / "host.json").read_text())
+    assert kept == {"boot_id": "b", "kvm_access": "a", **json.loads(FAST)}
+    assert examined() == (fast, False)
+    assert examined(FAST, boot_id="c") == (fast, True)
+    assert examined(FAST, boot_id="c", access="d") == (fast, True)
+    assert examined(boot_id="c", access="d") == (fast, False)
+    for _ in range(2):
+        assert examined(FAST, boot_id="") == (fast, True), "nobody knows whether it has booted"
+    for text in ("", "[]", "{}", json.dumps({"boot_id": "b", "kvm_access": "a"})):
+        (tmp_path / "host.json").write_text(text)
+        assert examined(FAST) == (fast, True)
+
+
+def test_a_host_that_can_not_be_examined(examined: Any, tmp_path: Path) -> None:
+    late = Host(0, False, "examining it took more than 30 s")
+    assert examined("late") == (late, True)
+    assert list(tmp_path.iterdir()) == [], "which may be otherwise next time"
+    for output in ("none", "no JSON"):
+        with pytest.raises(KitError, match=r"^the host can't be examined with /probe: "):
+            examined(output)
+
+
+def test_access_to_kvm_is_who_may_and_whether_this_user_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    status: Any = SimpleNamespace(st_uid=0, st_gid=104, st_mode=0o20660)
+    asked: list[Any] = []
+
+    def access(path: str, mode: int) -> bool:
+        asked.append((path, mode))
+        return False
+
+    monkeypatch.setattr(Path, "stat", lambda path: status)
+    monkeypatch.setattr(os, "access", access)
+    assert host._kvm_access() == "0:104:20660:False"
+    assert asked == [("/dev/kvm", os.R_OK | os.W_OK)]
+
+    def missing(path: Path) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "stat", missing)
+    assert host._kvm_access() == "missing"
+    monkeypatch.setattr(Path, "read_text", lambda path: f"{path}\n")
+    assert host._boot_id() == "/proc/sys/kernel/random/boot_id"
+    monkeypatch.setattr(Path, "read_text", missing)
+    assert host._boot_id() == ""
+
+
+def test_where_a_user_keeps_what_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable, folder in (("", ".cache"), (str(tmp_path / "a/b"), "a/b"), ("~/c", "c")):
+        monkeypatch.setenv("XDG_CACHE_HOME", variable)
+        for _ in range(2):
+            assert host.cache_folder() == tmp_path / folder / "numalab"
+        assert (tmp_path / folder / "numalab").is_dir()
+    monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-this-name/c")
+    with pytest.raises(UserError, match=r"^can't make the folder ~nobody-of-this-name/c/numalab, "):
+        host.cache_folder()
