@@ -223,13 +223,20 @@ def test_links_of_the_system_are_told_with_where_they_lead(
     names = tuple(str(tmp_path / name) for name in ("bin", "usr", "none"))
     monkeypatch.setattr(apart, "_SYSTEM", names)
     assert list(apart.system_links()) == [("usr/bin", names[0])]
-    monkeypatch.setattr(apart, "other_roots", lambda *how: ["/srv/mpi", str(how[2])])
+    asked: list[object] = []
+
+    def other_roots(*how: object) -> list[str]:
+        asked.extend(how)
+        return ["/srv/mpi", "/srv", "/kit/lib"]
+
+    monkeypatch.setattr(apart, "other_roots", other_roots)
     monkeypatch.setattr(apart, "library_folders", lambda program: {program.parent})
     programs = [Path("/srv/a/p"), tmp_path / "usr/x/p"]
     hidden = [Path("/kit"), Path("/srv/b/kit")]
     assert apart.folders_for(programs, hidden) == [
         tmp_path / "usr", Path("/srv/a"), Path("/srv/mpi")
-    ]  # fmt: skip
+    ], "/srv holds one of the hidden ones"  # fmt: skip
+    assert asked == [["mpiexec"], {}, Path("/kit")]
 
 
 def test_variables_are_of_parallel_programs_and_languages() -> None:

@@ -259,6 +259,31 @@ def test_a_guests_own_files_hold_no_secrets() -> None:
     )
 
 
+def test_links_of_the_host_are_of_its_programs_and_libraries(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    top, alternatives = tmp_path / "top", tmp_path / "alternatives"
+    for folder in (top, alternatives):
+        folder.mkdir()
+        (folder / "plain").mkdir()
+    for name in ("sbin", "bin", "vmlinuz", "libx32"):
+        (top / name).symlink_to(f"usr/{name}")
+    (top / "lib").mkdir()
+    for name in ("vi", "cc"):
+        (alternatives / name).symlink_to(f"/usr/bin/{name}")
+    iterdir, is_dir, there = (
+        Path.iterdir,
+        Path.is_dir,
+        {"/": top, "/etc/alternatives": alternatives},
+    )
+    monkeypatch.setattr(Path, "iterdir", lambda path: iterdir(there[str(path)]))
+    links = [(f"usr/{name}", f"{top}/{name}") for name in ("bin", "libx32", "sbin")]
+    more = [(f"/usr/bin/{name}", f"{alternatives}/{name}") for name in ("cc", "vi")]
+    assert list(guest._host_links()) == links + more
+    monkeypatch.setattr(Path, "is_dir", lambda path: path.name != "alternatives" and is_dir(path))
+    assert list(guest._host_links()) == links
+
+
 # ---- states ----------------------------------------------------------------------------------
 
 KEPT = [
@@ -386,6 +411,13 @@ def test_large_programs_come_in_pieces_and_too_large_ones_not_at_all(
     file.write_bytes(b"x" * 17)
     with pytest.raises(GuestEnded, match=r"/p: 0 MiB of programs, more than pair can hold \(0 MiB"):
         made.hold({"/p": file})
+
+
+def test_a_piece_of_a_program_has_a_mebibyte(monkeypatch: pytest.MonkeyPatch, pair: Pair) -> None:
+    pieces: list[int] = []
+    monkeypatch.setattr(pair[0].channel, "send", lambda kind, data: pieces.append(len(data) - 3))
+    pair[0]._send_program("/p", bytes((2 << 20) + 1))
+    assert pieces == [1 << 20, 1 << 20, 1]
 
 
 def test_programs_may_take_an_eighth_of_the_memory(pair: Pair, tmp_path: Path) -> None:

@@ -42,8 +42,9 @@ def test_the_entry_of_xen_is_a_note_of_its_type_and_name(image: bytes, is_pvh: b
 def test_notes_end_with_their_segment() -> None:
     """What follows it is another's, if it looks like a note."""
     image = bytearray(elf((1, b"GNU\0", b"1234"), XEN))
-    struct.pack_into("<Q", image, 64 + 32, 20)
-    assert not kernel.has_pvh_entry(bytes(image))
+    for size in (20, 32):  # before the note, and before its name
+        struct.pack_into("<Q", image, 64 + 32, size)
+        assert not kernel.has_pvh_entry(bytes(image))
 
 
 def test_an_image_tells_its_release_and_holds_the_kernel() -> None:
@@ -57,6 +58,13 @@ def test_an_image_tells_its_release_and_holds_the_kernel() -> None:
     assert kernel.read_version(image[:0x260]) is None, "it ends before the release"
     assert kernel.read_version(b"HdrS" + image[4:0x202] + b"hdrs" + image[0x206:]) is None
     assert kernel.read_version(image[:0x206]) is None
+    short = bytearray(image[:0x260])
+    struct.pack_into("<H", short, 0x20E, 0x50)
+    short[0x250:] = b"6.1 is enough...\0"[:16]
+    assert kernel.read_version(bytes(short)) == "6.1"
+    assert kernel.read_version(bytes(short[:-1])) is None
+    short[0x250] = 0
+    assert kernel.read_version(bytes(short)) is None
 
 
 @pytest.mark.parametrize(

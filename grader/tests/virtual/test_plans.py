@@ -67,6 +67,17 @@ def test_one_with_a_single_core_per_numa_node_is_shown() -> None:
     assert plan.scale(machine, GuestOptions(), 1, "tcg") is machine
 
 
+def test_as_many_numa_nodes_are_shown_as_qemu_has() -> None:
+    text = 'name = "pair"\ntitle = "Many"\nsource = "me"\n' + "".join(
+        f'[[numa_node]]\npackage = {number}\npus = ["{number}"]\n' for number in range(128)
+    )
+    machine = machine_of(text)
+    assert plan.bootable(machine) is machine
+    more = machine_of(f'{text}[[numa_node]]\npackage = 128\npus = ["128"]\n')
+    with pytest.raises(UserError, match=r"^pair has 129 NUMA nodes, and QEMU boots 128 at most; "):
+        plan.bootable(more)
+
+
 def test_what_is_asked_for_is_taken_where_it_can_be_booted() -> None:
     eiger = GALLERY["eiger"]
     assert plan.scale(eiger, GuestOptions(cores_per_node=12), 1, "tcg").pus == 8 * 12 * 2

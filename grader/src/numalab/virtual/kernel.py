@@ -72,8 +72,9 @@ def read_version(image: bytes) -> str | None:
     if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
         return None
     (offset,) = struct.unpack_from("<H", image, 0x20E)
-    text = image[offset + 0x200 : offset + 0x300].split(b"\0")[0].decode("ascii", "replace")
-    return text.split(" ")[0] or None
+    text, _, _ = image[offset + 0x200 :].partition(b"\0")
+    release, _, _ = text.decode("ascii", "replace").partition(" ")
+    return release or None
 
 
 def payload(image: bytes) -> bytes:
@@ -132,7 +133,7 @@ def has_pvh_entry(image: bytes) -> bool:
     for number in range(count):
         kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", image, offset + number * size)
         at, end = start, start + length
-        while kind == 4 and at + 12 <= end:
+        while kind == 4 and at + 12 < end:
             name_bytes, value_bytes, note = struct.unpack_from("<III", image, at)
             if note == 18 and image[at + 12 : at + 15] == b"Xen":
                 return True
@@ -244,7 +245,7 @@ def _prepare(
                 "network_modules": list(modules.network),
                 "network": list(modules.found),
             }
-            (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
+            (folder / "kernel.json").write_text(json.dumps(facts) + "\n")
             try:
                 folder.rename(final)
             except OSError:

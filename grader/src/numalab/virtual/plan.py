@@ -99,7 +99,7 @@ def largest_with(
     machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
 ) -> Machine:
     """With as many cores per NUMA node, from least to most, as fit; with least where none do."""
-    few, many = least, max(least, most)
+    few, many = least, most
     while few < many:
         middle = (few + many + 1) // 2
         if fits(machine.scaled(middle)):
