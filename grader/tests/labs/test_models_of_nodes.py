@@ -131,7 +131,7 @@ def test_numbers_that_tell_models_apart() -> None:
     assert saturation.telling_counts(off) == ((), (8, 12))
 
 
-@pytest.mark.parametrize(("one_gb_s", "drawn"), [(7.25, (11, 16)), (7.185, ())])
+@pytest.mark.parametrize(("one_gb_s", "drawn"), [(7.25, (11, 16)), (7.1875, (11, 16)), (7.185, ())])
 def test_all_cores_are_drawn_where_fewer_are_not_told_from_a_rate_that_grows(
     one_gb_s: float, drawn: tuple[int, ...]
 ) -> None:
@@ -154,6 +154,12 @@ def test_all_cores_are_drawn_where_fewer_are_not_told_from_a_rate_that_grows(
         # Nearly all, which 4 times one would exceed, and 3 times hardly.
         ({1: 0.3, 3: 0.88, 4: 0.96, 8: 1.0}, ((), (4,))),
         ({1: 0.29, 3: 0.87, 4: 1.0, 8: 1.0}, ((), (4,))),
+        # A share of 0.85 is the largest that is below all, and a proportion of 1.15 the smallest
+        # that exceeds it.
+        ({1: 0.425, 2: 0.85, 8: 1.0}, ((2,), ())),
+        ({1: 0.426, 2: 0.852, 8: 1.0}, ((), ())),
+        ({1: 0.575, 2: 1.0, 8: 1.0}, ((), (2,))),
+        ({1: 0.574, 2: 1.0, 8: 1.0}, ((), ())),
     ],
 )
 def test_how_near_and_how_far_models_are(

@@ -70,9 +70,9 @@ def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[i
         share = rate / whole
         model = modelled_share(threads, one, whole)
         is_told = abs(model - share) <= NEAR and abs(threads / cores - share) >= FAR
-        if is_told and 1 - share >= FAR and threads > 1:
+        if is_told and share <= 1 - FAR and threads > 1:
             below.append(threads)
-        elif is_told and threads * one / whole - share >= FAR:
+        elif is_told and threads * one / whole >= share + FAR:
             at_it.append(threads)
     return tuple(below), tuple(at_it)
 
@@ -83,7 +83,7 @@ def draw_counts(curve: Mapping[int, float], seed: str) -> tuple[int, ...]:
     model says more. Empty where no number tells the models apart."""
     below, at_it = telling_counts(curve)
     cores = max(curve)
-    if not at_it and cores * curve[1] / curve[cores] - 1 >= FAR:
+    if not at_it and cores * curve[1] / curve[cores] >= 1 + FAR:
         at_it = (cores,)
     if not below or not at_it:
         return ()
