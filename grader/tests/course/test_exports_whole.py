@@ -171,6 +171,12 @@ def test_a_part_that_gives_all_has_passed_in_gradescope() -> None:
     }  # fmt: skip
 
 
+def test_a_clock_that_was_put_back_takes_no_time_away() -> None:
+    assert GRADED.attempt is not None
+    put_back = replace(GRADED.attempt, ended_at="2027-05-04T09:00:00+00:00")
+    assert gradescope.results([replace(GRADED, attempt=put_back)])["execution_time"] == 0
+
+
 def test_what_waits_has_no_score_in_gradescope() -> None:
     data = gradescope.results([GRADED, replace(FAILED, student=ADA, lab=OTHER_LAB)])
     assert "score" not in data

@@ -43,6 +43,13 @@ def test_a_table_that_is_linked_to_is_read(tmp_path: Path) -> None:
     assert Table([["a", "b"], ["1", "2"]]).text() == "a,b\r\n1,2\r\n"
 
 
+def test_a_file_of_more_than_64_mib_is_no_table(tmp_path: Path) -> None:
+    with (tmp_path / "t.csv").open("wb") as file:
+        file.truncate(64 * 2**20 + 1)
+    with pytest.raises(UserError, match="is it the right file"):
+        read_table(tmp_path / "t.csv")
+
+
 def test_codes_of_a_class_are_a_table(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path / "courses" / "2027")
     listed = tmp_path / "class.csv"

@@ -14,7 +14,7 @@ import pytest
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, intake, result
 from support.courses import submission as submitted
 
-from numalab.course import attempts, stored
+from numalab.course import attempts, rejudging, stored
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import gradebook
 from numalab.course.gradebook.gradebook import open_gradebook, rebuild
@@ -31,8 +31,8 @@ from numalab.course.gradebook.tables import (
     slim,
     utc,
 )
-from numalab.course.records import Intake, Item, Problem, Student, Submission
-from numalab.course.rejudging import Change, Digests, changes, pending
+from numalab.course.records import Attempt, Intake, Item, Problem, Student, Submission
+from numalab.course.rejudging import Change, Digests, Rejudged, changes, judge_all, pending
 from numalab.course.secret import course_secret, seed_of
 from numalab.errors import KitError, UserError
 from numalab.files import write_json
@@ -448,3 +448,41 @@ def test_what_a_change_of_rules_does_to_criteria() -> None:
         Change("c", "a", "pass", None, 2, 0),
     ]  # fmt: skip
     assert list(changes(before, before)) == []
+
+
+def test_what_is_judged_again_gets_numbers_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(course: CourseFolder, kit: Any, labs: Any, one: Attempt, *more: str) -> Rejudged:
+        if one.item.student_id == "zoe":
+            raise UserError("damaged")
+        return Rejudged(one, replace(one, number=4, judged_by=more[0]), (), (), True)
+
+    monkeypatch.setattr(rejudging, "judge_attempt", judged)
+    digests = Digests({}, {LAB: "new"})
+    some = [attempt(ADA, number=1), attempt(ADA, number=3), attempt(ZOE), attempt(BOB)]
+    told: list[str] = []
+    kit: Any = None
+    found = judge_all(
+        CourseFolder(tmp_path), kit, {}, [*some, *some[3:] * 22], digests, told.append
+    )
+    assert told == ["judging, 0 of 26", "judging, 25 of 26"]
+    assert [(one.old.item.student_id, one.new.number) for one in found.rejudged[:4]] == [
+        ("ada", 4), ("ada", 5), ("bob", 4), ("bob", 5)
+    ]  # fmt: skip
+    assert {one.new.judged_by for one in found.rejudged} == {"new"}
+    assert found.failed == ((some[2], "damaged"),)
+
+
+def test_what_a_change_of_rules_opens_stays_to_be_graded_on() -> None:
+    still = result(0) | {
+        "criteria": [criterion(name, "inconclusive", 1) for name in "abcd"]
+        + [criterion("e", "fail", 1)]
+    }
+    changed = [
+        Change("c", "a", "pass", "inconclusive", 1, 0), Change("c", "e", "pass", "fail", 1, 0),
+        Change("fortran", "c", "pass", "inconclusive", 1, 0),
+        Change("c", "d", "inconclusive", "inconclusive", 1, 0),
+    ]  # fmt: skip
+    old = replace(attempt(ADA, still), reopened=("c b", "c e"))
+    assert list(rejudging._reopened(old, [still], changed)) == ["c a", "c b"]

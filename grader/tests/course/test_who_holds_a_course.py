@@ -20,6 +20,7 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.course.locks import held, is_held
 from numalab.errors import BusyError, KitError, UserError
+from numalab.file_systems.room import Place
 
 HERE = socket.gethostname()
 OWN = f"process {os.getpid()} on {HERE}"
@@ -61,6 +62,7 @@ def test_without_locks_a_second_file_keeps_others_out(
     assert mark == tmp_path / "lock.held"
     with locks._marked(mark, busy):
         assert mark.read_text() == f"{OWN}\n"
+        assert not mark.stat().st_mode & 0o111
         with pytest.raises(BusyError, match=f"held by {OWN}.*remove {mark}"):
             locks._marked(mark, busy).__enter__()
     assert not mark.exists()
@@ -178,6 +180,22 @@ def test_what_sqlite_complains_of_is_told(
         raise error
 
 
+def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[Place] = []
+
+    def shortage(place: Place) -> str:
+        places.append(place)
+        return "there is no room"
+
+    monkeypatch.setattr(database, "shortage", shortage)
+    with (
+        pytest.raises(KitError, match=r"gradebook\.sqlite can't be used: there is no room"),
+        database.told(CourseFolder(tmp_path)),
+    ):
+        raise sqlite3.OperationalError("database or disk is full")
+    assert places == [Place(tmp_path, 2**20, str(tmp_path), "Make room there.")]
+
+
 # ---- attempts ------------------------------------------------------------------------
 
 
@@ -189,6 +207,31 @@ def test_an_attempt_whose_folder_was_taken_away_is_none(
     assert not attempts.publish(course, partial, one)
     monkeypatch.setattr(attempts, "partials", lambda *of: [partial])
     attempts.remove_partials(course, one.item, 1, "r")  # somebody else has just done so
+
+
+def test_all_of_an_attempt_is_on_the_disk_before_it_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, one = CourseFolder(tmp_path), attempt(ADA, result(10))
+    partial = attempts.partial_folder(course, one.item, 1, "r", "n")
+    (partial / "evidence").mkdir(parents=True)
+    (partial / "evidence" / "a.json").write_text("{}")
+    (partial / "link").symlink_to("nowhere")
+    monkeypatch.chdir(partial)
+    synced = []
+
+    def fsync(descriptor: int) -> None:
+        assert not course.attempt(one.item, 1).exists()
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        monkeypatch.setattr(os, "fsync", fsync)
+        assert attempts.publish(course, partial, one)
+    paths = {partial, *(partial / name for name in ("evidence", "evidence/a.json", "attempt.json"))}
+    assert {str(path) for path in paths} <= set(synced)
+    assert synced[-1] == str(partial)
+    assert not [path for path in synced if path.endswith(("link", "socket"))]
 
 
 def test_an_attempt_that_cannot_be_put_into_its_place_stays(tmp_path: Path) -> None:
