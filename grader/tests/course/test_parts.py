@@ -251,6 +251,19 @@ def test_what_was_said_first_counts(tmp_path: Path) -> None:
     assert points(row)["prediction"] == 0.4  # the same files, graded once more
 
 
+def test_what_was_said_first_stays_so_when_it_is_graded_again(tmp_path: Path) -> None:
+    def graded(digest: str, day: int, score: float, number: int = 1) -> Attempt:
+        at = f"2027-05-{day:02}T10:00:00+00:00"
+        return kernel(ADA, result(5, 5), score, digest=digest, at=at, number=number)
+
+    row = only_row(
+        tmp_path / "course" / "2027",
+        [submission(ADA, "d1"), submission(ADA, "d2")],
+        [graded("d1", 3, 0.2), graded("d1", 9, 0.2, number=2), graded("d2", 5, 1.0)],
+    )
+    assert points(row)["diagnose"] == 0.2
+
+
 def test_without_parts_a_variant_is_a_lab_of_its_own(tmp_path: Path) -> None:
     rows = standing(
         tmp_path, handed_in(ADA),

@@ -334,6 +334,17 @@ def test_of_what_is_open_the_last_grading_is_gone_on_with(tmp_path: Path) -> Non
         }  # fmt: skip
 
 
+def test_of_two_kits_the_grading_that_ended_last_is_gone_on_with(tmp_path: Path) -> None:
+    both = OPEN, result(10, language="fortran")
+    with open_gradebook(CourseFolder(tmp_path)) as book:
+        book.add_submissions(intake(submitted(ADA)))
+        newer = attempt(ADA, *both, kit="k2", at="2027-05-09T10:00:00+00:00")
+        older = attempt(ADA, *both, number=2)
+        book.add_attempts([newer, older])
+        assert [one.item for one in book.open_hand_ins()] == [newer.item]
+        assert book.left_open() == {(newer.item, 1), (older.item, 2)}
+
+
 def test_rows_are_by_name_and_then_by_lab(tmp_path: Path) -> None:
     names = {"z": "ada", "a": "Bob", "m": "bob", "b": "Cy"}
     with open_gradebook(CourseFolder(tmp_path)) as book:

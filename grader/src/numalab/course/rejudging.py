@@ -236,7 +236,6 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
             continue
         (partial / name).parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(path, partial / name)
-    partial.mkdir(parents=True, exist_ok=True)
     for grading, result in zip(rejudged.gradings, new.results, strict=True):
         _write_verdicts(partial / "evidence" / result["language"], grading, result)
     told = read_json(source / "result.json")

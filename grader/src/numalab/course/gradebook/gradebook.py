@@ -132,7 +132,7 @@ class Gradebook:
         else:
             number = 0
         path = self._course.delivery(number + 1)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(path, {"schema": 1, "taken_in_at": at} | stored.intake_json(intake), indent=None)
         self._catch_up()

@@ -136,7 +136,7 @@ def _write_class(
     facts = class_facts(standing, labs)
     for lab in facts.labs:
         path = course.lab_report(lab.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         write_whole(path, lab_page(standing, lab, labs))
     write_whole(course.report / "index.html", class_page(standing, facts, labs, alike))
 
@@ -257,7 +257,6 @@ def write_reports(
     if students is None:
         write_class_reports(course, kit, standing, progress, alike)
     with _told(course):
-        course.report.mkdir(parents=True, exist_ok=True)
         _write_students(course, kit, chosen, labs, standing.title, progress)
     if students is None:
         return course.report / "index.html"
