@@ -157,7 +157,8 @@ def test_the_delivery_or_the_only_lab_tells_of_files_in_no_labs_folder(
     taken, _, (why,) = choose(two, files)
     assert not taken and why.startswith("It is not clear which lab the files are of")
     # Something of a lab's own folder says more than that.
-    assert choose(two, files | {"lab1/kernel.c": ONE})[2] == []
+    for name in ("lab1", "lab1/a", "lab1/a/b"):
+        assert choose(two, files | {f"{name}/kernel.c": ONE})[2] == []
     assert len(choose(two, files | {"w/kernel.c": ONE})[2]) == 1
 
 
@@ -224,7 +225,7 @@ def test_of_several_places_without_a_kernel_the_first_tells_why(one: dict[str, L
 def test_kernels_elsewhere_are_named(two: dict[str, Lab], labs: dict[str, Lab]) -> None:
     files = {
         f"{FIRST}/kernel.c": ONE, "lab2/kernel.c": TWO, "x/kernel.c": b"int x;\n",
-        "03_scheduling/kernel.c": ONE, "solutions/y/kernel.c": ONE, "y/notes.txt": b"",
+        "03_scheduling/kernel.c": ONE, "03_scheduling/a/kernel.c": ONE, "solutions/y/kernel.c": ONE, "y/notes.txt": b"",
     }  # fmt: skip
     taken, notes, problems = choose(two, files)
     assert taken == {FIRST: [ONE], SECOND: [TWO]} and not problems

@@ -154,7 +154,13 @@ def test_files_are_looked_at_every_two_seconds_and_the_scheduler_is_asked_every_
 ) -> None:
     """At the end, when one is left of each job, files are looked at eight times as often."""
     ada, bob = task("ada"), task("bob")
-    batch = Batch(course, lambda *_: RUNNING, ada, bob)
+    looked_s: list[float] = []
+
+    def play(*_: object) -> ChunkState:
+        looked_s.append(clock.now_s - 1000)
+        return RUNNING
+
+    batch = Batch(course, play, ada, bob)
 
     def passed(after_s: float) -> None:
         if after_s == 22:
@@ -166,13 +172,31 @@ def test_files_are_looked_at_every_two_seconds_and_the_scheduler_is_asked_every_
     batch.head.submit([ada, bob])
     batch.head.follow()
     assert clock.slept == [2.0] * 11 + [0.25] * 12
-    assert len(batch.engine.looks) == 3  # at 0, 10 and 20 s
+    assert looked_s == [0, 10, 20]
     assert [one.graded for one in batch.counts] == [0] * 11 + [1] * 12 + [2]
     assert {(one.total, one.failed, one.waiting, one.note) for one in batch.counts} == {
         (2, 0, 0, "")
     }
     assert [one.running for one in batch.counts] == [1] * 23 + [0]
     assert [one.item for one in batch.book.kept] == [ada.item, bob.item]
+
+
+def test_it_is_the_end_when_one_is_left_of_every_job(course: CourseFolder, clock: Clock) -> None:
+    """Nor is a scheduler asked of what has just ended."""
+    three = [task(name) for name in ("ada", "bob", "eve")]
+    batch = Batch(course, lambda *_: RUNNING, *three)
+    batch.head.plan = replace(batch.head.plan, per_job=2)
+
+    def passed(after_s: float) -> None:
+        for one, at_s in zip(three, (4, 10, 10), strict=True):
+            if after_s == at_s:
+                written(course, one)
+
+    clock.at = passed
+    (run,) = batch.head.submit(three)
+    assert [len(chunk) for chunk in run.chunks] == [2, 1]
+    batch.head.follow()
+    assert clock.slept == [2.0] * 2 + [0.25] * 24 and len(batch.engine.looks) == 1
 
 
 def test_of_each_job_only_what_it_does_next_is_read_until_the_scheduler_is_asked(

@@ -346,6 +346,7 @@ def logins(layout: Layout | None) -> list[tuple[str, str]]:
         (["lab1/ada"], (), ["ada"]),
         (["lab1/lab2"], (), ["lab2"]),
         (["x/ada", "x/bob", "y/ada", "y/bob"], ("ada", "bob"), ["ada", "bob", "ada", "bob"]),
+        (["g/x/ada", "g/x/bob", "g/y/ada", "g/y/bob"], ("ada", "bob"), ["ada", "bob"] * 2),
         (["ada/p", "bob/q"], (), ["ada", "bob"]),  # both tell them apart: the namespace
         (["ada/ada", "bob/x"], ("ada",), ["ada", "bob"]),
         (["g/h/ada", "g/h/bob"], (), ["ada", "bob"]),

@@ -258,6 +258,7 @@ def test_of_what_jobs_wait_for_the_two_that_most_do_are_told(course: CourseFolde
 
 def test_open_points_of_a_class_are_told(course: CourseFolder) -> None:
     course.root.mkdir()
+    assert progress.known_states(course) == {} and not course.gradebook.exists()
     with open_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(BOB, "d2")))
         book.add_attempts([attempt(ADA, result(5, still_open=2))])

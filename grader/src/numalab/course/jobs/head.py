@@ -299,7 +299,7 @@ class Head:
         if left:
             self._left[key] = left
         else:
-            self._left.pop(key, None)
+            del self._left[key]
             self._quiet_since_s.pop(key, None)
 
     def _drop_cancelled(self) -> None:
