@@ -225,7 +225,8 @@ def test_of_several_places_without_a_kernel_the_first_tells_why(one: dict[str, L
 def test_kernels_elsewhere_are_named(two: dict[str, Lab], labs: dict[str, Lab]) -> None:
     files = {
         f"{FIRST}/kernel.c": ONE, "lab2/kernel.c": TWO, "x/kernel.c": b"int x;\n",
-        "03_scheduling/kernel.c": ONE, "03_scheduling/a/kernel.c": ONE, "solutions/y/kernel.c": ONE, "y/notes.txt": b"",
+        "03_scheduling/kernel.c": ONE, "03_scheduling/a/kernel.c": ONE,
+        "solutions/y/kernel.c": ONE, "y/notes.txt": b"",
     }  # fmt: skip
     taken, notes, problems = choose(two, files)
     assert taken == {FIRST: [ONE], SECOND: [TWO]} and not problems
