@@ -98,6 +98,7 @@ def test_who_is_busy_and_uses_nothing_waits() -> None:
     assert busy_waiter(seen((5, 15), (60, 0))) == Idler(0, 0.25, False)
     assert busy_waiter(seen((20, 40), (10, 50), (60, 0), (15, 45))) == Idler(1, 1 / 6, False)
     assert busy_waiter(seen((10, 50), (30, 30))) == Idler(0, 1 / 3, False)
+    assert busy_waiter(seen((42, 18), (45, 15))) is None  # seven of the best one's 7.5
     assert busy_waiter(seen((2, 60), (20, 60))) is None  # they work on copies
     assert busy_waiter(seen()) is None
 

@@ -141,6 +141,11 @@ def test_tables_without_huge_pages_have_one_row() -> None:
         f"{of}\nMiB" for of in (1, 4, 16, 64, 256)
     ]
     assert texts(chase) == ["L2 3 MiB", "L3 128 MiB"]
+    for largest_mib, ticks in ((128, 8), (256, 5)):
+        some = invented(replace(THREE, largest_bytes=largest_mib * MIB), parts, 1,
+                        node={"huge_page_mode": "never"})  # fmt: skip
+        axes = explore_plot.exploration_figure(some).axes[1]
+        assert len(axes.get_xticks()) == ticks
     # Of the ends themselves nothing is marked.
     at_ends = [{"level": "L2", "bytes_each": MIB // 64}, {"level": "L3", "bytes_each": MIB // 16}]
     ends = invented(THREE, parts, 1, node={"caches": at_ends})
@@ -180,7 +185,9 @@ def test_streams_with_the_pages_of_the_same_node_below() -> None:
 
 def test_pages_of_a_virtual_machine_in_a_figure_of_their_own() -> None:
     found = on_two_cores()
-    assert len(explore_plot.exploration_figure(found).axes) == 4
+    rates_of_two = explore_plot.exploration_figure(found)
+    assert len(rates_of_two.axes) == 4
+    assert rates_of_two.get_size_inches().tolist() == [12, 7.5]
     figure = pages_figure(found)
     assert figure is not None and figure.get_size_inches().tolist() == [12, 4.5]
     by_all, by_one = axes_of(figure)
@@ -190,7 +197,7 @@ def test_pages_of_a_virtual_machine_in_a_figure_of_their_own() -> None:
     sizes = {container.lines[0].get_markersize()
              for container in by_one.containers}  # fmt: skip
     assert sizes == {5}
-    few = axes_of(explore_plot.exploration_figure(found))[0].containers
+    few = axes_of(rates_of_two)[0].containers
     assert {container.lines[0].get_markersize() for container in few} == {8}
     assert pages_figure(made_up(TWO, rates, rounds=1)) is None
 

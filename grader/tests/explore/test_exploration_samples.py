@@ -272,6 +272,26 @@ def test_rounds_are_taken_in_their_order(
     assert all(sample.record["a"] == str(sample.configuration) for sample in taken)
 
 
+def test_where_it_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, told = Told(), list[str]()
+    monkeypatch.setattr(explore, "HERE", here)
+    list(explore.rounds_of_samples(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
+    assert told == ["measuring, round 1 of 1"]
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_limits_are_told_of_what_was_killed_here(
+    monkeypatch: pytest.MonkeyPatch, is_here: bool
+) -> None:
+    place = SimpleNamespace(execute=lambda *_: Finished(-9, "", ""))
+    monkeypatch.setattr(explore, "limits_sentence", lambda _: " A limit.")
+    if is_here:
+        monkeypatch.setattr(explore, "HERE", place)
+    with pytest.raises(UserError, match=r"was killed.* smaller --n\.( A limit\.)?$") as told:
+        explore.run_program(Path("p"), [], {}, place)  # type: ignore[arg-type]
+    assert str(told.value).endswith(" A limit.") is is_here
+
+
 def test_pages_are_looked_at_with_each_number_of_threads(kit: Kit) -> None:
     place = Told()
     seen, interrupted = explore.look_at_pages(kit, VIRTUAL, place, lambda _: None)

@@ -233,8 +233,36 @@ def test_the_chase_as_a_picture() -> None:
         "       +------------------------", "            1M      2M      4M",
         "                    ^", "                    L2",
     ]  # fmt: skip
+    about = {"cpuid_18": [[0, 8 << 16 | 1, 64, 2 << 5 | 3]]}  # 2 MiB of small pages
+    both = invented(THREE, small_takes_more, 6, node=node, about=about)
+    assert table_report.table_picture(both, THREE)[15] == " " * 18 + "L2+TLB"
     empty = invented(THREE, small_takes_more, 0)
     assert table_report.table_picture(empty, THREE) == []
+
+
+@pytest.mark.parametrize(
+    ("chased", "updated", "is_hidden"),
+    [
+        ([(1.0, 1.0), (3.0, 4.0)], [(9.0, 9.0), (1.0, 2.0)], True),
+        ([(9.0, 9.0), (2.0, 4.0)], [(1.0, 1.0), (1.0, 2.0)], False),
+        ([(3.0, 4.0)], [], False),
+        ([], [(1.0, 2.0)], False),
+        ([(3.0, 4.0)], [None], False),
+        ([None], [(1.0, 2.0)], False),
+    ],
+)
+def test_updates_hide_walks_where_their_ratio_is_less(
+    chased: list[Any], updated: list[Any], is_hidden: bool
+) -> None:
+    def made(ratios: list[Any]) -> list[Size]:
+        """The largest table comes last."""
+        return [
+            Size(MIB << at, None, None, 1.0,
+                 of and Comparison(Interval(sum(of) / 2, *of, 0.96), 6))
+            for at, of in enumerate(ratios)
+        ]  # fmt: skip
+
+    assert (table_report._hidden(made(chased), made(updated)) is not None) is is_hidden
 
 
 def test_columns_of_schedules_and_of_tables_are_two_spaces_apart() -> None:

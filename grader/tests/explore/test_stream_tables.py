@@ -126,6 +126,13 @@ def test_arrays_of_64_mib_beside_caches(caches: int | None, may_be: bool, part: 
     assert (part in first) if may_be else first.startswith("With 2 threads")
 
 
+def test_one_core_has_no_placements_to_compare() -> None:
+    one = made_up(TWO | {"cores": 1, "pus": 1}, flat, lambda *_: 1.0, 6)
+    assert "use every core" not in " ".join(sentences(one))
+    smt = made_up(TWO | {"cores": 1, "pus": 2}, flat, lambda *_: 1.0, 6)
+    assert "use every core" not in " ".join(sentences(smt))
+
+
 def test_landmarks_are_the_cores_of_a_numa_node_and_all() -> None:
     assert stream_report._landmarks(SIXTEEN, range(1, 17)) == [4, 8]
     assert stream_report._landmarks(SIXTEEN, [1, 8]) == [8]

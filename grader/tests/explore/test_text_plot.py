@@ -68,6 +68,8 @@ def test_many_places_are_narrow_and_names_never_touch() -> None:
     assert places == " " * 9 + " ".join(f"{n:02}" for n in range(24))
     wide = text_plot(many, ["wide"] * 24, {}, Axis("", 3, top=1.0))
     assert wide[-1] == " " * 8 + "wide  " * 11 + "wide"
+    three = text_plot(many, ["abc"] * 24, {}, Axis("", 3, top=1.0))
+    assert three[-1] == " " * 8 + "abc   " * 11 + "abc"
     # In two columns a place's curves stay within them.
     two = [Series(mark, mark, {0: 1.0, 35: 1.0}) for mark in "dcs"]
     assert text_plot(two, ["1"] * 36, {}, Axis("", 3, top=1.0))[1] == (

@@ -49,12 +49,11 @@ def _rank(samples: int, wanted: float) -> tuple[int, float]:
     none does. The probabilities are added up once, from the outermost rank inwards."""
     rank, outside = 1, 2 * math.exp(_log_share(samples, 0))
     covers = max(0.0, 1.0 - outside)
-    while rank < (samples + 1) // 2:
+    while True:
         outside += 2 * math.exp(_log_share(samples, rank))
         if 1.0 - outside < wanted:
-            break
+            return rank, covers
         rank, covers = rank + 1, 1.0 - outside
-    return rank, covers
 
 
 def median_interval(values: Sequence[float], wanted: float = WANTED_COVERAGE) -> Interval:

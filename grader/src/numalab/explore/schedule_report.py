@@ -80,8 +80,8 @@ def published(found: Found, what: Schedules, cores: int) -> str | None:
     decided = [c for c in compared if c.survives != "too_few_rounds"]
     if not decided:
         return None
-    faster = sum(c.survives == "yes" and c.ratio.low > 1 for c in decided)
-    slower = sum(c.survives == "yes" and c.ratio.high < 1 for c in decided)
+    faster = sum(c.ratio.low > 1 for c in decided)
+    slower = sum(c.ratio.high < 1 for c in decided)
     return (
         f"SVP-BLOG's single runs show dynamic beating static for few threads. Here, with {few[0]} "
         f"threads, it does so beyond the noise at {faster} of {count(len(decided), 'chunk')}, "

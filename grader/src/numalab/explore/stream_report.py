@@ -75,12 +75,12 @@ def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
 def may_be_caches(found: Found, what: Streams) -> bool:
     """Whether the arrays are too small beside the last-level caches, or nobody knows how large
     those are: then cores that bring more caches are faster whatever memory does."""
-    caches = found.node.get("last_level_cache_bytes") or 0
+    caches = found.node.get("last_level_cache_bytes")
     return not caches or what.array_bytes < TIMES_CACHES * caches
 
 
 def _larger_caches(found: Found, what: Streams) -> list[str]:
-    caches = found.node.get("last_level_cache_bytes") or 0
+    caches = found.node.get("last_level_cache_bytes")
     if not may_be_caches(found, what):
         return []
     if not caches:
@@ -101,7 +101,10 @@ def _not_compact(found: Found) -> list[str]:
     """Where close has not kept threads to one package that has a core for each, as where the
     runtime lists cores by number, or processors announce none."""
     package = {entry["pu"]: entry.get("package") for entry in found.node["pu_list"]}
-    cores = found.node["cores"] // max(1, len(set(package.values())))
+    packages = len(set(package.values()))
+    if packages < 2:
+        return []
+    cores = found.node["cores"] // packages
     for sample in found.samples:
         key, pus = found.configurations[sample.configuration].key, sample.record.get("thread_pus")
         if key.get("placement") != COMPACT or not pus or not 1 < len(pus) <= cores:

@@ -93,7 +93,7 @@ def parting_bytes(sizes: Sequence[Size]) -> int | None:
 
 def page_reaches(found: Found) -> list[Reach]:
     """All levels of both kinds of pages, as far as cpuid tells."""
-    pages = [int(found.about.get(key, 0)) for key in ("page_bytes", "huge_page_bytes")]
+    pages = [int(found.about[key]) for key in ("page_bytes", "huge_page_bytes")]
     return [reach for page in pages for reach in tlb_reaches(found.about, page)]
 
 
