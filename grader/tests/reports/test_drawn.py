@@ -70,6 +70,22 @@ def node_without_distances() -> Figure:
     return figures.topology_figure(TWO.describe() | {"numa_node_list": nodes}, width_in=6.0)
 
 
+def node_in_two_packages() -> Figure:
+    """Of which the second is not known; its memory is told once, by the larger of two sums."""
+    pus = [{"pu": n, "core": n, "package": -(n // 2), "numa_node": 0} for n in range(4)]
+    nodes = [{"numa_node": 0, "memory_bytes": 3 << 30}]
+    node = {"name": "odd", "pu_list": pus, "numa_node_list": nodes, "memory_bytes": 5 << 30}
+    return figures.topology_figure(node, width_in=3.0)
+
+
+def node_that_tells_little() -> Figure:
+    """Neither its memory nor which row of the distances is whose."""
+    return figures.topology_figure(
+        {key: value for key, value in TWO.describe().items() if key != "memory_bytes"}
+        | {"distances": [[10, 20], [30, 10]]}
+    )
+
+
 def of_topology() -> Figure:
     topology = topology_of_machine(GALLERY["noctua2"].scaled(2))
     return figures.topology_figure(topology, title="noctua2")
@@ -112,8 +128,15 @@ def pages_of_nodes() -> Figure:
     record = invented.evidence(TWO, home=lambda owner, page: 1 if page < 100 else owner // 4)
     invented.sample(record, 3)
     yours = parse(record)
-    two = [(LONG, yours), ("solution", HERE)]
+    two = [("solution", HERE), (LONG, yours)]
     return figures.touch_figure(two, "hydra", arrays=["a", "c"], with_homes=True, width_in=6.0)
+
+
+def pages_of_cores(cores: int) -> Figure:
+    """As many threads as there are colours, and one more; with several NUMA nodes beside."""
+    machine = invented.Machine(packages=1, nodes=1, cores=cores, in_turn=False)
+    seen = [("x", parse(invented.evidence(machine)))]
+    return figures.touch_figure(seen + ([("y", HERE)] if cores == 1 else []), arrays=["a"])
 
 
 def works(*cpu_time: CpuTime) -> Evidence:
@@ -130,7 +153,7 @@ def work_of_few() -> Figure:
 
 
 def work_of_many() -> Figure:
-    many = works(*(CpuTime(0.01 * t, 0.0, 0.0, 0.3 if t == 30 else 0.0, 0.3) for t in range(31)))
+    many = works(*(CpuTime(0.01 * t, 0.0, 0.0, 0.3 if t == 24 else 0.0, 0.3) for t in range(25)))
     return figures.work_figure([("", many)])
 
 
@@ -194,6 +217,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "threads_side_by_side": side_by_side,
     "touch_threads": pages_of_threads,
     "touch_nodes": pages_of_nodes,
+    "touch_eight": lambda: pages_of_cores(8),
+    "touch_nine": lambda: pages_of_cores(9),
+    "touch_one_and_nodes": lambda: pages_of_cores(1),
+    "topology_two_packages": node_in_two_packages,
+    "topology_little": node_that_tells_little,
     "work_few": work_of_few,
     "work_many": work_of_many,
     "rates_few": lambda: rated(8),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -32,7 +34,7 @@ from numalab.reports.group_table import group_picture
 from numalab.reports.home_table import home_picture
 from numalab.reports.latency_report import latency_lines
 from numalab.reports.line_picture import line_picture
-from numalab.reports.memory_table import memory_columns, memory_rows
+from numalab.reports.memory_table import memory_caption, memory_columns, memory_rows
 from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.roofline import roof_lines
 from numalab.reports.thread_map import thread_map, thread_maps
@@ -140,6 +142,11 @@ def modelled(columns: int, *found: Comparison) -> list[Text]:
     return [line for lines in modelled_pictures(found, columns) for line in lines]
 
 
+def bars(lines: Sequence[Text]) -> list[Text]:
+    """Without sentences, of which a narrow line has a word or two."""
+    return [line for line in lines if re.match(r"controller \d  |link|busiest| {10}", line.plain)]
+
+
 def several_modelled() -> tuple[Comparison, ...]:
     first = modelled_pair()
     return (
@@ -152,8 +159,10 @@ def several_modelled() -> tuple[Comparison, ...]:
 
 def roofline(columns: int) -> list[Text]:
     one = roof()
-    beyond = replace(one.points[2], share=OfLightspeed(None, None, None, 9))
-    return list(roof_lines(replace(one, points=(*one.points[:2], beyond)), columns))
+    slow, top, yours = one.points
+    slow = replace(slow, share=OfLightspeed(0.01, None, None, 9))
+    beyond = replace(yours, share=OfLightspeed(None, None, None, 9))
+    return list(roof_lines(replace(one, points=(slow, top, beyond)), columns))
 
 
 PICTURES: dict[str, Callable[[], list[Text]]] = {
@@ -162,13 +171,17 @@ PICTURES: dict[str, Callable[[], list[Text]]] = {
     "groups": lambda: group_picture(GroupView("here", grouped_programs())),
     "homes": lambda: homes(76),
     "homes_narrow": lambda: homes(44, "reversed"),
+    "homes_of_one_node": lambda: homes(30),
     "lines": lambda: cache_lines(76, True),
     "lines_alone": lambda: cache_lines(40, False),
     "work": lambda: work(60, 1.0, 0.5, 0.25, 0.0),
     "work_beside": lambda: work(76, 1.0, 0.2, solution=(0.9, 0.8, 0.7)),
+    "work_of_16": lambda: work(60, *[n / 16 for n in range(1, 17)]),
+    "work_of_17": lambda: work(60, *[n / 17 for n in range(1, 18)]),
     "work_of_many": lambda: work(60, *[n / 36 for n in range(1, 37)]),
     "touch_mixed": lambda: pages(65, mixed_record()),
     "touch_narrow": lambda: pages(40, mixed_record()),
+    "touch_wide": lambda: pages(120, mixed_record()),
     "touch_two_nodes": lambda: pages(
         65, invented.evidence(TWO, home=lambda owner, page: page % 2), True
     ),
@@ -180,8 +193,11 @@ PICTURES: dict[str, Callable[[], list[Text]]] = {
     "teams": lambda: teams(70, CROWDED, seats((0,), (1,))),
     "teams_below": lambda: teams(40, CROWDED, seats((0, 1), (1, 0))),
     "modelled": lambda: modelled(78, *several_modelled()),
-    "modelled_narrow": lambda: modelled(40, modelled_pair(), modelled_pair(4)),
+    "modelled_narrow": lambda: bars(modelled(40, modelled_pair(), modelled_pair(4))),
     "modelled_five": lambda: modelled(66, modelled_pair(4)),
+    "modelled_below": lambda: modelled(65, modelled_pair(4)),
+    "modelled_least": lambda: bars(modelled(24, modelled_pair())),
+    "roofline_wide": lambda: roofline(200),
     "roofline": lambda: roofline(76),
     "roofline_narrow": lambda: roofline(40),
 }
@@ -191,6 +207,45 @@ PICTURES: dict[str, Callable[[], list[Text]]] = {
 def test_a_picture_draws_what_it_is_given(name: str) -> None:
     lines = of_lines(PICTURES[name]())
     assert lines == kept(f"picture_{name}", lines)
+
+
+def test_two_crowds_are_named_and_of_three_one_is_counted() -> None:
+    def crowds(*allowed: tuple[int, ...]) -> str:
+        lines = thread_map(TWO.describe(), seats(*allowed), 60, symbol)
+        return next(line.plain for line in lines if line.plain.startswith("+ is"))
+
+    two = crowds((0,), (0,), (1,), (1,))
+    assert two == "+ is threads 0 and 1; threads 2 and 3"
+    assert crowds((0,), (0,), (1,), (1,), (2,), (2,)) == f"{two}; 1 more"
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(27, 2), (26, 4), (23, 4), (22, 4)])
+def test_cores_go_into_the_next_line_where_they_do_not_fit(columns: int, lines: int) -> None:
+    """Before them are 19 columns, and four are a core's."""
+    found = thread_map(two_a_core(), seats((0,)), columns, symbol)
+    assert len(found) == (lines if columns > 22 else lines + 2)
+
+
+def test_teams_stand_beside_each_other_where_they_fit() -> None:
+    right, left = seats((0,)), seats((1,))
+    assert len(teams(19 + 8 + 2 + 8, left, right)) == 3
+    assert len(teams(19 + 8 + 2 + 8 - 1, left, right)) == 6
+    nowhere = seats((99,))
+    head = "yours: thread 0 on no PU of this node"
+    assert teams(len(head), nowhere, nowhere)[0].plain == head
+    assert teams(len(head) - 1, nowhere, nowhere)[0].plain == "yours:"
+
+
+def test_tracings_that_differ_are_told() -> None:
+    record = invented.evidence(ONE)
+    assert not any("Traced" in line.plain for line in pages(65, record))
+    arrays = record["runs"][2]["touch_map"]["arrays"]
+    arrays[0]["users"] = [[[0, 1], 80]]
+    (told,) = [line.plain for line in pages(65, record) if "Traced" in line.plain]
+    assert told.startswith("   Traced 3 times")
+    with_homes = [line.plain for line in pages(65, invented.evidence(TWO), True)]
+    assert any("'lives on' was seen" in line for line in with_homes)
+    assert not any("was seen" in line.plain for line in pages(65, invented.evidence(TWO)))
 
 
 def test_threads_that_no_core_holds_are_told_by_where_they_may_run() -> None:
@@ -257,6 +312,37 @@ def test_where_nothing_can_be_shown_yet_the_scale_has_no_ends() -> None:
     found = latency_lines(parse(record), False, ())
     assert [line.split()[0] for line in found[2:4]] == ["4", "64"]
     assert len(found) == 5
+
+
+def test_one_value_alone_stands_at_the_left() -> None:
+    record = invented.evidence(TWO)
+    run = invented.latency("placement")
+    run["samples"] = [one for one in run["samples"] if one["bytes"] == 8]
+    record["runs"].append(run)
+    line = latency_lines(parse(record), True, ())[2]
+    assert line == "    8 B        0.50   15.97  n              n"
+
+
+@pytest.mark.parametrize(
+    ("times", "is_noisy"),
+    [([1.0, 1.0, 1.0, 1.3, 1.3], True), ([1.0, 1.0, 1.0, 1.25, 1.25], False), ([1.0], False),
+     ([1.0, 1.6], True), ([1.0, 1.0, 1.0, 1.0, 9.0], False)],
+)  # fmt: skip
+@pytest.mark.parametrize("role", ["handout", "solution", "submission"])
+def test_times_are_noisy_where_their_quartiles_are_apart(
+    times: list[float], is_noisy: bool, role: str
+) -> None:
+    others = dict.fromkeys(("handout", "solution", "submission"), 0.5)
+    taken = [others | {role: time / 1.02} for time in times]
+    evidence = with_memory(parse(invented.evidence(ONE, times=taken)))
+    columns = memory_columns(evidence)
+    told = memory_caption(evidence, columns)
+    assert told.startswith("A table of 64.0 MiB")
+    assert ("noisy" in told) == is_noisy
+    (updates,) = [values for label, values in memory_rows(columns) if label == "random updates"]
+    at = ["handout", "solution", "submission"].index(role)
+    assert float(updates[at].split()[0]) == pytest.approx(statistics.median(times), abs=0.01)
+    assert [value for n, value in enumerate(updates) if n != at] == ["510 ms", "510 ms"]
 
 
 def test_what_a_table_takes_is_told_by_its_last_life() -> None:

@@ -19,6 +19,7 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
+from numalab.judging.quantities import ScoredPredictions, ScoredQuantity
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import Lab
 from numalab.reports.report import show_run, show_summary, show_verdict
@@ -159,6 +160,23 @@ def test_tables_and_pictures_have_two_columns_before_them(labs: dict[str, Lab]) 
     assert "  Pages by NUMA node" in placing
     lines = shown(lab, verdict(one("a")), grouped(BARE))
     assert "  Control groups" in lines
+
+
+@pytest.mark.parametrize("why", ["", "No TOML."])
+def test_predictions_stand_below_the_criteria(
+    first_touch: Lab, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    one_of = ScoredQuantity("far_ms", 1.5, 1.0, 2.0, "ms", 0.5, "Near.")
+    found = ScoredPredictions(0.5, (one_of, replace(one_of, name="own")), why)
+    monkeypatch.setattr(GradedKernel, "predictions", property(lambda _: found))
+    lines = shown(first_touch, verdict(one("a")))
+    at = lines.index("  pass  a                   1/1 Why.") + 1
+    assert lines[at] == "" and "0.50 of 1" in lines[at + 1]
+    assert lines[at + 2 : at + 4] == [
+        "  far_ms  0.50  1.5 ms; measured: 1 to 2 ms. Near.",
+        "  own     0.50  1.5 ms; measured: 1 to 2 ms. Near.",
+    ]
+    assert lines[at + 4 :] == ([f"  {why}"] if why else [])
 
 
 def test_places_have_a_legend_once(labs: dict[str, Lab]) -> None:

@@ -109,7 +109,7 @@ def test_the_side_that_is_harder_to_show_is_drawn(chain_lab: Lab, ratio: float) 
     assert lines == kept(f"timing_chain_{ratio}_figure", lines)
 
 
-@pytest.mark.parametrize("case", ["few", "cut", "many", "speedup", "speedup_far"])
+@pytest.mark.parametrize("case", ["one", "few", "cut", "many", "speedup", "speedup_far"])
 def test_a_figure_has_a_point_for_each_generation(first_touch: Lab, case: str) -> None:
     (account, *_), _ = accounts(first_touch, CASES[case])
     lines = of_figure(timing_figure(account))

@@ -50,7 +50,7 @@ def _named(figure: Figure, name: str, title: str, description: str) -> ElementTr
     root = ElementTree.fromstring(file.getvalue())
     _made_own(root, f"{name}-")
     for key in ("width", "height", "version"):
-        root.attrib.pop(key, None)
+        del root.attrib[key]
     root.set("role", "img")
     root.set("aria-labelledby", f"{name}-title {name}-desc")
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
