@@ -90,6 +90,19 @@ def test_generations_are_drawn_where_their_margins_are(
     assert lines == kept(f"timing_{case}_{columns}", lines)
 
 
+@pytest.mark.parametrize(
+    ("case", "marks"),
+    [("few", "o fast enough, x too slow."), ("slow", "x too slow."), ("one", "o fast enough."),
+     ("cut", "o fast enough, x too slow, < ")],
+)  # fmt: skip
+def test_marks_that_are_there_are_explained(first_touch: Lab, case: str, marks: str) -> None:
+    found, evidence = accounts(first_touch, CASES[case])
+    lines = [line.plain.strip() for line in timing_lines(first_touch, found, evidence, 200)]
+    (told,) = [line for line in lines if line.startswith("Speed: ")]
+    assert told.partition("; ")[2].startswith(marks)
+    assert all(line.count("\N{NO-BREAK SPACE}") == 0 for line in lines)
+
+
 @pytest.mark.parametrize(("case", "has_rows"), [("twelve", True), ("thirteen", False)])
 def test_what_evidence_is_of_is_told_where_it_has_a_column(
     first_touch: Lab, case: str, has_rows: bool
