@@ -53,6 +53,18 @@ def test_states_go_once_they_are_too_large_together(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"f.state", "other"}
 
 
+def test_a_state_that_another_command_drops_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found, and gone when it is its turn."""
+    store = Store(tmp_path, most_bytes=5)
+    write(store, "a", 5, 1.0)
+    other = tmp_path / "a.state"
+    monkeypatch.setattr(Path, "glob", lambda path, pattern: [other, tmp_path / "none", other])
+    write(store, "b", 1, 2.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.state"]
+
+
 def test_the_first_state_of_a_name_stays(tmp_path: Path) -> None:
     store = Store(tmp_path)
     write(store, "a", 1, 0)

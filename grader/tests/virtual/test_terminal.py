@@ -274,8 +274,27 @@ def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> No
         pass
     assert done == [(0,), (0, termios.TCSANOW, [0])]
 
+    def gone(*how: object) -> None:
+        raise termios.error(5, "Input/output error")
 
-def test_many_signals_keep_nobody_waiting(ends: Ends) -> None:
+    monkeypatch.setattr(termios, "tcsetattr", gone)
+    with HostInput(True).attached():
+        pass
+
+
+def test_many_signals_keep_nobody_waiting(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are they told of at the terminal, where there is no room for one more."""
     os.close(ends.keyboard)
+    source = HostInput(False)
+    told: list[Any] = []
+
+    def set_wakeup_fd(descriptor: int, **how: bool) -> int:
+        told.append((descriptor, how))
+        return -1
+
+    monkeypatch.setattr(signal, "set_wakeup_fd", set_wakeup_fd)
+    ends_up = source._wakeup.fileno()
+    with source.attached():
+        assert told == [(ends_up, {"warn_on_full_buffer": False})]
     source = HostInput(False)
     assert not source._signals.getblocking() and not source._wakeup.getblocking()
