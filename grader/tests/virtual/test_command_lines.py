@@ -156,6 +156,40 @@ def test_numbers_of_processors_go_by_places() -> None:
     assert qemu.processor_numbers(three) == [0, 1, 2, 3, 4, 5]
 
 
+def test_packages_have_room_for_as_many_dies_each() -> None:
+    """Of 2 x 2 x 2 places the second package has two; the others are of its NUMA node."""
+    machine = machine_of(
+        TWO_NODES.replace('pus = ["0-1"]', 'pus = ["0-3"]\nl3_groups = 2').replace("2-3", "4-5")
+    )
+    assert qemu.apic_layout(machine) == qemu.ApicLayout(2, 2, 2, 1)
+    assert qemu.apic_ids(machine) == [0, 1, 2, 3, 4, 5]
+    assert qemu.positions(machine)[3] == qemu.Position(0, 1, 1, 0)
+    slots = {qemu.Position(1, 1, core, 0): 1 for core in (0, 1)}
+    assert qemu._empty_slots(machine) == slots
+    words = qemu.command_line(
+        "qemu", machine, 256, "tcg", "/k", True, "", qemu.Devices(3, 4, 5, [])
+    )
+    assert ("-smp", "1,maxcpus=8,sockets=2,dies=2,cores=2,threads=1") in options(words)
+    assert "cpu,node-id=1,socket-id=1,die-id=1,core-id=1,thread-id=0" in words
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "room"),
+    [(1, 1, (2, 1)), (1, 2, (1, 2)), (2, 1, (2, 1)), (2, 2, (2, 2)), (3, 3, (3, 3))],
+)
+def test_one_of_several_dies_has_room_for_two_pus(
+    cores: int, threads: int, room: tuple[int, int]
+) -> None:
+    total = 2 * cores
+    lists = ", ".join(f'"{n * total}-{n * total + total - 1}"' for n in range(threads))
+    text = TWO_NODES.partition("[[numa_node]]\npackage = 1")[0].replace(
+        '"0-1"]', f"{lists}]\nl3_groups = 2"
+    )
+    assert qemu.apic_layout(machine_of(text)) == qemu.ApicLayout(1, 2, *room)
+    one = machine_of(text.replace("l3_groups = 2", "l3_groups = 1"))
+    assert qemu.apic_layout(one) == qemu.ApicLayout(1, 1, total, threads)
+
+
 @pytest.mark.parametrize(
     ("last", "needs"), [("3", True), ("3-7", True), ("3-8", False)]
 )  # fmt: skip

@@ -332,6 +332,20 @@ def test_a_state_that_is_never_written_or_read_is_given_up(
         made.wake()
 
 
+def test_what_comes_with_the_last_moment_is_in_time(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair
+) -> None:
+    made, peer = pair
+    moments = [100.0, 160.0, 200.0, 220.0]
+    monkeypatch.setattr(time, "monotonic", lambda: moments.pop(0) if moments else 300.0)
+    peer.answer(DONE, DONE, DONE, DONE, *status("active", "completed"), DONE)
+    made.save(0)
+    peer.answer(*status("inmigrate", "paused"), DONE)
+    peer.tell(channel.PONG)
+    made.wake()
+    assert moments == []
+
+
 def test_a_guest_goes_on_once_its_state_is_read(pair: Pair) -> None:
     made, peer = pair
     peer.answer(*status("inmigrate", "paused"), DONE)

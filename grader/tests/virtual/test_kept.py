@@ -110,8 +110,9 @@ def test_what_a_killed_process_left_goes_after_an_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_nameless_files(monkeypatch)
-    now = time.time()
-    for name, age_s in ((".new-old", 3700), (".new-young", 3500), ("other", 9000)):
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    for name, age_s in ((".new-old", 3601), (".new-young", 3600), ("other", 9000)):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (now - age_s, now - age_s))
     write(Store(tmp_path), "a", 5, now)

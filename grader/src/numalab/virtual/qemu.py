@@ -99,7 +99,7 @@ def apic_layout(machine: Machine) -> ApicLayout:
     dies = max(map(len, by_package))
     cores = max(len(die) for found in by_package for die in found)
     threads = machine.threads_per_core.most
-    if dies > 1 and cores * threads == 1:
+    if dies > 1 and cores == threads == 1:
         cores = 2
     return ApicLayout(machine.packages, dies, cores, threads)
 

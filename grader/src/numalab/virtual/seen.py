@@ -33,7 +33,8 @@ def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
     program = find_qemu()
     build_programs(kit)
     system = apart.folders_for([kit.describe_node], hidden_folders(kit))
-    plan, store = make_plan(kit, machine, [], GuestOptions(full=True), progress, system)
+    options = GuestOptions(full=True)
+    plan, store = make_plan(kit, machine, [], options, progress, system)
     try:
         looked = hashlib.sha256(kit.describe_node.read_bytes()).hexdigest()
         key = snapshots.key_of([plan.key(program, plan.initrd()), looked])
@@ -45,11 +46,11 @@ def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
         return node
     try:
         with boot(plan, store, progress) as guest:
-            node = VirtualPlace(kit, machine, guest, GuestOptions(full=True)).node
+            node = VirtualPlace(kit, machine, guest, options).node
     except PlaceLost:
         # Lost on the way; a state that was kept may be why.
         with boot(plan, None, progress) as guest:
-            node = VirtualPlace(kit, machine, guest, GuestOptions(full=True)).node
+            node = VirtualPlace(kit, machine, guest, options).node
     with suppress(OSError):  # a full disk costs a boot, and nothing else
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, node)
