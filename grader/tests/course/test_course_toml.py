@@ -107,6 +107,26 @@ def test_all_of_course_toml_is_read() -> None:
     )
 
 
+def test_what_course_toml_leaves_out_has_its_default() -> None:
+    assert parse_rules("", "course.toml") == Rules()
+    text = f"[late]\n[labs.{LAB}]"
+    assert parse_rules(text, "course.toml") == Rules(labs={LAB: LabRules(None, 10.0, None)})
+    (mark,) = rules('[[viva]]\nstudent = "a"\nshare = 0.5').vivas
+    assert mark == VivaMark("a", "", 0.5, "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2027-05-12", "2027-05-12"), ('"May"', "May"), ("12:30:00", "12:30:00"),
+        ("2027-05-12T12:30:00+02:00", "2027-05-12T12:30:00+02:00"),
+    ],
+)  # fmt: skip
+def test_when_something_was_marked_is_kept_as_it_is_written(written: str, read: str) -> None:
+    (mark,) = rules(f'[[viva]]\nstudent = "a"\nshare = 0.5\nat = {written}').vivas
+    assert mark.at == read
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,4 +1,4 @@
-"""What is kept of a class, as files and in the gradebook's tables, and read back."""
+"""What the gradebook keeps in its tables, and what it answers from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, intake, result
 from support.courses import submission as submitted
 
-from numalab.course import attempts, rejudging, stored
+from numalab.course import stored
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import gradebook
 from numalab.course.gradebook.gradebook import open_gradebook, rebuild
@@ -31,147 +31,12 @@ from numalab.course.gradebook.tables import (
     slim,
     utc,
 )
-from numalab.course.records import Attempt, Intake, Item, Problem, Student, Submission
-from numalab.course.rejudging import Change, Digests, Rejudged, changes, judge_all, pending
-from numalab.course.secret import course_secret, seed_of
+from numalab.course.records import Problem, Student, Submission
 from numalab.errors import KitError, UserError
 from numalab.files import write_json
-from numalab.labs.seeds import DRAWS
 
 Json = dict[str, Any]
 OPEN = result(8, still_open=2)
-ITEM = Item("ada", LAB, "0123456789abcdef", "fedcba9876543210", "default")
-
-
-# ---- files ---------------------------------------------------------------------------
-
-
-def test_where_a_course_keeps_what() -> None:
-    course = CourseFolder(Path("/c"))
-    assert ITEM.key == f"ada/{LAB}/0123456789ab-fedcba987654-default"
-    places = {
-        course.rules: "course.toml", course.secret: "secret", course.gradebook: "gradebook.sqlite",
-        course.gradebook_lock: "gradebook.lock", course.delivery(7): "deliveries/0007.json",
-        course.lock: "lock", course.intake: "intake.json", course.students: "students.json",
-        course.submission("ada", LAB, "0123456789abcdef"): f"submissions/ada/{LAB}-0123456789ab",
-        course.attempt(ITEM, 3): f"attempts/{ITEM.key}/3", course.run("r1"): "runs/r1",
-        course.report: "report", course.lab_report(LAB): f"report/labs/{LAB}.html",
-        course.student_report("ada"): "report/students/ada",
-        course.pages_made: "report/.pages.json",
-    }  # fmt: skip
-    assert {str(path.relative_to("/c")): name for path, name in places.items()} == {
-        name: name for name in places.values()
-    }
-
-
-def test_attempts_alike_are_of_one_kit_and_effort(tmp_path: Path) -> None:
-    course = CourseFolder(tmp_path)
-    others = [
-        replace(ITEM, digest="f" * 16), replace(ITEM, kit_digest="f" * 16),
-        replace(ITEM, effort="quick"), replace(ITEM, lab=OTHER_LAB),
-    ]  # fmt: skip
-    for item in (ITEM, *others):
-        for name in ("1", ".partial-2-x"):
-            (course.attempts(item) / name).mkdir(parents=True)
-    assert set(course.attempts_alike(ITEM)) == {
-        course.attempt(ITEM, 1), course.attempt(others[0], 1)
-    }  # fmt: skip
-
-
-def test_records_are_read_back_as_they_were() -> None:
-    whole = replace(
-        attempt(ADA, result(5, 5), why="w"), judged_by="j", replaces=2, rejudged_at="r",
-        reopened=("c a",),
-    )  # fmt: skip
-    text = json.dumps(stored.attempt_json(whole))
-    assert stored.parse_attempt(json.loads(text)) == whole
-    one = replace(submitted(ADA, notes="n"), is_zone_taken=True, handed_in_at="t")
-    problems = (Problem("s", "w", ADA, True), Problem("s", "w"))
-    found = Intake("folders", (one, submitted(BOB)), problems, ("r",))
-    assert stored.parse_intake(json.loads(json.dumps(stored.intake_json(found)))) == found
-
-
-def test_records_of_earlier_versions_lack_what_came_later() -> None:
-    whole = attempt(ADA, result(5, 5))
-    data = stored.attempt_json(replace(whole, job=""))
-    for key in ("why", "job", "judged_by", "replaces", "rejudged_at", "reopened"):
-        del data[key]
-    assert stored.parse_attempt(data) == replace(whole, job="")
-    kept = stored.intake_json(intake(submitted(ADA), problems=[Problem("s", "w")]))
-    del kept["remarks"], kept["submissions"][0]["is_zone_taken"], kept["problems"][0]["is_missing"]
-    assert stored.parse_intake(kept) == intake(submitted(ADA), problems=[Problem("s", "w")])
-
-
-@pytest.mark.parametrize("key", ["item", "number", "state", "results", "node", "sandbox"])
-def test_a_record_without_what_it_needs_is_told(key: str) -> None:
-    data = stored.attempt_json(attempt(ADA, result(5, 5)))
-    del data[key]
-    with pytest.raises(stored.BadRecord, match=f"KeyError: '{key}'"):
-        stored.parse_attempt(data)
-
-
-def test_a_problem_is_of_the_lab_that_it_begins_with() -> None:
-    assert Problem("s", f"{LAB}: it is broken.").lab == LAB
-    assert Problem("s", f"In {LAB}: it is broken.").lab == ""
-    assert Problem("s", "It is broken: 01_x").lab == ""
-
-
-def test_attempts_are_numbered_and_partial_ones_are_none(tmp_path: Path) -> None:
-    course = CourseFolder(tmp_path)
-    assert attempts.numbers(course, ITEM) == []
-    assert attempts.partials(course, ITEM, 1, "r") == []
-    for name in ("10", "2", ".partial-1-r-n1", ".partial-1-r-n2", ".partial-11-r-n", "x"):
-        (course.attempts(ITEM) / name).mkdir(parents=True)
-    assert attempts.numbers(course, ITEM) == [2, 10]
-    assert attempts.partial_folder(course, ITEM, 1, "r", "n1").is_dir()
-    assert [path.name for path in attempts.partials(course, ITEM, 1, "r")] == [
-        ".partial-1-r-n1", ".partial-1-r-n2"
-    ]  # fmt: skip
-    attempts.remove_partials(course, ITEM, 1, "r")
-    assert sorted(path.name for path in course.attempts(ITEM).iterdir()) == [
-        ".partial-11-r-n", "10", "2", "x"
-    ]  # fmt: skip
-
-
-def test_who_comes_second_leaves_the_first_attempt(tmp_path: Path) -> None:
-    course = CourseFolder(tmp_path)
-    one = attempt(ADA, result(5, 5))
-    for points, is_first in ((5, True), (6, False)):
-        partial = attempts.partial_folder(course, one.item, 1, "r", "n")
-        partial.mkdir(parents=True)
-        (partial / "output.txt").write_text(str(points))
-        assert attempts.publish(course, partial, one) is is_first
-        assert not partial.exists()
-    folder = course.attempt(one.item, 1)
-    assert (folder / "output.txt").read_text() == "5"
-    assert attempts.read_attempt(folder) == one
-    assert list(attempts.attempts_of(course, one.item)) == [one]
-    assert list(attempts.kept_attempts(course)) == [one]
-    assert attempts.is_over(course, one.item, 1) and not attempts.is_over(course, one.item, 2)
-    assert attempts.read_attempt(course.attempt(one.item, 2)) is None
-
-
-@pytest.mark.parametrize("draws", range(1, DRAWS + 1))
-def test_a_secret_of_each_edition_is_read(tmp_path: Path, draws: int) -> None:
-    course = CourseFolder(tmp_path)
-    course.secret.write_text(f"{'ab' * 32}\ndraws {draws}\n")
-    assert (course_secret(course), seed_of(course, "ada").draws) == (b"\xab" * 32, draws)
-
-
-@pytest.mark.parametrize("ending", ["draws 0", f"draws {DRAWS + 1}", "draw 1", "draws x"])
-def test_a_secret_of_an_edition_that_is_not_known_is_told(tmp_path: Path, ending: str) -> None:
-    course = CourseFolder(tmp_path)
-    course.secret.write_text(f"{'ab' * 32}\n{ending}\n")
-    with pytest.raises(UserError, match=f"says '{ending}'"):
-        course_secret(course)
-
-
-@pytest.mark.parametrize("text", ["ab" * 31, "ab" * 33, "xy" * 32])
-def test_a_secret_has_32_bytes(tmp_path: Path, text: str) -> None:
-    course = CourseFolder(tmp_path)
-    course.secret.write_text(text)
-    with pytest.raises(UserError, match="a secret of 32 bytes"):
-        course_secret(course)
 
 
 # ---- tables --------------------------------------------------------------------------
@@ -424,76 +289,3 @@ def test_a_gradebook_of_another_version_is_told(tmp_path: Path) -> None:
             open_gradebook(course, read_only),
         ):
             pass
-
-
-# ---- judging again -------------------------------------------------------------------
-
-
-def test_what_is_to_be_judged_again() -> None:
-    digests = Digests({LAB: "k1".ljust(64, "0")}, {LAB: "new"})
-    old = replace(attempt(ADA, result(5, 5)), judged_by="old")
-    again = replace(old, number=2, replaces=1)
-    lost = replace(old, number=3, state="lost")
-    new = replace(attempt(BOB, result(5, 5)), judged_by="new")
-    elsewhere = [attempt(one, result(5, 5), kit="k2") for one in (ADA, ZOE)]
-    gone = attempt(ZOE, result(5, 5), lab="99_gone")
-    found = pending([old, again, lost, new, *elsewhere, gone], digests)
-    assert found.attempts == (again,)
-    assert found.measured_otherwise == 2  # Zoë's two; Ada's was measured as now, too
-    assert pending([new], digests).attempts == ()
-
-
-def test_what_a_change_of_rules_does_to_criteria() -> None:
-    before = result(0) | {
-        "criteria": [
-            criterion("a", "pass", 2), criterion("b", "fail", 3), criterion("c", "pass", 1)
-        ]
-    }  # fmt: skip
-    after = result(0) | {
-        "criteria": [
-            criterion("d", "pass", 1), criterion("b", "pass", 3), criterion("c", "pass", 1)
-        ]
-    }  # fmt: skip
-    assert list(changes(before, after)) == [
-        Change("c", "d", None, "pass", 0, 1), Change("c", "b", "fail", "pass", 0, 3),
-        Change("c", "a", "pass", None, 2, 0),
-    ]  # fmt: skip
-    assert list(changes(before, before)) == []
-
-
-def test_what_is_judged_again_gets_numbers_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def judged(course: CourseFolder, kit: Any, labs: Any, one: Attempt, *more: str) -> Rejudged:
-        if one.item.student_id == "zoe":
-            raise UserError("damaged")
-        return Rejudged(one, replace(one, number=4, judged_by=more[0]), (), (), True)
-
-    monkeypatch.setattr(rejudging, "judge_attempt", judged)
-    digests = Digests({}, {LAB: "new"})
-    some = [attempt(ADA, number=1), attempt(ADA, number=3), attempt(ZOE), attempt(BOB)]
-    told: list[str] = []
-    kit: Any = None
-    found = judge_all(
-        CourseFolder(tmp_path), kit, {}, [*some, *some[3:] * 22], digests, told.append
-    )
-    assert told == ["judging, 0 of 26", "judging, 25 of 26"]
-    assert [(one.old.item.student_id, one.new.number) for one in found.rejudged[:4]] == [
-        ("ada", 4), ("ada", 5), ("bob", 4), ("bob", 5)
-    ]  # fmt: skip
-    assert {one.new.judged_by for one in found.rejudged} == {"new"}
-    assert found.failed == ((some[2], "damaged"),)
-
-
-def test_what_a_change_of_rules_opens_stays_to_be_graded_on() -> None:
-    still = result(0) | {
-        "criteria": [criterion(name, "inconclusive", 1) for name in "abcd"]
-        + [criterion("e", "fail", 1)]
-    }
-    changed = [
-        Change("c", "a", "pass", "inconclusive", 1, 0), Change("c", "e", "pass", "fail", 1, 0),
-        Change("fortran", "c", "pass", "inconclusive", 1, 0),
-        Change("c", "d", "inconclusive", "inconclusive", 1, 0),
-    ]  # fmt: skip
-    old = replace(attempt(ADA, still), reopened=("c b", "c e"))
-    assert list(rejudging._reopened(old, [still], changed)) == ["c a", "c b"]

@@ -1,0 +1,122 @@
+"""How the gradebook's file is opened, and what is told where it can't be."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.courses import ADA, attempt, intake, result, submission
+
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook import database
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.rules import Rules
+from numalab.errors import KitError, UserError
+from numalab.file_systems.room import Place
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_a_gradebook_is_read_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+) -> None:
+    monkeypatch.setattr(database, "has_record_locks", lambda path: has_locks)
+    course = CourseFolder(tmp_path)
+    with open_gradebook(course) as book:
+        book.add_submissions(intake(submission(ADA)))
+        with open_gradebook(course, read_only=True) as reader:
+            assert [row.points for row in reader.standing(Rules()).rows] == [None]
+        book.add_attempts([attempt(ADA, result(10))])
+        with open_gradebook(course, read_only=True) as reader:
+            assert [row.points for row in reader.standing(Rules()).rows] == [10]
+            with pytest.raises((sqlite3.Error, KitError)):
+                reader._database.execute("DELETE FROM missing")
+
+
+def test_a_change_that_nobody_can_undo_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = CourseFolder(tmp_path)
+    with open_gradebook(course):
+        pass
+    monkeypatch.setattr(database, "has_record_locks", lambda path: False)
+    monkeypatch.setattr(database, "BUSY_S", 0.02)
+    monkeypatch.setattr(database, "_LOOK_S", 0.001)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    journal = tmp_path / "gradebook.sqlite-journal"
+    assert journal in database.leftovers(course.gradebook)
+    assert [path.name for path in database.leftovers(course.gradebook)] == [
+        f"gradebook.sqlite-{ending}" for ending in ("journal", "wal", "shm")
+    ]
+    journal.write_bytes(b"x")
+    with (
+        pytest.raises(KitError, match=f"has left {journal}.*gradebook rebuild {tmp_path}"),
+        open_gradebook(course, read_only=True),
+    ):
+        pass
+
+
+def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = CourseFolder(tmp_path)
+    with open_gradebook(course):
+        pass
+    monkeypatch.setattr(database, "BUSY_S", 0.01)
+    with closing(sqlite3.connect(course.gradebook, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        for read_only in (True, False):
+            with (
+                pytest.raises(KitError, match="can't be used: database is locked"),
+                open_gradebook(course, read_only=read_only),
+            ):
+                pass
+        writer.execute("ROLLBACK")
+    with open_gradebook(course, read_only=True) as book:
+        assert book.standing(Rules()).rows == ()
+
+
+def test_a_gradebook_is_made_once_and_whole(tmp_path: Path) -> None:
+    course = CourseFolder(tmp_path)
+    for _ in range(2):
+        with closing(database.connect(course, course.gradebook)) as made:
+            assert made.execute("PRAGMA user_version").fetchone() == (2,)
+            assert made.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+            assert made.execute("PRAGMA synchronous").fetchone() == (2,)
+            tables = made.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            assert {name for (name,) in tables} == {
+                "students", "deliveries", "submissions", "problems", "nodes", "attempts",
+                "not_taken", "taken_times",
+            }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (sqlite3.OperationalError("disk I/O error"), KitError, "can't be used: disk I/O error"),
+        (sqlite3.DatabaseError("malformed"), UserError, r"is damaged \(malformed\).*rebuild"),
+    ],
+)
+def test_what_sqlite_complains_of_is_told(
+    tmp_path: Path, error: Exception, kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said), database.told(CourseFolder(tmp_path)):
+        raise error
+
+
+def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[Place] = []
+
+    def shortage(place: Place) -> str:
+        places.append(place)
+        return "there is no room"
+
+    monkeypatch.setattr(database, "shortage", shortage)
+    with (
+        pytest.raises(KitError, match=r"gradebook\.sqlite can't be used: there is no room"),
+        database.told(CourseFolder(tmp_path)),
+    ):
+        raise sqlite3.OperationalError("database or disk is full")
+    assert places == [Place(tmp_path, 2**20, str(tmp_path), "Make room there.")]
