@@ -230,6 +230,8 @@ def test_numa_nodes_that_are_refused(nodes: Sequence[Memory], words: str) -> Non
         ([node(0, range(4)), node(1, [2, 3])], HALVES),
         ([node(0, range(4)), node(1, [])], HALVES),
         ([node(0, range(4))], HALVES),
+        # Two of memory only beside those that have the cores.
+        ([node(0, [0, 1]), node(1, [2, 3]), node(2, range(4)), node(3, range(4))], HALVES),
     ],
 )
 def test_numa_nodes_that_cross_no_packages(
@@ -328,6 +330,7 @@ WHOLE = [node(0, range(4))]
          ["NUMA nodes 0,1 and 2,3 share an L3 in the export; here each has one of its own."]),
         (export(SINGLES, [*WHOLE, node(2, [], complete=frozenset({7})),
                           node(None, [], complete=frozenset({8}))]), ["NUMA nodes 2"]),
+        (export(SINGLES, [*WHOLE, node(1, [])]), ["NUMA node 1"]),
         (export(SINGLES, WHOLE, infos={"Architecture": "ia64"}), ["Its instruction set"]),
     ],
 )  # fmt: skip

@@ -175,6 +175,15 @@ def test_numa_nodes_of_one_kind_of_cores_each_tell_the_kind() -> None:
     )
 
 
+def test_unlike_cores_may_share_one_l3_beside_others_without() -> None:
+    one = export([[0, 1], [2], [3, 4], [5]], [node(0, range(6))], l3s=(part([0, 1, 2]),))
+    assert nodes_text(one) == (
+        "[[numa_node]]\npackage = 0\nmemory_mb = 1000\n"
+        f'\n{CORES}pus = ["0", "1"]\n\n{CORES}pus = ["2"]\n'
+        f'\n{CORES}pus = ["3", "4"]\nl3_groups = 0\n\n{CORES}pus = ["5"]\nl3_groups = 0\n'
+    )
+
+
 def test_cores_of_a_second_package_name_it() -> None:
     one = export(SINGLES, [ONE], packages=(part([0, 1]), part([2, 3])), l3s=(part(range(4)),))
     assert nodes_text(one) == (

@@ -78,6 +78,8 @@ def test_what_finds_a_machine(
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in ("bare.toml", "./bare.toml", "~/bare.toml", str(tmp_path / "bare.toml")):
         assert find_machine(kit, path).name == "bare"
+    (tmp_path / "none").write_text(small_machine("none"))
+    assert find_machine(kit, "./none").name == "none"
     with pytest.raises(UserError, match="there is no machine 'bare'"):
         find_machine(kit, "bare")
     machines, mistakes = load_own(machine_names(kit))

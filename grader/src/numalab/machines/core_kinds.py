@@ -36,7 +36,7 @@ def _names(kinds: Sequence[CoreKind]) -> Sequence[str]:
         return [_TYPES.get(one, shown(one)[:LONGEST_KIND]) for one in types]
     for key in _POWERS:
         texts = [kind.infos.get(key, "") for kind in kinds]
-        if all(text.isdecimal() and 0 < len(text) < 10 for text in texts):
+        if all(text.isdecimal() and len(text) < 10 for text in texts):
             return _by_rank(_classes([int(text) for text in texts]))
     ranks = [kind.efficiency for kind in kinds]
     order = sorted(set(ranks))

@@ -143,9 +143,7 @@ def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> N
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
             continue
         alike = [
-            n.number
-            for n in nodes
-            if n.memory.pus == pus and kind_of(n.memory) not in NO_CORES and not n.is_added
+            n.number for n in nodes if n.memory.pus == pus and kind_of(n.memory) not in NO_CORES
         ]
         if len(alike) > 1:
             raise UserError(
