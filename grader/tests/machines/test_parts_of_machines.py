@@ -96,7 +96,7 @@ def test_memory_of_a_virtual_node() -> None:
 
 
 def test_a_machine_is_written_without_its_text_and_origin() -> None:
-    written = repr(CROSSING.scaled(1))
+    written = repr(CROSSING.scaled(2))
     assert "name='made'" in written and "title = " not in written
     assert (
         "text=" not in written and "scaled_from=" not in written and "package=None" not in written

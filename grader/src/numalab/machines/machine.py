@@ -308,13 +308,9 @@ _Groups = tuple[tuple[Core, ...], ...]
 
 def _kept_groups(groups: _Groups, cores: int) -> _Groups:
     """At most so many cores of a NUMA node; of one of memory only none."""
-    if len(groups) >= cores or not groups:
-        return tuple(group[:1] for group in groups[:cores])
-    sizes = [len(group) for group in groups]
-    each = 1
-    while each < max(sizes) and sum(min(each + 1, size) for size in sizes) <= cores:
-        each += 1
-    return tuple(_kept_cores(group, each) for group in groups)
+    kept = groups[:cores]
+    each = next(n for n in range(cores, 0, -1) if sum(min(n, len(g)) for g in kept) <= cores)
+    return tuple(_kept_cores(group, each) for group in kept)
 
 
 def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
