@@ -219,7 +219,7 @@ def test_links_of_the_system_are_told_with_where_they_lead(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").symlink_to("usr/bin")
-    (tmp_path / "usr").mkdir()
+    (tmp_path / "usr/bin").mkdir(parents=True)
     names = tuple(str(tmp_path / name) for name in ("bin", "usr", "none"))
     monkeypatch.setattr(apart, "_SYSTEM", names)
     assert list(apart.system_links()) == [("usr/bin", names[0])]
@@ -239,7 +239,10 @@ def test_links_of_the_system_are_told_with_where_they_lead(
     assert asked == [["mpiexec"], {}, Path("/kit")]
 
 
-def test_variables_are_of_parallel_programs_and_languages() -> None:
+def test_variables_are_of_parallel_programs_and_languages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir("/usr")
     names = (
         "OMP_A", "KMP_A", "GOMP_A", "GFORTRAN_A", "MPICH_A", "MPIR_A", "MPIEXEC_A", "HYDRA_A",
         "HWLOC_A", "UCX_A", "FI_A", "LANG", "LC_ALL",
@@ -252,7 +255,11 @@ def test_variables_are_of_parallel_programs_and_languages() -> None:
     assert apart.environment_for({"PATH": "/opt"}, [USR]) == usual
 
 
-def test_a_program_that_is_not_there_stays_a_word(build: Path) -> None:
+def test_a_program_that_is_not_there_stays_a_word(
+    build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(build)
+    assert apart.command_for(["monitor"], [], []) == apart.GuestCommand(("monitor",), {})
     none, monitor = str(build / "none"), str(build / "monitor")
     there = apart.command_for([none, "--worker", "a=b=c", "--worker", monitor, monitor], [], [])
     assert there == apart.GuestCommand(

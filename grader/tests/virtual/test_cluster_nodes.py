@@ -123,13 +123,16 @@ def on_errors(data: bytes) -> None:
 
 
 def test_a_command_on_a_node_has_mpis_variables(three: Three) -> None:
-    made, guests, _ = three
+    made, guests, relay = three
     assert made.run(2, ["x"], "/w", {"A": "1", "UCX_TLS": "all"}, on_output, on_errors) == Ended(3)
     variables = {"A": "1", **mpi_environment()}
     assert made.mpi_environment == mpi_environment()
     assert guests[1].done == [(["x"], "/w", variables, on_output, on_errors, (0, 0), None)]
     assert made.on(3)(["y"], "/", {}, on_output, on_errors, None, (2, 3), 4.0) == Ended(3)
     assert guests[2].done == [(["y"], "/", mpi_environment(), on_output, on_errors, (2, 3), 4.0)]
+    assert guests[2].source.readers()[0] is relay
+    guests[2].source.handle(set(), None, None)
+    guests[2].source.consumed()
     assert guests[0].done == [] and made.counts() == "counts"  # type: ignore[comparison-overlap]
 
 

@@ -129,6 +129,19 @@ def test_a_module_says_what_it_needs(content: bytes, needed: tuple[str, ...]) ->
     assert kernel.dependencies(content) == needed
 
 
+def test_a_module_that_several_need_is_read_once() -> None:
+    needs = {"a": ("c", "b"), "b": ("c",), "c": ()}
+    read: list[str] = []
+
+    def content(path: str) -> bytes:
+        read.append(path)
+        return module(*needs[path])
+
+    names = {name: name for name in needs}
+    found = kernel.load_order(content, names, [], "6.1", ["a", "b"])
+    assert (list(found), read) == (["c", "b", "a"], ["a", "c", "b"])
+
+
 # ---- the store -------------------------------------------------------------------------------
 
 

@@ -94,6 +94,7 @@ def test_a_file_is_read_when_the_guest_has_taken_what_came_before(ends: Ends) ->
     assert not is_listened_to(ends, source)
     source.consumed()
     assert turn(source, ends) == [], "which is told once"
+    assert not is_listened_to(ends, source)
 
 
 def test_a_terminal_is_always_listened_to(ends: Ends) -> None:
@@ -255,6 +256,14 @@ def test_what_is_no_terminal_for_the_command_stays_as_it_is(at_terminal: tuple[i
     source = HostInput(False)
     with source.attached():
         assert not is_raw(at_terminal[1])
+
+
+def test_a_terminal_may_be_gone_meanwhile(
+    at_terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_stdin", lambda: None)
+    with HostInput(True).attached() as source:
+        assert source.readers() == [source._signals]
 
 
 def test_the_terminals_modes_come_back_whatever_happens(at_terminal: tuple[int, int]) -> None:

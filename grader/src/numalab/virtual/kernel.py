@@ -456,7 +456,7 @@ def find_kernel(
         )
     if given is not None:
         return from_file(store / "given", given)  # not to be everybody's from now on
-    stores = [folder for folder in (store, installed) if folder is not None and folder.is_dir()]
+    stores = [store] if installed is None else [store, installed]
     folders = [path for folder in stores for path in folder.glob("[0-9]*") if path.is_dir()]
     for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):
         kernel = _load(folder)

@@ -97,8 +97,8 @@ class HostInput(Input):
         if self._signals in ready:
             for number in self._signals.recv(256):
                 self._signal(number, channel)
-        if self._stdin is not None and self._stdin in ready:
-            self._read(self._stdin, selector)
+        if self._stdin in ready:
+            self._read(selector)
         if self._is_waiting:
             return
         if self._queue:
@@ -112,9 +112,10 @@ class HostInput(Input):
             assert self._stdin is not None
             selector.register(self._stdin, selectors.EVENT_READ)
 
-    def _read(self, stdin: int, selector: selectors.BaseSelector) -> None:
+    def _read(self, selector: selectors.BaseSelector) -> None:
+        assert self._stdin is not None
         try:
-            data = os.read(stdin, INPUT_BYTES)
+            data = os.read(self._stdin, INPUT_BYTES)
         except OSError:
             data = b""
         if self.interactive and data == LEAVE:
@@ -123,7 +124,7 @@ class HostInput(Input):
         self._has_ended = not data
         # A terminal is always listened to, for the way out; a file when there is room.
         if not data or not self.interactive:
-            selector.unregister(stdin)
+            selector.unregister(self._stdin)
 
     def _signal(self, number: int, channel: Channel) -> None:
         if number == signal.SIGWINCH:
