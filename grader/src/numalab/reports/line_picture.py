@@ -16,7 +16,7 @@ LEAST_SHARE = 0.02  # of the stores to the line that is written most: below, a l
 
 def drawn_lines(run: Stores) -> list[WrittenLine]:
     """Those that are written for many keys."""
-    most = max((line.stores for line in run.most_written), default=0)
+    most = max(line.stores for line in run.most_written)
     return [line for line in run.most_written if line.stores >= LEAST_SHARE * most]
 
 
