@@ -79,6 +79,9 @@ def test_what_fails_for_the_same_reason_as_here_is_told_once() -> None:
     assert rows(one("a", "fail", 0), one("a", "fail", 0, where="hydra")) == [
         ("a", "here", "0/1", ())
     ]
+    assert rows(one("a", "fail", 0), one("a", "fail", 0, where="hydra", why="Another.")) == [
+        ("a", "here", "0/1", ()), ("a", "hydra", "", ()),
+    ]  # fmt: skip
     measured = one("a", "fail", 0, value=2.0)
     assert rows(measured, replace(measured, where="hydra")) == [("a", "here", "0/1", ("hydra",))]
     assert rows(one("a"), one("a", where="hydra")) == [("a", "here", "1/1", ("hydra",))]
