@@ -288,6 +288,14 @@ def test_memory_only_is_beside_the_one_package_that_there_is() -> None:
     assert imported(export(cores, nodes, packages=packages)).numa_nodes[3].package == 1
 
 
+def test_memory_only_beside_a_node_in_two_packages_is_given_to_the_first() -> None:
+    one = export(
+        SINGLES, [node(0, range(4)), node(1, [], kind="HBM")],
+        packages=(part([0, 2]), part([1, 3])), distances=Distances((0, 1), ((10, 20), (20, 10))),
+    )  # fmt: skip
+    assert imported(one).numa_nodes[1].package == 0
+
+
 # ---- notes -------------------------------------------------------------------------------
 
 

@@ -300,6 +300,12 @@ def test_what_is_no_machine_is_refused_with_its_line(case: str) -> None:
     assert said.startswith(f"made.toml:{line}: "), said
 
 
+@pytest.mark.parametrize("value", ["3", '"x"', "[10, 20]", "[[10], 20]", "[20, [10]]", "{ a = 1 }"])
+def test_distances_that_are_no_list_of_rows(value: str) -> None:
+    with pytest.raises(UserError, match=r"made\.toml:4: 'distances' is a list of rows"):
+        made(*NODES, head=f"distances = {value}\n")
+
+
 @pytest.mark.parametrize("name", ["-a", ".a", "_a", "A", "", "a b", "here", "ä"])
 def test_names_that_no_machine_has(name: str) -> None:
     text = f'name = "{name}"\ntitle = "x"\nsource = "x"\n[[numa_node]]\npackage = 0\npus = ["0"]\n'

@@ -84,9 +84,9 @@ def test_packages_stand_side_by_side_as_far_as_there_is_room() -> None:
     ]
 
 
-@pytest.mark.parametrize(("width", "across"), [(80, 4), (71, 4), (70, 3), (53, 3), (52, 2)])
+@pytest.mark.parametrize(("width", "across"), [(200, 4), (71, 4), (70, 3), (53, 3), (52, 2)])
 def test_at_most_four_packages_stand_side_by_side(width: int, across: int) -> None:
-    """Here each takes 17 columns, and one is left between two."""
+    """Here each takes 17 columns or more, and one is left between two."""
     machine = load_machine(GALLERY / "uv1000.toml").scaled(2)
     lines = drawn(machine, width)
     tops = [line for line in lines if "Package" in line]
@@ -146,6 +146,16 @@ def test_more_than_six_rows_of_pus_become_ranges(pus: int, rows: int) -> None:
         [40, "Numbers are PUs"] if rows > 1 else [19, "Numbers are PUs, 0-6:2 is 0,2,4,6"]
     )
     assert lines[2].startswith("│ │ 0 1 2 3" if rows > 1 else "│ │ 0-69")
+
+
+def test_one_numa_node_with_many_pus_makes_ranges_in_all() -> None:
+    lines = drawn(made('package = 0\npus = ["0-2"]', 'package = 0\npus = ["3-72"]'), 40)
+    assert [lines[2], lines[5]] == ["│ │ 0-2         │ │", "│ │ 3-72        │ │"]
+
+
+def test_packages_with_ranges_stand_side_by_side() -> None:
+    lines = drawn(made('package = 0\npus = ["0-199"]', 'package = 1\npus = ["200-399"]'), 80)
+    assert lines[2] == "│ │ 0-199       │ │ │ │ 200-399     │ │"
 
 
 def test_each_l3_may_have_a_row_of_its_own() -> None:
@@ -214,8 +224,8 @@ def test_each_numa_node_has_its_colour_and_no_line_wraps() -> None:
     [
         (f'memory_kind = "{"k" * 18}"\npus = ["0"]', 3),
         (f'memory_kind = "{"k" * 19}"\npus = ["0"]', 2),
-        (f'[[numa_node.cores]]\nkind = "{"k" * 15}"\npus = ["0"]', 3),
-        (f'[[numa_node.cores]]\nkind = "{"k" * 16}"\npus = ["0"]', 2),
+        (f'[[numa_node.cores]]\nkind = "{"k" * 17}"\npus = ["0"]', 3),
+        (f'[[numa_node.cores]]\nkind = "{"k" * 18}"\npus = ["0"]', 2),
         ('memory_side_cache_mb = 12345678\npus = ["0"]', 3),  # "cache 12345678 MiB"
         ('memory_side_cache_mb = 123456789\npus = ["0"]', 2),
         ('memory_mb = 12345678901234\npus = ["0"]', 3),
@@ -228,6 +238,25 @@ def test_boxes_are_as_wide_as_their_widest_line(node: str, across: int) -> None:
     others = (f'package = {package}\npus = ["{package}"]' for package in range(1, 5))
     lines = drawn(made(f"package = 0\n{node}", *others), 80)
     assert lines[0].count("Package") == across and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("length", "rows"),
+    [
+        (20, [f"no L3: {'k' * 20}: 0+1", f"{' ' * 29}2+3"]),
+        (21, [f"no L3: {'k' * 21}:", "  0+1 2+3"]),
+        (24, [f"no L3: {'k' * 24}:", "  0+1 2+3"]),
+    ],
+)
+def test_a_kind_that_leaves_no_room_has_a_line_of_its_own(length: int, rows: list[str]) -> None:
+    """In 32 columns, of which a PU and its sibling take three."""
+    machine = made(
+        f'package = 0\n[[numa_node.cores]]\nkind = "{"k" * length}"\npus = ["0,2", "1,3"]\n'
+        "l3_groups = 0"
+    )
+    lines = drawn(machine, 40)
+    assert [line[4:-4].rstrip() for line in lines if line.startswith("│ │ ")] == rows
+    assert max(map(len, lines)) <= 40
 
 
 def test_sizes_of_memory_stand_all_in_borders_or_all_inside() -> None:

@@ -101,6 +101,7 @@ def test_what_a_seed_does_not_draw() -> None:
 
 
 def test_they_are_small_and_have_several_numa_nodes() -> None:
+    assert (LEAST_PUS, MOST_PUS, MOST_NODES) == (8, 24, 8)
     for machine in MANY:
         assert LEAST_PUS <= machine.pus <= MOST_PUS
         assert 2 <= len(machine.numa_nodes) <= MOST_NODES

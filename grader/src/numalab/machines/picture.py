@@ -91,7 +91,10 @@ def heading(machine: Machine) -> str:
 
 
 def _fill(cells: Sequence[str], columns: int, prefix: str) -> list[str]:
-    """The cells in lines; the first begins with the prefix, the others are indented so."""
+    """The cells in lines; the first begins with the prefix, the others are indented so. A prefix
+    that leaves no room has a line of its own."""
+    if prefix.strip() and len(prefix) + max(map(len, cells)) > columns:
+        return [prefix.rstrip(), *_fill(cells, columns, "  ")]
     lines: list[str] = []
     line = ""
     for cell in cells:
