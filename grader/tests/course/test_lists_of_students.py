@@ -301,7 +301,7 @@ def test_a_column_is_in_one_language_as_far_as_its_first_times_show(
     both = ["samedi 21 novembre 2026, 10:00", "sabato 21 novembre 2026, 10:00"]
     assert read_times([*both, both[1]], ["fr", "it"]) == [None, at, at]
     assert read_times(both, ["fr", "it"]) == [at, None]
-    assert read_times(both, ["no_such", "it", "fr"]) == [None, at]
+    assert read_times(both, ["xx", "it", "fr"]) == [None, at]
     assert read_times([], ["en"]) == []
 
 

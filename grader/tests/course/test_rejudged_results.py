@@ -181,7 +181,7 @@ def test_a_new_attempt_has_the_files_of_the_old_one(course: CourseFolder, is_sam
 
 @pytest.mark.parametrize("text", [None, "[]", "x"])
 def test_without_a_result_the_new_one_has_its_own(course: CourseFolder, text: str | None) -> None:
-    kept(course, OLD, {} if text is None else {"result.json": text})
+    kept(course, OLD, {"output.txt": ""} | ({} if text is None else {"result.json": text}))
     assert rejudging.publish(course, Rejudged(OLD, replace(OLD, number=2), (), (), False))
     made = course.attempt(OLD.item, 2) / "result.json"
     assert json.loads(made.read_text()) == {"results": []}

@@ -81,11 +81,10 @@ def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> 
     return datetime(*date, hour, minute, second)
 
 
-def _by_units(text: str, clock: re.Match[str], names: _Names) -> datetime | None:
+def _by_units(
+    text: str, date: re.Match[str], clock: re.Match[str], names: _Names
+) -> datetime | None:
     """Of a date in numbers with their units; a half of the day may stand before the time."""
-    date = _UNITS.search(text)
-    if date is None:
-        return None
     between = [_plain(word) for word in _WORD.findall(text[date.end() : clock.start()])]
     halves = [names.halves[word] for word in between if word in names.halves]
     days = {names.days[word] for word in between if word in names.days}
@@ -111,8 +110,9 @@ def parse_time(text: str, locale: str) -> datetime | None:
     if len(clocks) != 1:
         return None
     clock, names = clocks[0], _names(locale)
-    if _UNITS.search(text):
-        return _by_units(text, clock, names)
+    date = _UNITS.search(text)
+    if date is not None:
+        return _by_units(text, date, clock, names)
     before, behind = text[: clock.start()], _plain(text[clock.end() :].strip(" ,"))
     half = names.halves.get(behind)
     if half is None and behind not in names.fillers:
@@ -131,11 +131,11 @@ def parse_time(text: str, locale: str) -> datetime | None:
     day, year = sorted(numbers)
     for month in sorted(months):
         try:
-            date = datetime(year, month, day)
+            midnight = datetime(year, month, day)
             found = _moment((year, month, day), hour, int(clock[2]), int(clock[3] or 0))
         except (ValueError, OverflowError):
             continue
-        if year >= 1000 and (not days or date.weekday() in days):
+        if year >= 1000 and (not days or midnight.weekday() in days):
             return found
     return None
 
