@@ -60,6 +60,13 @@ def test_what_was_not_measured_has_no_row() -> None:
     times, ratios = schedule_tables(some, FEW, 2)
     assert rows(times)[1:] == [["1", "default", "1.00", ""], ["1", "1", "1.00", ""]]
     assert rows(ratios)[1:] == []
+    # Of four rows in chunks of four the second thread gets none.
+    short = replace(FEW, n=4)
+    times, ratios = schedule_tables(invented(short, dynamic_takes_twice, 6), short, 2)
+    assert [row[:2] for row in rows(times)[1:]] == [
+        ["1", "default"], ["1", "1"], ["1", "4"], ["2", "default"], ["2", "1"],
+    ]  # fmt: skip
+    assert rows(ratios)[2] == ["2", "static / dynamic", "0.50-0.50*", "0.50-0.50*", ""]
 
 
 def test_differences_between_schedules_and_chunks() -> None:
@@ -258,7 +265,7 @@ def test_updates_hide_walks_where_their_ratio_is_less(
         """The largest table comes last."""
         return [
             Size(MIB << at, None, None, 1.0,
-                 of and Comparison(Interval(sum(of) / 2, *of, 0.96), 6))
+                 of and Comparison(Interval(of[0], of[0], of[1], 0.96), 6))
             for at, of in enumerate(ratios)
         ]  # fmt: skip
 

@@ -199,6 +199,7 @@ def test_amds_levels_of_the_tlb_are_told_apart() -> None:
         ({"cpuid_80000005": first, "cpuid_80000006": [0, 2048 << 16, 0, 0]}, [1]),
         ({"cpuid_80000005": [0, 0xFF << 24, 0, 0], "cpuid_80000006": second}, [2]),
         ({"cpuid_80000006": [0, 6 << 28, 0, 0]}, []),
+        ({"cpuid_80000006": [0, 1 << 28 | 2048 << 16, 0, 0]}, [2]),
         ({}, []),
     ):
         assert tlb.tlb_reaches(about, 4096) == [levels[level] for level in told]

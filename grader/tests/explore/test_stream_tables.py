@@ -71,6 +71,21 @@ def test_rates_and_ratios_of_streams() -> None:
     assert rows(stream_report._rate_table(some, "copy"))[1:] == [["1", "by all", "8.00", "", ""]]
     assert rows(stream_report._ratio_table(some))[1:] == []
     assert rate(some, "copy", 2, "default", "all") is None
+    placed = [found.configurations[sample.configuration].key for sample in found.samples]
+    bound = [
+        sample for sample, key in zip(found.samples, placed, strict=True)
+        if key["threads"] == 2 and key["first_touch"] == "all" and key["placement"] != "default"
+    ]  # fmt: skip
+    part = replace(found, samples=tuple(bound))
+    assert rows(stream_report._ratio_table(part))[1:] == [
+        ["2", kernel, "2.00-2.00*", "", "", ""] for kernel in ("copy", "triad")
+    ]
+    assert rows(stream_report._rate_table(part, "copy"))[1:] == [
+        ["2", "by all", "", eight, sixteen]
+    ]
+    shares = pages_seen(replace(part, node=part.node | {"numa_nodes": 2}))
+    assert shares is not None
+    assert rows(stream_report._share_table(shares))[1:] == [["2", "by all", "", "100 %", "100 %"]]
 
 
 def test_differences_between_placements_and_first_touches() -> None:

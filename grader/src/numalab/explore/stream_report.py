@@ -296,7 +296,7 @@ def _new_table(title: str = "") -> Table:
     from rich.table import Table
 
     return Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title=title or None,
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title=title,
         title_justify="left", title_style="bold",
     )  # fmt: skip
 
