@@ -90,6 +90,9 @@ def test_the_consoles_last_lines_are_told(pair: Pair) -> None:
     made, peer = pair
     assert made.console() == ""
     assert str(made.failure("It hangs.")) == "It hangs. Its console is empty."
+    peer.console.write(b"first\n")
+    peer.console.flush()
+    assert made.console() == "  | first"
     peer.console.write(b"".join(b"line %d \r\n\n" % number for number in range(20)) + b"\xff end")
     peer.console.flush()
     lines = made.console().splitlines()

@@ -302,7 +302,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     monkeypatch.setattr(plan, "find_kernel", find)
     monkeypatch.setattr(plan, "free_memory_mib", lambda: 20_000)
     monkeypatch.setattr(plan, "toolchain_folders", lambda: [Path("/usr"), Path("/opt")])
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 4})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 4} if pid == 0 else {5})
     monkeypatch.setattr(host, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(host, "examine", lambda probe, cache: host.Host(9, found["kvm"], "why"))
     return found

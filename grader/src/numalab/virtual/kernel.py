@@ -133,7 +133,7 @@ def has_pvh_entry(image: bytes) -> bool:
     for number in range(count):
         kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", image, offset + number * size)
         at, end = start, start + length
-        while kind == 4 and at + 12 < end:
+        while kind == 4 and at + 16 <= end:  # with the four bytes of Xen's name
             name_bytes, value_bytes, note = struct.unpack_from("<III", image, at)
             if note == 18 and image[at + 12 : at + 15] == b"Xen":
                 return True

@@ -4,6 +4,7 @@ carry, how much memory, which folders the guest sees."""
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,14 +100,9 @@ def largest_with(
     machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
 ) -> Machine:
     """With as many cores per NUMA node, from least to most, as fit; with least where none do."""
-    few, many = least, most
-    while few < many:
-        middle = (few + many + 1) // 2
-        if fits(machine.scaled(middle)):
-            few = middle
-        else:
-            many = middle - 1
-    return machine.scaled(few)
+    sizes = range(least, most + 1)
+    fitting = bisect_left(sizes, True, key=lambda cores: not fits(machine.scaled(cores)))
+    return machine.scaled(least + max(fitting - 1, 0))
 
 
 def free_memory_mib() -> int:

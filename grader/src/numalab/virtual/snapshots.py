@@ -98,7 +98,7 @@ class Store:
                 status = path.stat()
                 files.append((path != self._path(keep), -status.st_mtime, status.st_size, path))
         total = 0
-        for _, _, size, path in sorted(files, key=lambda entry: entry[:2]):
+        for _, _, size, path in sorted(files):
             if total + size > self.most_bytes:
                 path.unlink(missing_ok=True)
             else:

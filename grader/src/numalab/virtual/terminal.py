@@ -74,14 +74,14 @@ class HostInput(Input):
         old_wakeup = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         watched = [signal.SIGINT, *([signal.SIGWINCH] if self.interactive else [])]
         old = {number: signal.signal(number, ignore) for number in watched}
-        terminal = self._stdin if self.interactive and self._stdin is not None else -1
-        modes = termios.tcgetattr(terminal) if terminal >= 0 else None
+        terminal = self._stdin if self.interactive else None
+        modes = [] if terminal is None else termios.tcgetattr(terminal)
         try:
-            if modes is not None:
+            if terminal is not None:
                 tty.setraw(terminal)
             yield self
         finally:
-            if modes is not None:
+            if terminal is not None:
                 with contextlib.suppress(termios.error):  # it may be gone
                     termios.tcsetattr(terminal, termios.TCSANOW, modes)
             for number, handler in old.items():
