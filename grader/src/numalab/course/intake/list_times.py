@@ -70,7 +70,7 @@ def _names(locale: str) -> _Names:
 def _hour(hour: int, half: str | None) -> int | None:
     """Of 24. Polish packs write a half of the day beside an hour of 24: so far it says nothing."""
     if half is None or hour > 12 or hour == 0:
-        return hour if hour <= 24 and not (half == "am" and hour > 12) else None
+        return None if half == "am" and hour else hour
     return hour % 12 + (12 if half == "pm" else 0)
 
 

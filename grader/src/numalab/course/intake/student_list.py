@@ -92,10 +92,10 @@ def _columns(
         of_moodle = {i: column for i, column in of_moodle.items() if column != "identifier"}
     columns: list[str] = []
     for index, title in enumerate(titles):
-        known = _COLUMNS.get(title, "")
+        known = _COLUMNS.get(title)
         if moodle.is_worksheet and of_moodle.get(index) == "identifier":
-            known = ""  # in German it is called ID
-        columns.append(named.get(title) or known or str(of_moodle.get(index, "")))
+            known = None  # in German it is called ID
+        columns.append(named.get(title) or known or of_moodle.get(index) or "")
     # Of a column that was named the one that was taken for it is not.
     return [
         "" if column in named.values() and titles[index] not in named else column
