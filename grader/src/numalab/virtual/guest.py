@@ -145,8 +145,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self.process.wait()
         self.channel.close()
         self._control.close()
-        if not self._console.closed:
-            self._console.close()
+        self._console.close()
 
     def pause(self) -> None:
         """Stops the whole machine, so that it takes nothing of the host's cores."""
