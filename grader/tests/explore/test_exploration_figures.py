@@ -128,6 +128,7 @@ def test_where_the_two_part_late_the_words_stand_left_of_it() -> None:
     late = invented(THREE, lambda key, n: parts({**key, "bytes": int(key["bytes"]) // 2}, n), 6)
     _, _, ratio, _ = axes_of(explore_plot.exploration_figure(late))
     assert texts(ratio) == ["part from 4 MiB on"] and ratio.texts[0].get_ha() == "right"
+    assert ratio.texts[0].xyann == (-6, -4)
     even = invented(THREE, lambda *_: 1e-6, 6)
     assert texts(explore_plot.exploration_figure(even).axes[2]) == []
 
@@ -252,6 +253,40 @@ def test_letters_and_marks_have_their_sizes() -> None:
     assert alone._suptitle.get_text().startswith(
         "Local pages on virtual nhm: 2 NUMA nodes, 16 PUs\n"
     )
+
+
+def shared(figure: Figure) -> tuple[bool, bool, bool]:
+    """Whether columns share their axis of x, rows and all theirs of y."""
+    first, beside, below = figure.axes[0], figure.axes[1], figure.axes[-1]
+    y = first.get_shared_y_axes()
+    return (
+        first.get_shared_x_axes().joined(first, below),
+        y.joined(first, beside),
+        y.joined(first, below),
+    )
+
+
+def test_curves_beside_each_other_share_their_axes() -> None:
+    scheduled = explore_plot.exploration_figure(invented(FEW, by_schedule, 1))
+    sized: Any = explore_plot.exploration_figure(invented(THREE, parts, 6))
+    streams = explore_plot.exploration_figure(made_up(TWO, rates, rounds=1))
+    pages = pages_figure(on_two_cores())
+    assert pages is not None
+    assert [shared(figure) for figure in (scheduled, sized, streams, pages)] == [
+        (True, True, False), (True, True, False), (True, True, False), (True, True, True),
+    ]  # fmt: skip
+    chase, _, ratio, _ = sized.axes
+    assert [axis.get_transform().base for axis in (chase.xaxis, ratio.yaxis, chase.yaxis)] == [
+        2, 2, 10,
+    ]  # fmt: skip
+    assert ratio.yaxis.get_major_formatter()(0.5, 0) == "0.5"
+    dashed = [line for line in axes_of(scheduled)[2].lines if line.get_linestyle() == "--"]
+    assert [[*line.get_ydata()] for line in dashed] == [[1, 1]]
+
+
+def test_one_chunk_is_one_column() -> None:
+    found = invented(replace(FEW, chunks=(0,)), by_schedule, 1)
+    assert len(explore_plot.exploration_figure(found).axes) == 2
 
 
 @pytest.mark.parametrize(("pus", "points"), [(8, 8), (9, 5)])

@@ -288,7 +288,7 @@ def test_limits_are_told_of_what_was_killed_here(
     if is_here:
         monkeypatch.setattr(explore, "HERE", place)
     with pytest.raises(UserError, match=r"was killed.* smaller --n\.( A limit\.)?$") as told:
-        explore.run_program(Path("p"), [], {}, place)  # type: ignore[arg-type]
+        explore.run_program(Path("p"), [], {}, place)
     assert str(told.value).endswith(" A limit.") is is_here
 
 

@@ -17,18 +17,19 @@ def rows(table: Table) -> list[list[str]]:
 def printed(table: Table) -> list[str]:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(table)
-    return [line.rstrip() for line in console.export_text().splitlines()]
+    return console.export_text().splitlines()
 
 
 def laid_out(table: Table) -> list[str]:
-    """Columns two spaces apart, none before the first one, and no line between rows."""
+    """Columns two spaces apart, none before the first and behind the last one, and no line between
+    rows."""
     lines = [[cell.replace("\\[", "[") for cell in row] for row in rows(table)]
     widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
     return [
         "  ".join(
             f"{cell:{'>' if column.justify == 'right' else '<'}{width}}"
             for cell, width, column in zip(row, widths, table.columns, strict=True)
-        ).rstrip()
+        )
         for row in lines
     ]
 

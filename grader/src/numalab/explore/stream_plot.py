@@ -37,7 +37,7 @@ def draw_streams(figure: Figure, found: Found) -> None:
     pages = seen if seen and not seen.is_virtual else None
     rows = len(STREAM_KERNELS) + (pages is not None)
     grid = figure.subplots(
-        rows, 2, sharex=True, sharey="row", squeeze=False,
+        rows, 2, sharex=True, sharey="row",
         gridspec_kw={"height_ratios": [3] * len(STREAM_KERNELS) + [2] * (pages is not None)},
     )  # fmt: skip
     for column, touch in enumerate(FIRST_TOUCHES):
