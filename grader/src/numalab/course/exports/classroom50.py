@@ -140,7 +140,7 @@ def result(
         prefix = f"{row.lab}: " if several else ""
         if row.result is not None:
             tests += _tests(read_verdict(row.result), row, prefix)
-        if row.parts and row.is_handed_in:
+        if row.is_handed_in:
             tests += _part_tests(row, prefix)
         elif row.result is None and not row.points:
             tests.append(_nothing(row, problems))

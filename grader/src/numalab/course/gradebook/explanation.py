@@ -60,7 +60,7 @@ def _attempt_line(
         return line
     worth = rules.lab(row.lab).points
     if row.parts or row.is_part:
-        return f"{line}{_share_words(weighed, worth)}"
+        return f"{line}{_share_words(weighed.before, weighed.penalty, worth)}"
     if weighed.gradable != worth:
         line += (
             f"{';' if weighed.open else ','} which is {words.short(weighed.before, 4)} of {worth:g}"
@@ -70,14 +70,14 @@ def _attempt_line(
     return line
 
 
-def _share_words(weighed: Weighed, worth: float) -> str:
+def _share_words(before: float, penalty: float, worth: float) -> str:
     """Of a part, whose points are the lab's to say."""
-    if weighed.before is None or not worth:
+    if not worth:
         return ""
-    words_of = f", a share of {words.short(weighed.before / worth, 4)}"
-    if weighed.penalty:
-        share = weighed.before / worth * (1 - weighed.penalty)
-        words_of += f", less {words.percent(weighed.penalty)}: {words.short(share, 4)}"
+    share = before / worth
+    words_of = f", a share of {words.short(share, 4)}"
+    if penalty:
+        words_of += f", less {words.percent(penalty)}: {words.short(share * (1 - penalty), 4)}"
     return words_of
 
 
@@ -117,7 +117,7 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
         yield f"  {part_line(part)}"
     total = sum(part.points for part in row.parts)
     hand = ", and the points were set by hand" if row.override_reason else ""
-    waits = "" if row.override_reason or row.points is not None else ", once all is graded"
+    waits = "" if row.points is not None else ", once all is graded"
     yield f"  together {total:g} of {row.max_points:g}{waits}{hand}"
 
 

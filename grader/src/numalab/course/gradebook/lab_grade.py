@@ -46,11 +46,16 @@ def _ungraded(row: StandingRow) -> PartState:
     return "not taken" if row.is_not_taken else "missing"
 
 
+def _own(row: StandingRow) -> float:
+    """The share that its points are, of a row that has some."""
+    assert row.points is not None
+    return row.points / row.max_points if row.max_points else 0.0
+
+
 def _code(name: PartName, row: StandingRow) -> Shown:
     """Of a kernel or a variant."""
-    if row.override_reason and row.points is not None:
-        share = row.points / row.max_points if row.max_points else 0.0
-        return Shown(name, "graded", share, f"set by hand, {row.override_reason.rstrip('.')}")
+    if row.override_reason:
+        return Shown(name, "graded", _own(row), f"set by hand, {row.override_reason.rstrip('.')}")
     result = row.result
     if result is None:
         return Shown(name, _ungraded(row))
@@ -60,8 +65,8 @@ def _code(name: PartName, row: StandingRow) -> Shown:
     of = f"{result['points']:g} of {words.count(earnable, 'point')}"
     language = declaration.LANGUAGE_NAMES[result["language"]]
     share = result["points"] / earnable * (1 - row.penalty)
-    if result.get("unchanged") and row.points is not None:  # which may count in the course
-        share = row.points / row.max_points
+    if result.get("unchanged"):  # which may count in the course
+        share = _own(row)
     return Shown(name, "graded", share, f"{of} in {language}{_less(row)}")
 
 
@@ -164,8 +169,10 @@ def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Accoun
         code = codes.get(part.name)
         gradable += part.most * (_gradable_share(code) if code is not None else 1.0)
         is_provisional |= part.state == "open" or (code is not None and code.is_provisional)
-    if of_variant is not None:
-        of_variant = _as_part(of_variant, next((p for p in parts if p.name == "variant"), None))
+    of_part = None
+    if variant is not None:
+        part_of = next((p for p in parts if p.name == "variant"), None)
+        of_part = replace(variant, row=_as_part(variant.row, part_of))
     made = replace(
         row,
         points=points if override is None else override.points,
@@ -176,9 +183,8 @@ def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Accoun
         is_handed_in=is_there,
         is_not_taken=row.is_not_taken and not is_there,
         parts=parts,
-        variant=of_variant,
+        variant=of_part.row if of_part is not None else None,
     )
-    of_part = replace(variant, row=of_variant) if variant is not None and of_variant else None
     return replace(kernel, row=made, variant=of_part)
 
 
@@ -186,10 +192,9 @@ def _as_part(row: StandingRow, part: Part | None) -> StandingRow:
     """The variant's row with the points of the part. part: None where the lab has the prediction
     alone."""
     most = part.most if part is not None else 0.0
-    is_graded = part is not None and part.state == "graded"
     return replace(
         row,
-        points=part.points if part is not None and is_graded else None,
+        points=part.points if part is not None and part.state == "graded" else None,
         max_points=most,
         gradable_points=rounded(most * _gradable_share(row)) if row.attempt is not None else None,
         is_part=True,

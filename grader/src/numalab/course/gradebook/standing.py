@@ -87,9 +87,9 @@ class StandingRow:
         """How many of max_points are open."""
         if self.override_reason:
             return 0.0
-        result, most = self.result, self.kernel_points
-        left = total(open_points(result)) if result is not None and most else 0
-        own = most * left / earnable_points(result) if result is not None and left else 0.0
+        result, own = self.result, 0.0
+        if result is not None and (left := total(open_points(result))):
+            own = self.kernel_points * left / earnable_points(result)
         return own + (self.variant.open_points if self.variant is not None else 0.0)
 
     @property
@@ -98,15 +98,12 @@ class StandingRow:
         if self.variant is not None and self.variant.is_quick and not self.override_reason:
             return True
         result = self.result
-        return (
-            result is not None
-            and self.attempt is not None
-            and self.attempt.item.effort == QUICK
-            and not self.override_reason
-            and any(
-                criterion["kind"] == "timing" and criterion["status"] in ("pass", "fail")
-                for criterion in result["criteria"]
-            )
+        if result is None or self.override_reason:
+            return False
+        assert self.attempt is not None
+        return self.attempt.item.effort == QUICK and any(
+            criterion["kind"] == "timing" and criterion["status"] in ("pass", "fail")
+            for criterion in result["criteria"]
         )
 
 

@@ -159,8 +159,10 @@ def _write_student(
 def _seen(rows: Sequence[StandingRow], pages: Collection[str], folder: Path) -> list[Picture]:
     """Pictures of what the page begins with, from the page of its grading. Raises OSError."""
     row = pictured(rows)
-    if row is None or row.attempt is None or row.result is None:
+    if row is None:
         return []
+    assert row.attempt is not None
+    assert row.result is not None
     name = attempt_name(row.attempt)
     if name not in pages:
         return []

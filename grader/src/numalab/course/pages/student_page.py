@@ -285,7 +285,7 @@ def _fails(row: StandingRow) -> bool:
 
 def pictured(rows: Iterable[StandingRow]) -> StandingRow | None:
     """Of what the page shows pictures: what is to be done next, or was graded last."""
-    graded = [row for row in rows if row.attempt is not None and row.result is not None]
+    graded = [row for row in rows if row.result is not None]
     last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
     return next(filter(_fails, graded), last)
 
@@ -296,10 +296,10 @@ def _next_step(
     """In the first lab in which something fails, be it in its variant; else what is not handed in
     yet of a lab or of its parts. None where only others can do something, or nothing is left."""
     for row, part in zip(rows, parts, strict=True):
-        result = row.result
-        if result is None or not _fails(row):
+        if not _fails(row):
             continue
-        verdict = read_verdict(result)
+        assert row.result is not None
+        verdict = read_verdict(row.result)
         first = verdict_words.first_failed(verdict)
         first = verdict.explained_by.get(first, first)
         language = declaration.LANGUAGE_NAMES[verdict.language]
