@@ -115,6 +115,7 @@ def test_what_is_kept_of_a_person(kit, tmp_path):
          ("#", "include", "name0", "(", '"', "xy", '"', ")", ";")),
         ("a = 1\n!$OMP BARRIER\nb = A", "fortran",
          ("name0", "=", "1", "!", "$", "omp", "barrier", "name1", "=", "name0")),
+        ("a \\\n= b;", "c", ("name0", "=", "name1", ";")),
         ("", "c", ()),
     ],
 )  # fmt: skip

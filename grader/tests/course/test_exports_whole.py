@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from support.classroom50 import RUNNER
-from support.courses import ADA, LAB, OTHER_LAB, ZOE, attempt, criterion, result
+from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, result
 from support.exported_rows import BY_HAND, FAILED, GRADED, IN_PARTS, MISSING, NOT_TAKEN, part
 from support.invented_class import row, standing
 
@@ -61,13 +61,14 @@ def test_the_plain_table_as_a_whole() -> None:
 def test_parts_have_columns_at_the_end_of_a_grade() -> None:
     names: Any = ("kernel", "prediction", "viva")
     waits = replace(IN_PARTS, student=ZOE, is_handed_in=False)
-    made = replace(standing([waits, IN_PARTS]), parts=names)
-    text = exports.pseudonymous(made, {"ada": "p-b", "zoe": "p-c"}).text
+    made = replace(standing([waits, IN_PARTS, row(BOB, LAB, None)]), parts=names)
+    text = exports.pseudonymous(made, {"ada": "p-b", "zoe": "p-c", "bob": "p-d"}).text
     node = '"1 package, 1 NUMA node, 4 cores (Laptop)"'
     grade = f"{LAB},5.5,10,10,0,,no,0,0,graded,default,,{node}"
     assert text == (
         f"\ufeffpseudonym,{HEADER},kernel_points,prediction_points,viva_points\r\n"
         f"p-b,{grade},1.6,,0\r\np-c,{grade},,,\r\n"
+        f"p-d,{LAB},,10,,0,,no,0,0,not graded,,,,,,\r\n"
     )
 
 
@@ -165,6 +166,7 @@ def test_gradescope_is_told_of_parts_and_places() -> None:
 
 def test_a_part_that_gives_all_has_passed_in_gradescope() -> None:
     whole = replace(IN_PARTS, parts=(part("viva", "graded", 2, 2, "a mark"),), variant=None)
+    assert "score" not in gradescope.results([whole])["tests"][0]  # the kernel is no part
     assert gradescope.results([whole])["tests"][-1] == {
         "name": "viva", "output": "viva 2 of 2: a mark", "visibility": "visible",
         "status": "passed", "score": 2, "max_score": 2,
@@ -272,6 +274,10 @@ def test_classroom_50_is_told_why_there_is_nothing() -> None:
     by_hand = replace(MISSING, points=4.0, override_reason="oral")
     assert (c50(by_hand)["tests"], c50(by_hand)["score"]) == ([], 400)
     assert c50(replace(by_hand, points=12.0))["score"] == 1000
+    absent = replace(IN_PARTS, is_handed_in=False, variant=None, attempt=None, points=None)
+    assert [one["test-name"] for one in c50(absent)["tests"]] == [f"{LAB}: handed in"]
+    failed = row(ADA, LAB, attempt(ADA, result(0, 10)))
+    assert [one["test-name"] for one in c50(failed)["tests"]] == ["local_pages"]
     with pytest.raises(KitError, match=rf"\({LAB}: Not graded\.\)"):
         c50(FAILED, GRADED)
 
@@ -339,6 +345,11 @@ def test_junit_tells_what_was_spoilt_beside_its_criteria() -> None:
     spoilt = replace(IN_PARTS, points=None)
     assert shape(suites(spoilt)[f"ada {LAB}"])[0] == ("graded", ["error"])
     assert shape(suites(replace(spoilt, parts=()))[f"ada {LAB}"])[0] == ("correct", [])
+    alone = suites(replace(IN_PARTS, attempt=None))[f"ada {LAB}"]
+    assert [name for name, _ in shape(alone)] == [
+        "diagnose", "variant: correct", "variant: local_pages"
+    ]  # fmt: skip
+    assert alone.find("system-out") is not None
     by_hand = replace(MISSING, points=5.0, override_reason="oral")
     assert shape(suites(by_hand)[f"zoe {LAB}"]) == [("graded", [])]
     absent = replace(IN_PARTS, is_handed_in=False, variant=None, attempt=None, points=None)

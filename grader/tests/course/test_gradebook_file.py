@@ -58,6 +58,30 @@ def test_a_change_that_nobody_can_undo_is_told(
         pass
 
 
+def test_a_copy_is_of_a_moment_without_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read twice alike, with no journal before and after."""
+    states = iter(
+        [
+            *(False, True), *(False, False), *(False, False), *(False, False, True),
+            *(False, False, False),
+        ]
+    )  # fmt: skip
+    contents = iter([b"1", b"2", b"2", b"2"])
+
+    class Journal:
+        def exists(self) -> bool:
+            return next(states)
+
+    course = CourseFolder(tmp_path)
+    monkeypatch.setattr(database, "_journal", lambda path: Journal())
+    monkeypatch.setattr(database, "_LOOK_S", 0.0)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: next(contents))
+    assert database._content(course) == b"2"
+    assert list(states) == list(contents) == []
+
+
 def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

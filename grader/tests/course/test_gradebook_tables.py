@@ -225,6 +225,19 @@ def test_rows_are_by_name_and_then_by_lab(tmp_path: Path) -> None:
         assert weighed.parts == ("kernel",)
 
 
+def test_a_hand_in_was_first_handed_in_when_a_delivery_first_shows_it(tmp_path: Path) -> None:
+    days = "2027-05-01T10:00:00+00:00", "2027-05-05T10:00:00+00:00"
+    with open_gradebook(CourseFolder(tmp_path)) as book:
+        for at in days:
+            book.add_submissions(intake(submitted(ADA, at=at), submitted(BOB)))
+        bob, ada = book.standing(Rules()).handed_in
+        assert (ada.student_id, ada.lab, ada.at.isoformat()) == ("ada", LAB, days[0])
+        ((one,),) = (some for (student, _), some in book.handed_in().items() if student == "ada")
+        assert one.first_at is not None
+        assert (one.first_at.isoformat(), one.last_at.isoformat()) == days
+        assert bob.at.year > 2025  # when it was taken in
+
+
 def test_keys_of_one_assignment_are_its_labs_alone(tmp_path: Path) -> None:
     ada = Student("ada", "Ada", {"identifier": "7", "email": "e"})
     other = Student("ada", "Ada", {"identifier": "8"})
@@ -241,7 +254,9 @@ def test_keys_of_one_assignment_are_its_labs_alone(tmp_path: Path) -> None:
     ("asked", "said"),
     [
         ("adaa", "'adaa'. Did you mean ada?"), ("LOVE", "'LOVE'. Did you mean ada?"),
-        ("q", "'q'; ./numalab gradebook show lists all."), ("name", "Did you mean s1, s2, s3?"),
+        ("ada l", "'ada l'. Did you mean ada?"),
+        ("q", "'q'; ./numalab gradebook show lists all."),
+        ("name", "Did you mean s1, s2, s3?"),
     ],
 )  # fmt: skip
 def test_who_may_be_meant_is_named(tmp_path: Path, asked: str, said: str) -> None:

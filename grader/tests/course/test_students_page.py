@@ -28,6 +28,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.parts import Part, Shown
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages import reports
+from numalab.course.pages import student_page as student_page_module
 from numalab.course.pages.reports import write_class_reports, write_reports
 from numalab.course.pages.seen import Picture
 from numalab.course.pages.student_page import (
@@ -360,6 +361,24 @@ def test_progress_is_told_now_and_then(
     write_reports(course, kit, found, told.append)
     assert told == ["the class's pages"] * 2
     assert course.pages_made.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("bad", ["", ".a", "a/b", "a\0b"])
+def test_an_id_that_is_no_folders_name_is_refused(kit: Kit, course: CourseFolder, bad: str) -> None:
+    rows = [replace(PASSED, student=replace(ADA, id=bad))]
+    with pytest.raises(KitError, match="can't be a folder's name"):
+        write_reports(course, kit, standing(rows), ignore)
+
+
+@pytest.mark.parametrize(
+    ("points", "most", "bar"),
+    [(None, 10.0, None), (1.0, 0.0, None), (2.5, 10.0, (2.5, 7.5)), (11.0, 10.0, (11.0, 0.0))],
+)
+def test_a_bar_is_of_what_is_reached_and_what_is_not(
+    points: float | None, most: float, bar: tuple[float, float] | None
+) -> None:
+    made = student_page_module._bar(replace(PASSED, points=points, max_points=most))
+    assert made == bar
 
 
 def test_a_file_in_the_place_of_the_pages_is_told(kit: Kit, course: CourseFolder) -> None:

@@ -22,6 +22,7 @@ CANVAS = [
     ["Bob", "", "BOB9", "3", " ex ", ""],
     ["Zoë", "3", "", "", "", ""],
     ["", "", "", "", "", ""],
+    [],
     ["Nobody", "", "", "7", "", ""],
 ]
 
@@ -49,6 +50,12 @@ def test_canvas_without_a_line_of_points_and_with_names_apart() -> None:
         "Graded, and not in the table: Zoë Ångström (zoe).",
         f"Labs without a column: {OTHER_LAB}.",
     )
+
+
+def test_canvas_has_blank_lines_and_labs_without_numbers() -> None:
+    template = Table([["Student", "ID", "Affinity (1)", "Essay (2)"], [], ["A", "1", "", ""]])
+    lab = replace(GRADED, lab="affinity")
+    assert canvas.filled(template, [lab], {}, "c.csv").text.splitlines()[2] == "A,1,6.25,"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +145,16 @@ def test_moodles_own_worksheet_as_a_whole() -> None:
         "In the worksheet, and not in the gradebook: Participant 7.",
     ]
     assert "X (x)" not in made.told[1]
+
+
+def test_moodles_worksheet_may_have_three_columns() -> None:
+    template = Table(
+        [["Identifier", "Grade", "Feedback comments"], ["Participant 101", "", ""], []]
+    )
+    ungraded = replace(MISSING, student=Student("x", "X", {}))
+    made = moodle.filled(template, [GRADED, ungraded], "w.csv")
+    assert made.text.splitlines()[1].startswith("Participant 101,6.25,")
+    assert not [line for line in made.told if "X (x)" in line]
 
 
 def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:

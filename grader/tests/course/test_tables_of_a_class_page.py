@@ -157,6 +157,15 @@ def test_the_summary_of_a_noisy_node(page: Element) -> None:
     }
 
 
+def test_a_quick_variant_makes_one_grade_quick(labs: dict[str, Lab]) -> None:
+    variant = row(
+        ADA, VARIANT, attempt(ADA, timed(0, 3), lab=VARIANT, effort="quick"), is_part=True
+    )
+    found = standing([row(ADA, LAB, attempt(ADA, result(10)), variant=variant)])
+    text = class_page(found, class_facts(found, labs), labs)
+    assert re.findall(r"(\d+ grades?) with --quick", text) == ["1 grade"]
+
+
 def part(name: Any, most: float, points: float) -> Part:
     return Part(Shown(name, "graded", 1.0), 1.0, most, points)
 

@@ -283,6 +283,9 @@ def test_an_explanation_of_parts() -> None:
         "What the student is told:",
     ]  # fmt: skip
     assert all(line.startswith("  ") for line in lines[14:])
+    absent = account(ADA, LAB, [], [], "", rules)
+    lines = list(explanation(with_parts(absent, of_variant, rules), rules))
+    assert not [line for line in lines if line.startswith("Parts")]
     lost = attempt(ADA, state="lost", lab=VARIANT)
     waits = account(ADA, VARIANT, [handed("d1", timedelta(0))], [lost], "", rules)
     lines = list(explanation(with_parts(of_kernel, waits, rules), rules))
@@ -365,6 +368,27 @@ def test_points_of_parts_over_all_labs() -> None:
     lines = list(table_lines(replace(standing([ada, other]), parts=names)))
     at = lines.index("Points by part, over all labs:")
     assert lines[at + 2].split() == ["Ada", "Lovelace", "(ada)", "2.26?", "x", "0.5?"]
+
+
+def test_a_table_of_nobody_has_its_heads() -> None:
+    names: Any = ("kernel",)
+    lines = list(table_lines(replace(standing([], title=""), parts=names)))
+    assert lines == [
+        "", "0 students, 0 labs, 0 grades.", "", "Points by part, over all labs:",
+        "student    kernel",
+    ]  # fmt: skip
+
+
+def test_a_lab_that_a_student_has_not_is_not_handed_in() -> None:
+    rows = [of(ADA, result(10)), row(BOB, OTHER_LAB, None)]
+    lines = list(table_lines(standing(rows, title="")))
+    assert [line.split()[-2:] for line in lines[1:3]] == [["10", "."], [".", "?"]]
+
+
+def test_long_names_are_whole_below_the_table() -> None:
+    long = Student("x", "N" * 90, {})
+    lines = list(table_lines(standing([of(long, result(7, still_open=3))])))
+    assert f"  {'N' * 90}" in lines
 
 
 def test_a_variant_of_its_own_has_a_letter() -> None:
