@@ -20,6 +20,7 @@ from support.evidence_parts import (
     sat,
     with_memory,
 )
+from support.pages import texts
 
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
@@ -170,7 +171,8 @@ def messages(is_predicted: bool, files: int = 2) -> Figure:
     names = ("near.toml", "far.toml")[:files]
     record["runs"] += [invented.latency("placement", name, 0.5 + len(name)) for name in names]
     published = GALLERY["hydra"].latencies
-    return figures.latency_figure(parse(record), published, is_predicted=is_predicted)
+    shown = {"is_predicted": True} if is_predicted else {}
+    return figures.latency_figure(parse(record), published, **shown)
 
 
 # ---- a node's portrait -------------------------------------------------------------------
@@ -246,6 +248,30 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "roofline": lambda: figures.roofline_figure(roof()),
     "roofline_unbounded": lambda: figures.roofline_figure(roof(is_bounded=False)),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cores", "noun"), [(8, "thread"), (9, "thread"), (1, "NUMA node or thread")]
+)
+def test_colours_are_of_threads_or_of_numa_nodes(cores: int, noun: str) -> None:
+    """With more numbers than there are colours only in words."""
+    figure = pages_of_cores(cores)
+    told = [text for text in texts(figure) if text.startswith("Colour and number")]
+    assert told == [f"Colour and number: {noun}"]
+    assert bool(figure.legends) == (cores != 9)
+    assert not figure.axes[0].title.get_parse_math(), "a name with dollar signs is a name"
+
+
+def test_the_nodes_own_total_counts_where_it_is_more() -> None:
+    node = ONE.describe() | {"numa_node_list": [{"numa_node": 0, "memory_bytes": 3 << 30}]}
+    for total, shown in ((5 << 30, 5120), (2 << 30, 3072), (0, 3072)):
+        assert [one.memory_mb for one in shape_of(node | {"memory_bytes": total}).nodes] == [shown]
+    silent = {key: value for key, value in node.items() if key != "memory_bytes"}
+    assert [one.memory_mb for one in shape_of(silent).nodes] == [3072]
+    two = TWO.describe() | {
+        "numa_node_list": [{"numa_node": n, "memory_bytes": 1 << 30} for n in (0, 1)]
+    }
+    assert [one.memory_mb for one in shape_of(two).nodes] == [1024, 1024]
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -207,6 +207,10 @@ def test_each_machine_has_a_picture_or_a_reason() -> None:
     assert not second[0].style
     assert any(line.plain.startswith("  b.toml") for line in first)
     assert not any(line.plain.startswith("+") for line in first)
+    styles = {line.plain[:16]: str(line.style) for line in first}
+    assert styles["On hydra, modell"] == "bold"
+    assert styles["Bottleneck: cont"] == styles["Modelled on hydr"] == ""
+    assert styles[NO_TIMES[:16]] == styles["* is the bottlen"] == "dim"
     unrated = replace(missing(theirs=(Missing("link", 22),)), whose="c.toml")
     (with_note,) = modelled_pictures([PAIR, replace(PAIR, whose="b.toml"), unrated], 78)
     assert sum(line.plain.startswith("+ ") for line in with_note) == 1

@@ -248,6 +248,22 @@ def test_tracings_that_differ_are_told() -> None:
     assert not any("was seen" in line.plain for line in pages(65, invented.evidence(TWO)))
 
 
+def test_an_array_that_the_solution_lacks_has_yours_alone() -> None:
+    yours, solution = (invented.evidence(ONE) for _ in range(2))
+    for run in solution["runs"]:
+        if "touch_map" in run:
+            run["touch_map"]["arrays"] = run["touch_map"]["arrays"][:2]
+    lines = touch_map_picture(parse(yours), 76, "here", parse(solution))
+    heads = [re.split(r" +(?:yours|solution)", line.plain)[0] for line in lines[1:]]
+    assert [head for head in heads if head and " used" not in head] == ["a, b", "c"]
+    assert sum("solution" in line.plain for line in lines) == 1
+
+
+def test_a_roof_without_points_is_a_roof() -> None:
+    title, foot = (line.plain for line in roof_lines(replace(roof(), points=()), 76))
+    assert title.startswith("Roofline of compute") and foot.endswith("| roof: 2.5 GFLOP/s")
+
+
 def test_threads_that_no_core_holds_are_told_by_where_they_may_run() -> None:
     told = [line.plain for line in in_packages()][-3:]
     assert [line.split(" may run on ")[1] for line in told] == [

@@ -180,6 +180,10 @@ def test_predictions_stand_below_the_criteria(
         "  own     0.50  1.5 ms; measured: 1 to 2 ms. Near.",
     ]
     assert lines[at + 4 :] == ([f"  {why}"] if why else [])
+    longer = replace(found, quantities=(replace(one_of, name="two words"),))
+    monkeypatch.setattr(GradedKernel, "predictions", property(lambda _: longer))
+    assert any(line.startswith("  two words  0.50  ") for line in
+               shown(first_touch, verdict(one("a")), width=30))  # fmt: skip
 
 
 def test_places_have_a_legend_once(labs: dict[str, Lab]) -> None:

@@ -108,6 +108,8 @@ def _axis(axis: Axis) -> str:
         told.append("with a grid")
     if label := axis.get_label_text():
         told.append(f"named in {len(label.splitlines())}")
+    if not axis._major_tick_kw.get("label1On", True):  # type: ignore[attr-defined]
+        told.append("unnamed")
     if few := len(axis.get_minorticklocs()):
         told.append(f"and {few} minor")
     if at:

@@ -484,7 +484,7 @@ def page(submissions: Sequence[Submission], occasion: Occasion) -> str:
             title="numalab report" + (f": {named[0]}" if len(named) == 1 else ""),
             people=people,
             occasion=occasion,
-            node=occasion.node.get("name", ""),
+            node=occasion.node.get("name"),
             nodes=list(_nodes(submissions, occasion)),
             version=__version__,
             reading=READING,

@@ -25,9 +25,9 @@ def _core(pus: Sequence[int], bound: dict[int, list[int]], style: Style) -> Text
     """[0.]: a character for each PU of a core: the thread that is bound there; a thread that
     may use the whole core is followed by dashes."""
     text = Text("[")
-    before: list[int] = []
+    before: list[int] | None = None
     for pu in pus:
-        threads = bound.get(pu, [])
+        threads = bound.get(pu)
         if not threads:
             text.append(NOBODY, style="dim")
         elif threads == before:
