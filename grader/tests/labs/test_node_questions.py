@@ -191,6 +191,15 @@ def test_without_siblings_other_pus_are_taken_for_them() -> None:
     assert [sorted(wrong) for wrong, _ in behind[2:5]] == [[6, 7], [6, 7], [2, 6]]
 
 
+def test_siblings_are_looked_for_half_of_the_pus_further_on() -> None:
+    """Of five PUs, where hwloc numbers as Linux does."""
+    pus = tuple(SeenPu(n, frozenset({n}), frozenset(), frozenset(range(5)), 0) for n in range(5))
+    five = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
+    for pu, other in ((0, 2), (1, 3), (2, 4), (3, 0)):
+        found = list(BY_KEY["core_pus"].mistakes(five, Asked(0, pu, 1, 0)))
+        assert found[4][0] == {pu, other}
+
+
 def test_a_machine_of_one_numa_node_has_no_nearest_one() -> None:
     pus = tuple(
         SeenPu(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
