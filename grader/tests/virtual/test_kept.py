@@ -226,3 +226,76 @@ def test_where_a_user_keeps_what_can_be_made_again(
     monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-this-name/c")
     with pytest.raises(UserError, match=r"^can't make the folder ~nobody-of-this-name/c/numalab, "):
         host.cache_folder()
+
+
+def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, ran = tmp_path / "probe", tmp_path / "ran"
+    probe.write_text(
+        f"#!/bin/sh\necho x >>{ran}\n"
+        'echo \'{"tsc_khz": 2, "kvm": false, "why": "a loop did not end"}\'\n'
+    )
+    probe.chmod(0o755)
+    for _ in range(2):
+        assert host.examine(probe, tmp_path) == host.Host(2, False, "a loop did not end")
+    assert ran.read_text() == "x\n"
+    monkeypatch.setattr(host, "_kvm_access", lambda: "0:104:20660:True")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\n"
+    monkeypatch.setattr(host, "_boot_id", lambda: "another")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\nx\n"
+    (tmp_path / "host.json").write_text("{")
+    host.examine(probe, tmp_path)
+    assert ran.read_text() == "x\nx\nx\nx\n"
+    probe.write_text("#!/bin/sh\nexit 1\n")
+    monkeypatch.setattr(host, "_boot_id", lambda: "a third")
+    with pytest.raises(KitError, match="can't be examined"):
+        host.examine(probe, tmp_path)
+
+
+def test_a_cache_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    with pytest.raises(UserError, match=r"/proc/nowhere/numalab.*XDG_CACHE_HOME"):
+        host.cache_folder()
+
+
+def keep(store: snapshots.Store, key: str, content: bytes) -> None:
+    with store.writing(key) as file:
+        assert file is not None
+        os.write(file, content)
+
+
+@pytest.mark.parametrize("has_nameless_files", [True, False])
+def test_snapshots_appear_whole_and_the_oldest_go(
+    tmp_path: Path, has_nameless_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def open_named(path: Any, flags: int, *more: Any, **others: Any) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE and not has_nameless_files:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return real(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", open_named)
+    store = snapshots.Store(tmp_path / "s", most_bytes=250)
+    for number, key in enumerate(("a", "b")):
+        keep(store, key, b"x" * 100)
+        os.utime(tmp_path / "s" / f"{key}.state", (number, number))
+    file = store.open("a")  # now used after b
+    assert file is not None
+    assert os.read(file, 200) == b"x" * 100
+    os.close(file)
+    keep(store, "c", b"y" * 100)
+    assert {path.name for path in (tmp_path / "s").iterdir()} == {"a.state", "c.state"}
+    with pytest.raises(KeyboardInterrupt), store.writing("d"):
+        raise KeyboardInterrupt
+    assert store.open("d") is None
+    store.drop("a")
+    assert store.open("a") is None
+    if not has_nameless_files:
+        killed, under_way = (tmp_path / "s" / f"{snapshots._NEW}{name}" for name in "kw")
+        for path, written in ((killed, 0.0), (under_way, time.time())):
+            path.touch()
+            os.utime(path, (written, written))
+        keep(store, "e", b"z")
+        assert under_way.exists() and not killed.exists()

@@ -209,3 +209,52 @@ def test_a_kept_kernel_that_can_not_be_read_is_damaged(tmp_path: Path) -> None:
         (folder / "kernel.json").write_text(text)
         with pytest.raises(KitError, match=f"{folder} is damaged; remove it"):
             kernel.from_file(store, given)
+
+
+# ---- what guests need, and what is refused ----------------------------------------------------
+
+
+def order(files: dict[str, bytes], builtin: tuple[str, ...] = ()) -> list[str]:
+    names = {kernel.module_name(path): path for path in files}
+    return list(kernel.load_order(files.__getitem__, names, builtin, "6.1"))
+
+
+def test_modules_come_after_those_that_they_need() -> None:
+    files = {
+        "net/9p/9pnet.ko": module(),
+        "net/9p/9pnet_virtio.ko.xz": lzma.compress(module("9pnet", "virtio-ring")),
+        "fs/9p/9p.ko.gz": gzip.compress(module("9pnet")),
+        "virtio_ring.ko": module(),
+        "virtio-console.ko": module("virtio_ring"),
+    }
+    found = order(files, builtin=("virtio_pci",))
+    assert found.index("virtio_ring") < found.index("9pnet_virtio") < found.index("9p")
+    assert set(found) == {"9pnet", "9pnet_virtio", "virtio_ring", "9p", "virtio_console"}
+
+
+def test_a_kernel_without_9p_is_refused_with_advice() -> None:
+    with pytest.raises(UserError, match=r"no module 9pnet_virtio.*--guest-kernel FILE"):
+        order({}, builtin=("virtio_pci",))
+
+
+def test_what_is_no_kernel_is_said_to_be_none(tmp_path: Path) -> None:
+    junk = tmp_path / "vmlinuz"
+    junk.write_bytes(b"x" * 4096)
+    with pytest.raises(UserError, match="no Linux kernel"):
+        kernel.from_file(tmp_path, junk)
+    with pytest.raises(UserError, match="No such file"):
+        kernel.from_file(tmp_path, tmp_path / "none")
+    assert not kernel.has_pvh_entry(b"x" * 4096)
+    with pytest.raises(KitError, match="decompressed"):
+        kernel.decompress(b"\xfd7zXZ\0broken")
+
+
+def test_a_damaged_kept_kernel_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "6.1-0000").mkdir()
+    (tmp_path / "6.1-0000" / "kernel.json").write_text("{")
+    monkeypatch.setattr(kernel, "_installed", lambda store: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match=r"without apt none.*--guest-kernel"):
+        kernel.find_kernel(tmp_path, None, print)

@@ -18,7 +18,7 @@ import pytest
 
 from numalab.errors import UserError
 from numalab.processes import starting
-from numalab.virtual import channel, qemu_process
+from numalab.virtual import channel, qemu, qemu_process
 from numalab.virtual import link as links
 from numalab.virtual.channel import Channel, ChannelClosed, Frame, run_payload
 from numalab.virtual.link import Counts, NodeCounts, Relay, Traffic
@@ -107,6 +107,37 @@ def test_a_command_is_sent_with_all_that_it_needs() -> None:
     assert sent == struct.pack("<HHHH", 24, 80, 2, 3) + b"/w\0a\0\0X=1\0Y=\xff\0Z=\0"
 
 
+def test_frames_arrive_whole_however_they_are_cut() -> None:
+    ours, theirs = socket.socketpair()
+    end = channel.Channel(ours)
+    whole = struct.pack("<BI", channel.OUTPUT, 5) + b"hello" + struct.pack("<BI", channel.PONG, 0)
+    theirs.sendall(whole[:7])
+    assert end.receive_ready() == []
+    theirs.sendall(whole[7:])
+    assert end.receive_ready() == [
+        channel.Frame(channel.OUTPUT, b"hello"), channel.Frame(channel.PONG, b"")
+    ]  # fmt: skip
+    theirs.sendall(whole)
+    pong = end.wait_for(channel.PONG, 5)
+    assert pong == channel.Frame(channel.PONG, b"")
+    assert end.wait_for(channel.PONG, 0.01) is None
+    theirs.close()
+    with pytest.raises(channel.ChannelClosed):
+        end.wait_for(channel.PONG, 5)
+    with pytest.raises(channel.ChannelClosed):
+        end.receive_ready()
+    end.close()
+
+
+def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
+    header = (kit_root / "common/guest/protocol.h").read_text()
+    for name in ("WRITE", "PROGRAM", "DROP", "NOISE", "LINK", "MOUNT", "NETWORK", "CLOCK",
+                 "PING", "RUN", "INPUT", "SIGNAL", "WINDOW", "READY", "PONG", "OUTPUT", "ERRORS",
+                 "CONSUMED", "REFUSED", "ENDED"):  # fmt: skip
+        assert f"NUMALAB_GUEST_{name} '{chr(getattr(channel, name))}'" in " ".join(header.split())
+    assert f'NUMALAB_GUEST_PORT "{qemu.PORT}"' in header
+
+
 # ---- QEMU ------------------------------------------------------------------------------------
 
 
@@ -169,6 +200,17 @@ def test_qemu_ends_with_this_process_and_not_by_ctrl_c(
 def test_a_file_in_memory_is_read_from_its_start() -> None:
     with qemu_process.memory_file("x", b"content") as file:
         assert (file.tell(), file.read()) == (0, b"content")
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_qemu_is_confined_where_it_can_be(tmp_path: Path, code: int) -> None:
+    program = tmp_path / "qemu"
+    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\nexit {code}\n')
+    program.chmod(0o755)
+    words = qemu_process.confining_words(str(program))
+    assert (words[:1] == ("-sandbox",)) is (code == 0)
+    assert (tmp_path / "asked").read_text().startswith("-sandbox on,")
+    assert qemu_process.confining_words(str(tmp_path / "none")) == ()
 
 
 # ---- the relay -------------------------------------------------------------------------------

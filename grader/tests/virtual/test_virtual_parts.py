@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import gzip
-import lzma
-import os
-import socket
 import stat
 import struct
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.invented import SOME_CAUSE
 
-from numalab.errors import KitError, UserError
-from numalab.judging.audit import complaints, is_refuted
-from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
+from numalab.errors import UserError
 from numalab.kit import find_kit
-from numalab.labs.declaration import Kind, Lab
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.seeded import seeded_machine
-from numalab.virtual import channel, guest, host, initramfs, kernel, plan, qemu, session, snapshots
+from numalab.virtual import guest, initramfs, plan, qemu, session
 from numalab.virtual.guest_plan import Share
-from numalab.virtual.qemu_process import confining_words
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
@@ -66,7 +54,8 @@ def test_the_table_replaces_qemus_own() -> None:
 
 
 def members(archive: bytes) -> dict[str, tuple[int, bytes]]:
-    found, at = {}, 0
+    found: dict[str, tuple[int, bytes]] = {}
+    at = 0
     while True:
         assert archive[at : at + 6] == b"070701"
         fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
@@ -217,135 +206,6 @@ def test_an_emulated_machine_raises_its_processors_itself() -> None:
     assert "maxcpus=1" in words and "tsc_early_khz=2000000" in words and "lpj=8000000" in words
     assert "tsc_early" not in qemu.kernel_command_line("tcg", 0)
     assert "maxcpus" not in qemu.kernel_command_line("kvm", 2_000_000)
-
-
-# ---- kernels -------------------------------------------------------------------------
-
-
-def module(*needs: str) -> bytes:
-    return b"\x7fELF\0license=GPL\0depends=" + ",".join(needs).encode() + b"\0name=x\0"
-
-
-def order(files: dict[str, bytes], builtin: tuple[str, ...] = ()) -> list[str]:
-    names = {kernel.module_name(path): path for path in files}
-    return list(kernel.load_order(files.__getitem__, names, builtin, "6.1"))
-
-
-def test_modules_come_after_those_that_they_need() -> None:
-    files = {
-        "net/9p/9pnet.ko": module(),
-        "net/9p/9pnet_virtio.ko.xz": lzma.compress(module("9pnet", "virtio-ring")),
-        "fs/9p/9p.ko.gz": gzip.compress(module("9pnet")),
-        "virtio_ring.ko": module(),
-        "virtio-console.ko": module("virtio_ring"),
-    }
-    found = order(files, builtin=("virtio_pci",))
-    assert found.index("virtio_ring") < found.index("9pnet_virtio") < found.index("9p")
-    assert set(found) == {"9pnet", "9pnet_virtio", "virtio_ring", "9p", "virtio_console"}
-
-
-def test_a_kernel_without_9p_is_refused_with_advice() -> None:
-    with pytest.raises(UserError, match=r"no module 9pnet_virtio.*--guest-kernel FILE"):
-        order({}, builtin=("virtio_pci",))
-
-
-def test_what_is_no_kernel_is_said_to_be_none(tmp_path: Path) -> None:
-    junk = tmp_path / "vmlinuz"
-    junk.write_bytes(b"x" * 4096)
-    with pytest.raises(UserError, match="no Linux kernel"):
-        kernel.from_file(tmp_path, junk)
-    with pytest.raises(UserError, match="No such file"):
-        kernel.from_file(tmp_path, tmp_path / "none")
-    assert not kernel.has_pvh_entry(b"x" * 4096)
-    with pytest.raises(KitError, match="decompressed"):
-        kernel.decompress(b"\xfd7zXZ\0broken")
-
-
-def test_a_damaged_kept_kernel_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "6.1-0000").mkdir()
-    (tmp_path / "6.1-0000" / "kernel.json").write_text("{")
-    monkeypatch.setattr(kernel, "_installed", lambda store: None)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(UserError, match=r"without apt none.*--guest-kernel"):
-        kernel.find_kernel(tmp_path, None, print)
-
-
-# ---- what the host keeps -------------------------------------------------------------
-
-
-def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    probe, ran = tmp_path / "probe", tmp_path / "ran"
-    probe.write_text(
-        f"#!/bin/sh\necho x >>{ran}\n"
-        'echo \'{"tsc_khz": 2, "kvm": false, "why": "a loop did not end"}\'\n'
-    )
-    probe.chmod(0o755)
-    for _ in range(2):
-        assert host.examine(probe, tmp_path) == host.Host(2, False, "a loop did not end")
-    assert ran.read_text() == "x\n"
-    monkeypatch.setattr(host, "_kvm_access", lambda: "0:104:20660:True")
-    host.examine(probe, tmp_path)
-    assert ran.read_text() == "x\nx\n"
-    monkeypatch.setattr(host, "_boot_id", lambda: "another")
-    host.examine(probe, tmp_path)
-    assert ran.read_text() == "x\nx\nx\n"
-    (tmp_path / "host.json").write_text("{")
-    host.examine(probe, tmp_path)
-    assert ran.read_text() == "x\nx\nx\nx\n"
-    probe.write_text("#!/bin/sh\nexit 1\n")
-    monkeypatch.setattr(host, "_boot_id", lambda: "a third")
-    with pytest.raises(KitError, match="can't be examined"):
-        host.examine(probe, tmp_path)
-
-
-def test_a_cache_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    with pytest.raises(UserError, match=r"/proc/nowhere/numalab.*XDG_CACHE_HOME"):
-        host.cache_folder()
-
-
-def keep(store: snapshots.Store, key: str, content: bytes) -> None:
-    with store.writing(key) as file:
-        assert file is not None
-        os.write(file, content)
-
-
-@pytest.mark.parametrize("has_nameless_files", [True, False])
-def test_snapshots_appear_whole_and_the_oldest_go(
-    tmp_path: Path, has_nameless_files: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = os.open
-
-    def open_named(path: Any, flags: int, *more: Any, **others: Any) -> int:
-        if flags & os.O_TMPFILE == os.O_TMPFILE and not has_nameless_files:
-            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
-        return real(path, flags, *more, **others)
-
-    monkeypatch.setattr(os, "open", open_named)
-    store = snapshots.Store(tmp_path / "s", most_bytes=250)
-    for number, key in enumerate(("a", "b")):
-        keep(store, key, b"x" * 100)
-        os.utime(tmp_path / "s" / f"{key}.state", (number, number))
-    file = store.open("a")  # now used after b
-    assert file is not None
-    assert os.read(file, 200) == b"x" * 100
-    os.close(file)
-    keep(store, "c", b"y" * 100)
-    assert {path.name for path in (tmp_path / "s").iterdir()} == {"a.state", "c.state"}
-    with pytest.raises(KeyboardInterrupt), store.writing("d"):
-        raise KeyboardInterrupt
-    assert store.open("d") is None
-    store.drop("a")
-    assert store.open("a") is None
-    if not has_nameless_files:
-        killed, under_way = (tmp_path / "s" / f"{snapshots._NEW}{name}" for name in "kw")
-        for path, written in ((killed, 0.0), (under_way, time.time())):
-            path.touch()
-            os.utime(path, (written, written))
-        keep(store, "e", b"z")
-        assert under_way.exists() and not killed.exists()
 
 
 # ---- what is decided before a start --------------------------------------------------
@@ -563,148 +423,3 @@ def test_the_current_folder_may_not_be_home(
         session.shares_for(tmp_path / "w", None, [tmp_path / "none"])
     with pytest.raises(UserError, match="--results"):
         session.results_folder(Path("/proc/none"))
-
-
-# ---- the line to the guest -----------------------------------------------------------
-
-
-def test_frames_arrive_whole_however_they_are_cut() -> None:
-    ours, theirs = socket.socketpair()
-    end = channel.Channel(ours)
-    whole = struct.pack("<BI", channel.OUTPUT, 5) + b"hello" + struct.pack("<BI", channel.PONG, 0)
-    theirs.sendall(whole[:7])
-    assert end.receive_ready() == []
-    theirs.sendall(whole[7:])
-    assert end.receive_ready() == [
-        channel.Frame(channel.OUTPUT, b"hello"), channel.Frame(channel.PONG, b"")
-    ]  # fmt: skip
-    theirs.sendall(whole)
-    pong = end.wait_for(channel.PONG, 5)
-    assert pong == channel.Frame(channel.PONG, b"")
-    assert end.wait_for(channel.PONG, 0.01) is None
-    theirs.close()
-    with pytest.raises(channel.ChannelClosed):
-        end.wait_for(channel.PONG, 5)
-    with pytest.raises(channel.ChannelClosed):
-        end.receive_ready()
-    end.close()
-
-
-def test_both_ends_of_the_line_use_the_same_letters(kit_root: Path) -> None:
-    header = (kit_root / "common/guest/protocol.h").read_text()
-    for name in ("WRITE", "PROGRAM", "DROP", "NOISE", "LINK", "MOUNT", "NETWORK", "CLOCK",
-                 "PING", "RUN", "INPUT", "SIGNAL", "WINDOW", "READY", "PONG", "OUTPUT", "ERRORS",
-                 "CONSUMED", "REFUSED", "ENDED"):  # fmt: skip
-        assert f"NUMALAB_GUEST_{name} '{chr(getattr(channel, name))}'" in " ".join(header.split())
-    assert f'NUMALAB_GUEST_PORT "{qemu.PORT}"' in header
-
-
-# ---- verdicts from several places ----------------------------------------------------
-
-
-def criterion(
-    name: str, status: Status, points: int = 2, kind: Kind = "evidence", where: str = "here"
-) -> CriterionVerdict:
-    earned = points if status == "pass" else 0
-    return CriterionVerdict(
-        name, kind, status, SOME_CAUSE[status], "why", earned, points, where=where
-    )
-
-
-def verdict(*criteria: CriterionVerdict) -> Verdict:
-    return Verdict("lab", "c", "submission", criteria)
-
-
-def places(found: Verdict) -> list[tuple[str, str, str]]:
-    return [(c.name, c.where, c.status) for c in found.criteria]
-
-
-HERE = verdict(
-    criterion("correct", "pass", kind="correctness"),
-    criterion("touched", "pass"),
-    criterion("local", "not_gradable"),
-    criterion("speedup", "not_gradable", kind="timing"),
-)
-
-
-def there(touched: Status = "pass", local: Status = "pass", correct: Status = "error") -> Verdict:
-    return verdict(
-        criterion("correct", correct, kind="correctness"),
-        criterion("touched", touched),
-        criterion("local", local),
-        criterion("speedup", "not_gradable", kind="timing"),
-    )
-
-
-def test_a_machine_fills_in_what_this_node_can_not_show() -> None:
-    found = with_machine(HERE, there(), "hydra", only={"local"})
-    assert places(found) == [
-        ("correct", "here", "pass"), ("touched", "here", "pass"), ("local", "hydra", "pass"),
-        ("speedup", "here", "not_gradable"),
-    ]  # fmt: skip
-    assert (found.points, found.max_points, found.ungraded_points) == (6, 8, 2)
-
-
-def test_a_named_machine_is_told_beside_this_node_and_points_count_once() -> None:
-    found = with_machine(HERE, there(), "hydra", only=None)
-    found = with_machine(found, there(touched="fail"), "nebula", only=None)
-    assert [p for p in places(found) if p[0] == "touched"] == [
-        ("touched", "here", "pass"), ("touched", "hydra", "pass"), ("touched", "nebula", "fail")
-    ]  # fmt: skip
-    assert found.status == "fail"
-    assert (found.points, found.max_points, found.ungraded_points) == (4, 8, 2)
-
-
-def test_wrong_results_on_a_machine_count() -> None:
-    found = with_machine(HERE, there(correct="fail"), "hydra", only={"local"})
-    assert ("correct", "hydra", "fail") in places(found)
-    assert found.points == 4
-
-
-def test_a_machine_that_could_not_be_had_is_no_point_lost() -> None:
-    found = with_machine(HERE, there("error", "error"), "hydra", only=None)
-    assert found.status == "error"
-    assert (found.points, found.max_points, found.ungraded_points) == (2, 8, 6)
-    found = with_machine(HERE, there(local="not_gradable"), "laptop", only={"local"})
-    assert places(found) == places(HERE)
-
-
-def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
-    names = [(c.name, c.kind, c.points) for c in first_touch.criteria]
-    handout = Verdict(
-        first_touch.name, "c", "handout",
-        tuple(
-            criterion(name, "fail" if "touch" in name else "pass", points, kind)
-            for name, kind, points in names
-            if kind != "timing" and name != "local_pages"
-        ),
-    )  # fmt: skip
-    assert complaints(first_touch, handout, {"here": 1}) == []
-    wrong = criterion("local_pages", "pass", where="hydra")
-    found = complaints(
-        first_touch,
-        Verdict(handout.lab, "c", "handout", (*handout.criteria, wrong)),
-        {"here": 1, "hydra": 2},
-    )
-    assert len(found) == 1 and "local_pages on hydra is 'pass'" in found[0]
-
-
-def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_touch: Lab) -> None:
-    def audited(touched: Status) -> Verdict:
-        time = criterion("speedup", "inconclusive", kind="timing")
-        touch = criterion("touched_where_used", touched)
-        return Verdict(first_touch.name, "c", "handout", (touch, time))
-
-    assert not is_refuted(first_touch, audited("fail"), {"here": 1})
-    assert is_refuted(first_touch, audited("pass"), {"here": 1})
-
-
-@pytest.mark.parametrize("code", [0, 1])
-def test_qemu_is_confined_where_it_can_be(tmp_path: Path, code: int) -> None:
-    program = tmp_path / "qemu"
-    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\nexit {code}\n')
-    program.chmod(0o755)
-    words = confining_words(str(program))
-    assert (words[:1] == ("-sandbox",)) is (code == 0)
-    assert (tmp_path / "asked").read_text().startswith("-sandbox on,")
-    assert confining_words(str(tmp_path / "none")) == ()
