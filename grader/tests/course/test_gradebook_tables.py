@@ -268,6 +268,15 @@ def test_who_may_be_meant_is_named(tmp_path: Path, asked: str, said: str) -> Non
     assert said in str(raised.value)
 
 
+def test_three_are_named_at_most(tmp_path: Path) -> None:
+    class_ = [Student(f"s1{k}", f"Name {k}", {}) for k in range(6)]
+    with open_gradebook(CourseFolder(tmp_path)) as book:
+        book.add_submissions(intake(*map(submitted, class_)))
+        with pytest.raises(UserError) as raised:
+            book.accounts(Rules(), "s19")
+    assert str(raised.value).count("s1") == 1 + 3
+
+
 def test_a_rebuild_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     course = CourseFolder(tmp_path)
     with open_gradebook(course) as book:

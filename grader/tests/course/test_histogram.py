@@ -24,6 +24,16 @@ def bound_x(svg: str) -> float:
     return float(found)
 
 
+def test_a_picture_as_a_whole() -> None:
+    assert histogram([0.0, 1.0], 0.5, "v", "<T>") == (
+        '<svg class="values" viewBox="0 0 320 78" role="img" aria-labelledby="v">'
+        '<title id="v">&lt;T&gt;</title><rect x="1.0" y="4.0" width="18.0" height="54.0"/>'
+        '<rect x="301.0" y="4.0" width="18.0" height="54.0"/><path d="M0 58H320"/>'
+        '<path class="bound" d="M160.0 0V62"/><text x="0" y="74" text-anchor="start">0</text>'
+        '<text x="320" y="74" text-anchor="end">1</text></svg>'
+    )
+
+
 def test_bars_are_as_high_as_values_are_many_and_end_on_the_base_line() -> None:
     svg = histogram([0.0] * 4 + [0.5] * 2 + [1.0], None, "v", "Values")
     assert bars(svg) == [(1, 4, 18, 54), (8 * 20 + 1, 31, 18, 27), (15 * 20 + 1, 44.5, 18, 13.5)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -347,20 +348,30 @@ def test_of_some_students_the_folder_is_named(kit: Kit, course: CourseFolder) ->
 def test_progress_is_told_now_and_then(
     kit: Kit, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "MADE_BETWEEN", 2)
-    found = standing([row(one, LAB, attempt(one, result(10))) for one in (ADA, BOB, ZOE)])
+    course.report.mkdir(parents=True)
+    monkeypatch.setattr(reports, "_write_student", lambda *of: None)
+    ids = [f"s{number}" for number in range(51)]
+    found = standing([row(replace(ADA, id=id_), LAB, None) for id_ in ids])
     told: list[str] = []
-    write_reports(course, kit, found, told.append)
-    assert told == [
-        "the class's pages", "students' pages, 0 of 3", "students' pages, 2 of 3"
-    ]  # fmt: skip
+    write_reports(course, kit, found, told.append, ids[:50])
+    assert told == ["students' pages, 0 of 50", "students' pages, 25 of 50"]
     told.clear()
     assert write_class_reports(course, kit, found, told.append) == course.report / "index.html"
     assert told == ["the class's pages"]
-    before = course.pages_made.stat().st_mtime_ns
-    write_reports(course, kit, found, told.append)
-    assert told == ["the class's pages"] * 2
-    assert course.pages_made.stat().st_mtime_ns == before
+
+
+def test_what_did_not_change_is_not_written(kit: Kit, course: CourseFolder) -> None:
+    found = standing([PASSED])
+    told: list[str] = []
+    for _ in range(2):
+        write_reports(course, kit, found, told.append, ["ada"])
+        os.utime(course.pages_made, (0, 0))
+    assert told == ["students' pages, 0 of 1"]
+    assert course.pages_made.stat().st_mtime == 0
+    folder = course.student_report("ada")
+    (folder / "index.html").unlink()
+    write_reports(course, kit, found, told.append, ["ada"])
+    assert (folder / "index.html").is_file()
 
 
 @pytest.mark.parametrize("bad", ["", ".a", "a/b", "a\0b"])

@@ -109,6 +109,10 @@ def test_what_is_noticed_of_a_grade() -> None:
     (said,) = notices(marked)
     assert said.startswith("Provisional: the viva has no mark yet")
     assert list(notices(replace(marked, is_provisional=False))) == []
+    just = replace(plain, late_s=0.5, variant=replace(plain, late_s=0.5))
+    assert [line.partition(" after")[0] for line in notices(just)] == [
+        "Handed in 1 minute", "The variant was handed in 1 minute"
+    ]  # fmt: skip
     late = replace(plain, late_s=60.0, penalty=0.25, variant=replace(plain, late_s=172_800.0))
     assert list(notices(late)) == [
         "Handed in 1 minute after the deadline: 25 % taken off.",
@@ -377,6 +381,16 @@ def test_a_table_of_nobody_has_its_heads() -> None:
         "", "0 students, 0 labs, 0 grades.", "", "Points by part, over all labs:",
         "student    kernel",
     ]  # fmt: skip
+
+
+def test_names_leave_room_for_parts() -> None:
+    names: Any = ("kernel", "variant", "prediction", "diagnose", "viva")
+    long = row(Student("x", "N" * 50, {}), LAB, None)
+    for number, width in ((5, 35), (1, 37)):
+        lines = list(table_lines(replace(standing([long]), parts=names[:number])))
+        at = lines.index("Points by part:")
+        assert [len(line) for line in lines[at + 1 : at + 3]] == [width + 9 * number] * 2
+        assert lines[at + 2].startswith("N" * width) and lines[at + 2][width] == " "
 
 
 def test_a_lab_that_a_student_has_not_is_not_handed_in() -> None:
