@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from support.invented import SOME_CAUSE
 
 from numalab.judging.audit import complaints, is_refuted
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
-from numalab.kit import find_kit
 from numalab.labs.declaration import Kind, Lab
-from numalab.machines.gallery import gallery_folder, load_gallery
-
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
-MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
 
 
 def criterion(

@@ -60,7 +60,9 @@ def test_a_state_that_another_command_drops_meanwhile(
     store = Store(tmp_path, most_bytes=5)
     write(store, "a", 5, 1.0)
     other = tmp_path / "a.state"
-    monkeypatch.setattr(Path, "glob", lambda path, pattern: [other, tmp_path / "none", other])
+    monkeypatch.setattr(
+        Path, "glob", lambda path, pattern: [other, tmp_path / "none", other, other]
+    )
     write(store, "b", 1, 2.0)
     assert [path.name for path in tmp_path.iterdir()] == ["b.state"]
 
