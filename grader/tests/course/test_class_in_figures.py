@@ -422,6 +422,15 @@ def test_days_have_the_best_until_then() -> None:
     assert days_of([row(ADA, LAB, later, max_points=0.0)], ("d3", 0))[0].reached == 0
 
 
+def test_of_two_the_first_hand_in_and_of_languages_the_better_one_is_ahead() -> None:
+    both = result(2, 8), result(5, 5, language="fortran"), result(3, 7)
+    first = with_digest(both[0], "d1", number=2)
+    first = replace(first, results=both)
+    found = days_of([row(ADA, LAB, with_digest(result(9, 1), "d2"), others=(first,))],
+                    ("d1", 0), ("d2", 1))  # fmt: skip
+    assert [one.reached for one in found] == pytest.approx([0.5, 0.9])
+
+
 @pytest.mark.parametrize(("days", "step", "bars"), [(60, 1, 60), (61, 2, 31), (120, 2, 60)])
 def test_a_bar_stands_for_as_many_days_as_it_takes(days: int, step: int, bars: int) -> None:
     found = days_of([of(ADA, result(10))], ("d1", 0), ("d2", days - 1))

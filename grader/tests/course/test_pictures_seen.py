@@ -94,6 +94,8 @@ def test_the_first_two_pictures_are_taken() -> None:
     root = ElementTree.fromstring(base64.b64decode(found[0].address.partition(",")[2]))
     assert root.attrib == {"viewBox": "0 0 72 36", "width": "96", "height": "48"}
     assert [one.title for one in first_pictures(other + page, "Fortran")] == ["f & x"]
+    plain = page.replace(' style="s"', "")
+    assert first_pictures(plain, "C") == found
     svg = '<svg viewBox="0 0 72 36" style="s"></svg>'
     for more, many in ((40_000 - len(svg), 1), (40_001 - len(svg), 0)):
         section = (

@@ -160,6 +160,17 @@ def test_where_nothing_is_to_be_done_it_is_said_why(more: Json, said: str) -> No
     assert said in words(section(page(replace(PASSED, **more)), "next"))
 
 
+def test_one_lab_that_waits_is_enough_to_wait() -> None:
+    waits = replace(PASSED, lab="04_y", points=None)
+    assert "None for you" in words(section(page(PASSED, waits), "next"))
+
+
+def test_the_better_language_says_how_a_grading_went() -> None:
+    both = attempt(ADA, result(2, 8), result(10, language="fortran"))
+    root = page(row(ADA, LAB, attempt(ADA, result(10), number=2), others=(both,)))
+    assert rows_of(root, f"Other gradings of {LAB}, the newest first")[1][1] == "passed"
+
+
 def test_steps_of_a_kernel() -> None:
     right, wrong = read_verdict(result(10)), read_verdict(result(4, 6, language="fortran"))
     still = read_verdict(result(4, still_open=6))
@@ -343,6 +354,16 @@ def test_of_some_students_the_folder_is_named(kit: Kit, course: CourseFolder) ->
     assert not (course.report / "labs").exists()
     with pytest.raises(UserError, match="no student 'eve'"):
         write_reports(course, kit, found, ignore, ("ada", "eve"))
+
+
+def test_a_page_is_put_where_none_is(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    assert not reports._put(source, target)
+    source.write_text("a")
+    assert reports._put(source, target) and target.read_text() == "a"
+    source.unlink()
+    source.write_text("b")
+    assert reports._put(source, target) and target.read_text() == "a"
 
 
 def test_progress_is_told_now_and_then(

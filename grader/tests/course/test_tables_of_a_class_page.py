@@ -27,6 +27,7 @@ from support.pages import all_of, assert_sound, rows_of, words
 from numalab.course.alike import Alike
 from numalab.course.gradebook.parts import Part, Shown
 from numalab.course.gradebook.standing import HandInTime, Standing
+from numalab.course.pages import class_page as class_page_module
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.records import Attempt, Problem
@@ -155,6 +156,23 @@ def test_the_summary_of_a_noisy_node(page: Element) -> None:
         "1 submission graded on different types of node.": "#mixed",
         "3 gradings ran without a sandbox.": "#ended",
     }
+
+
+@pytest.mark.parametrize(
+    ("more", "cell"),
+    [
+        ({"points": 10.0}, ("pass", "10", "")), ({"points": 10.5}, ("pass", "10.5", "")),
+        ({"points": 9.5}, ("part", "9.5", "")), ({"points": 0.5}, ("part", "0.5", "")),
+        ({"points": 0.0}, ("fail", "0", "")), ({"late_s": 0.5}, ("error", "?", "l")),
+        ({"is_handed_in": False}, ("none", "-", "")),
+        ({"is_handed_in": False, "is_not_taken": True}, ("error", "#", "")),
+        ({"is_handed_in": False, "points": 1.0, "override_reason": "x"}, ("part", "1", "s")),
+        ({"points": 10.0, "is_provisional": True, "is_late_unknown": True}, ("pass", "10", "pc")),
+    ],
+)  # fmt: skip
+def test_a_cell_of_the_grid(more: Json, cell: tuple[str, str, str]) -> None:
+    found = class_page_module._cell(row(ADA, LAB, None, **more))
+    assert (found.kind, found.text, found.marks) == cell
 
 
 def test_a_quick_variant_makes_one_grade_quick(labs: dict[str, Lab]) -> None:

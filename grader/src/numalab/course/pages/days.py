@@ -65,14 +65,13 @@ def _share(attempt: Attempt) -> float:
 def _gains(
     row: StandingRow, times: dict[tuple[str, str, str], datetime]
 ) -> Iterator[tuple[date, float]]:
-    """When a better grading than all before was handed in, and how many points it is better."""
+    """When each was handed in that was graded, and how many points it is better than all before."""
     graded = [one for one in attempts_of(row) if one.state == "graded"]
     best = 0.0
     for attempt in sorted(graded, key=lambda one: (times[_files(one)], one.number)):
-        share = _share(attempt)
-        if share > best:
-            yield times[_files(attempt)].date(), (share - best) * row.kernel_points
-            best = share
+        better = max(best, _share(attempt))
+        yield times[_files(attempt)].date(), (better - best) * row.kernel_points
+        best = better
 
 
 def progress(standing: Standing) -> list[Days]:
