@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from support import invented, portraits
 from support.drawn import kept, of_figure
@@ -36,6 +37,8 @@ from numalab.reports import figures
 from numalab.reports.figures import portrait as portrait_figures
 from numalab.reports.figures.boxes import lay_out, shape_of
 from numalab.reports.figures.crossing import crossing_figure
+from numalab.reports.figures.share_cells import draw_shares
+from numalab.reports.figures.touch import MIXED, cells
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 ONE, TWO, EIGHT = invented.ONE_NODE, invented.TWO_NODES, invented.EIGHT_NODES
@@ -195,11 +198,36 @@ def test_portraits_draw_what_was_measured(beside: Portrait, name: str) -> None:
     assert lines == kept(f"portrait_{name}", lines)
 
 
-@pytest.mark.parametrize("nodes", [2, 17])
+@pytest.mark.parametrize("nodes", [2, 16, 17])
 def test_a_matrix_is_darker_where_more_is(nodes: int) -> None:
     values = {(row, column): 10.0 + 5 * column + row for row in (0, 1) for column in range(nodes)}
     lines = of_figure(portrait_figures.matrix(values, [0, 1], list(range(nodes)), "ns"))
     assert lines == kept(f"portrait_matrix_{nodes}", lines)
+
+
+def test_values_that_are_alike_are_as_light() -> None:
+    figure = portrait_figures.matrix({(0, 0): 3.0, (0, 1): 3.0}, [0], [0, 1], "ns")
+    assert {to_hex(patch.get_facecolor()) for patch in figure.axes[0].patches} == {"#fafaff"}
+
+
+def test_a_share_is_written_where_there_is_some_and_white_on_dark() -> None:
+    axes = Figure().subplots()
+    draw_shares(axes, ["x"], [0, 1, 2, 3], [[0.0, 0.001, 0.55, 0.551]])
+    assert [(text.get_text(), text.get_color()) for text in axes.texts] == [
+        ("0 %", "black"), ("55 %", "black"), ("55 %", "white"),
+    ]  # fmt: skip
+
+
+def test_stripes_that_are_two_cells_wide_can_be_seen() -> None:
+    """Six cells of nine pages: one and a half each."""
+    assert cells([0] * 5 + [1] * 3 + [2], 6) == [0, 0, 0, 0, 1, MIXED]
+
+
+def test_what_fits_exactly_is_laid_out_so() -> None:
+    shape = shape_of(GALLERY["hydra"])
+    found = lay_out(shape, 7.8)
+    assert lay_out(shape, found.width) == found
+    assert lay_out(shape, found.width - 0.001) != found
 
 
 # ---- all of them -------------------------------------------------------------------------

@@ -68,7 +68,8 @@ def test_a_bottleneck_is_named_or_counted(
 
 
 @pytest.mark.parametrize(
-    ("speedup", "told"), [(0.949, "0.95 times"), (0.951, "1.0 times"), (1.0, "1.0 times")]
+    ("speedup", "told"),
+    [(0.949, "0.95 times"), (0.95, "0.95 times"), (0.951, "1.0 times"), (1.0, "1.0 times")],
 )
 def test_slower_ones_have_a_digit_more(speedup: float, told: str) -> None:
     assert times_words(speedup) == told

@@ -32,7 +32,7 @@ from numalab.reports.answer_picture import answer_picture
 from numalab.reports.comparison import AnswerView, GroupView, LineView, PlacingView, WorkView
 from numalab.reports.group_table import group_picture
 from numalab.reports.home_table import home_picture
-from numalab.reports.latency_report import latency_lines
+from numalab.reports.latency_report import _figure, latency_lines
 from numalab.reports.line_picture import line_picture
 from numalab.reports.memory_table import memory_caption, memory_columns, memory_rows
 from numalab.reports.modelled_picture import modelled_pictures
@@ -328,6 +328,14 @@ def test_where_nothing_can_be_shown_yet_the_scale_has_no_ends() -> None:
     found = latency_lines(parse(record), False, ())
     assert [line.split()[0] for line in found[2:4]] == ["4", "64"]
     assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(None, ""), (0.5, "0.50"), (99.994, "99.99"), (100.0, "100"), (8e6, "8,000,000")],
+)
+def test_a_figure_of_messages_has_digits_below_a_hundred(value: float | None, told: str) -> None:
+    assert _figure(value) == told
 
 
 def test_one_value_alone_stands_at_the_left() -> None:

@@ -86,6 +86,12 @@ def test_the_smallest_unit_that_holds_all_is_named(pus: tuple[int, ...], told: s
         assert _reach(pus, one) == f"{len(pus)} PUs", "all are of the only node"
 
 
+def test_what_may_run_on_all_of_the_only_numa_node_is_told_below() -> None:
+    node = invented.ONE_NODE.describe()
+    heights = [thread_figure([sat("x", node, [pus])]).get_figheight() for pus in ((0,), (0, 1))]
+    assert heights[1] - heights[0] == pytest.approx(0.29)
+
+
 def test_what_stands_below_is_as_high_as_it_is_long() -> None:
     """Notes and meanings of marks, each with what it needs, below the nodes."""
     node = TWO_NODES.describe()

@@ -15,7 +15,7 @@ from numalab.judging.judge import judge
 from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports.figures import timing_figure
-from numalab.reports.timing_plot import Axis, _picture, axis_for, timing_lines
+from numalab.reports.timing_plot import Axis, _axis_lines, _mark, _picture, axis_for, timing_lines
 from numalab.reports.timing_words import names
 
 ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
@@ -127,6 +127,22 @@ def test_a_figure_has_a_point_for_each_generation(first_touch: Lab, case: str) -
     (account, *_), _ = accounts(first_touch, CASES[case])
     lines = of_figure(timing_figure(account))
     assert lines == kept(f"timing_{case}_figure", lines)
+
+
+def test_just_what_is_asked_for_is_not_enough(first_touch: Lab) -> None:
+    (account, *_), _ = accounts(first_touch, CASES["few"])
+    state = replace(account.state, margins=(1.0, 1.5, 1.0), cut=(False,) * 3)
+    left = timing_figure(replace(account, state=state)).axes[0]
+    told = {str(line.get_label()): len(list(line.get_xdata())) for line in left.lines}  # type: ignore[arg-type]
+    assert (told["fast enough"], told["too slow"]) == (1, 2)
+    assert [_mark(margin, cut) for margin, cut in ((1.0, False), (1.1, False), (1.1, True))] == [
+        "x", "o", "<",
+    ]  # fmt: skip
+
+
+def test_round_values_at_the_ends_have_their_ticks() -> None:
+    values = _axis_lines(Axis(0.5, 2.0, 40, 1.0), [])[1].split()
+    assert (values[0], values[-1]) == ("0.5", "2")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ MS = 1000.0
 
 def times_words(speedup: float) -> str:
     """As in: 1.9 times; with the digits that a model deserves."""
-    return f"{speedup:.1f} times" if speedup >= 0.95 else f"{speedup:.2f} times"
+    return f"{speedup:.1f} times" if speedup > 0.95 else f"{speedup:.2f} times"
 
 
 def headline(comparison: Comparison) -> str:
