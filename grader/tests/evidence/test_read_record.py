@@ -139,6 +139,12 @@ def test_what_is_left_out_is_last_until_one_like_it_counts(
     assert first == LeftOut("check", "submission", None, None, "paused", 0.0, is_last)
 
 
+def test_a_run_that_came_late_is_not_held_up() -> None:
+    late = check(tried_again="timed_out")
+    assert not parse(invented.evidence(ONE) | {"runs": [late]}).is_held_up
+    assert parse(invented.evidence(ONE) | {"runs": [late, check(**PAUSED)]}).is_held_up
+
+
 def test_a_generation_counts_as_the_submissions() -> None:
     record = invented.evidence(ONE, times=invented.steady(1, solution=1.0))
     record["runs"].append(check(role="solution"))

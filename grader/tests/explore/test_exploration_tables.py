@@ -243,6 +243,9 @@ def test_the_chase_as_a_picture() -> None:
     about = {"cpuid_18": [[0, 8 << 16 | 1, 64, 2 << 5 | 3]]}  # 2 MiB of small pages
     both = invented(THREE, small_takes_more, 6, node=node, about=about)
     assert table_report.table_picture(both, THREE)[15] == " " * 18 + "L2+TLB"
+    last = [table_report.table_picture(one, THREE)[-1] for one in (invented(
+        THREE, small_takes_more, 6, node=node), both)]  # fmt: skip
+    assert ["TLB" in words for words in last] == [False, True]
     empty = invented(THREE, small_takes_more, 0)
     assert table_report.table_picture(empty, THREE) == []
 

@@ -158,7 +158,7 @@ def _generation(data: Json) -> Generation:
     samples = [sample for sample in data["samples"] if sample["role"] in roles]
     elapsed: dict[str, list[float]] = {}
     for sample in samples:
-        if sample["cut"] or not (sample["warm_up"] or sample.get("paused", False)):
+        if sample["cut"] or not (sample["warm_up"] or sample.get("paused")):
             elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
     return Generation(
         part=data["part"],
@@ -181,7 +181,7 @@ def _generation(data: Json) -> Generation:
 
 def _is_beside_and_bad(role: Json) -> bool:
     is_bad = role["outcome"]["status"] != "ok" or role["results"]["wrong"] > 0
-    return bool(role.get("may_fail", False) and is_bad)
+    return bool(role.get("may_fail") and is_bad)
 
 
 def _taken_s(role: Json, samples: Sequence[Json]) -> float:

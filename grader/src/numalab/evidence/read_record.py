@@ -87,7 +87,7 @@ def parse(data: Json) -> Evidence:
         unchanged_files=frozenset(data.get("unchanged_files", ())),
         is_starting_code=data.get("starting_code", _is_given_as_it_was(data)),
         left_out=tuple(left_out),
-        interrupted=data.get("interrupted", False) or data["timing_error"] == _INTERRUPTED,
+        interrupted=data.get("interrupted") or data["timing_error"] == _INTERRUPTED,
         earlier_times=tuple(EarlierTimes(**session) for session in data.get("earlier_times", ())),
     )
 

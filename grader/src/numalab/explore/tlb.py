@@ -63,7 +63,7 @@ def _intels(about: Json, page_bytes: int) -> Mapping[int, int]:
 
 def _amds(about: Json, page_bytes: int) -> Mapping[int, int]:
     entries: dict[int, int] = {}
-    first, second = about.get("cpuid_80000005", []), about.get("cpuid_80000006", [])
+    first, second = about.get("cpuid_80000005"), about.get("cpuid_80000006")
     if first and first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF:
         entries[1] = first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF
     if second:
