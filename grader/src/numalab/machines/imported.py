@@ -311,8 +311,7 @@ def _figure_lines(export: Export, nodes: Sequence[FoundNode], source: str) -> li
     """Sizes of L3s, and what the system announces of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
-    size = sizes.pop() if len(sizes) == 1 else 0
-    if size >= 1024:
+    if len(sizes) == 1 and (size := sizes.pop()) >= 1024:
         lines += ["", "[[cache]]", 'what = "L3, each"', f"value = {size // 1024}"]
         lines += ['unit = "KiB"', f"source = {_quoted(source)}"]
     for attribute in export.announced:
