@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from support.explorations import MIB, TWO, invented, made_up, on_two_cores
 
-from numalab.errors import UserError
+from numalab.errors import KitError, UserError
 from numalab.explore import explore_plot
 from numalab.explore.declaration import Schedules, TableSizes
 from numalab.explore.stream_plot import pages_figure
@@ -207,6 +207,9 @@ def test_titles_say_what_was_run() -> None:
     assert explore_plot._title(invented(FEW, by_schedule, 6)) == (
         "Title\ninvented, 2 cores, n = 100; 6 rounds, bars: 96.9 % interval of the median"
     )
+    whole = invented(FEW, by_schedule, 6)
+    cut = replace(whole, samples=whole.samples[:-1])
+    assert "; 5 rounds, bars: 93.8 % interval" in explore_plot._title(cut)
     one = invented(THREE, parts, 1, node={"cores": 1}, interrupted=True)
     assert explore_plot._title(one) == (
         "Title\ninvented, 1 core, one thread; 1 rounds, single runs, no bars, interrupted"
@@ -214,6 +217,12 @@ def test_titles_say_what_was_run() -> None:
     assert ", 2 cores, one NUMA node (all" in explore_plot._title(made_up(TWO, rates, rounds=2))
     two = explore_plot._title(made_up(TWO | {"numa_nodes": 2}, rates, rounds=2))
     assert ", 2 cores, 2 NUMA nodes; 2 rounds, bars: 50 % interval" in two
+
+
+def test_a_picture_whose_folder_has_gone_is_told(tmp_path: Path) -> None:
+    found = invented(replace(FEW, chunks=(0,)), by_schedule, 1)
+    with pytest.raises(KitError, match="the plot can't be written"):
+        explore_plot.draw(found, tmp_path / "gone" / "a.svg", tmp_path / "m")
 
 
 def test_where_a_picture_can_not_be_written(tmp_path: Path) -> None:

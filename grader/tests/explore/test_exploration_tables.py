@@ -150,6 +150,23 @@ def test_times_of_tables_on_both_kinds_of_pages(share: float) -> None:
     assert parting_bytes(sizes) == (4 * MIB if share == 1 else None)
 
 
+def test_of_several_rounds_the_least_share_on_huge_pages_counts() -> None:
+    found = invented(THREE, small_takes_more, 6)
+    first, second, *others = found.samples  # of 1 MiB
+    some = replace(second, record=second.record | {"bytes_on_huge_pages": MIB / 4})
+    (one, *_) = sizes_found(replace(found, samples=(first, some, *others)), THREE, "chase")
+    assert one.share == 0.25
+
+
+def test_too_few_rounds_of_some_sizes_leave_the_others() -> None:
+    words = [
+        table_report._parting_words(sizes, "4 KiB", "2 MiB", "a load")
+        for sizes in ([size(1, False), size(2, True)], [size(1, False), size(2, False)], [])
+    ]
+    assert words[0].startswith("from 2 bytes on the two part") and "2.00 times" in words[0]
+    assert words[1].startswith("too few rounds") and words[2].startswith("no size")
+
+
 def test_of_one_kind_of_pages_there_is_one_column() -> None:
     found = invented(THREE, small_takes_more, 6, node={"huge_page_mode": "never"})
     chased, _ = table_report.table_tables(found, THREE)

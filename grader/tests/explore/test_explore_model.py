@@ -278,6 +278,15 @@ def test_what_is_predicted_of_fewer_cores(cores: int, predicted: list[str]) -> N
     assert [pus for pus, _ in placed(plan)[4:]] == predicted
 
 
+def test_numa_nodes_may_have_unlike_numbers_of_cores() -> None:
+    about = node(invented.Machine(2, 2, 3, False))
+    about["pu_list"] = about["pu_list"][:-1]
+    assert placed(model_plan(about, FREE)) == [
+        ("0", "0"), ("0,1,2", "0"), ("0", "1"), ("0,1,2", "1"), ("0,1,2,3,4", None),
+        ("0,1,2,3,4", "0"), ("0,3", None), ("0,3", "0"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("caches", "array_mib"), [(None, 64), (48 * 2**20, 64), (49 * 2**20, 65), (64 * 2**20, 85)]
 )

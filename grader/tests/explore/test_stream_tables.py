@@ -141,6 +141,13 @@ def test_arrays_of_64_mib_beside_caches(caches: int | None, may_be: bool, part: 
     assert (part in first) if may_be else first.startswith("With 2 threads")
 
 
+def test_the_widest_difference_between_equals_is_told() -> None:
+    """With one thread scatter is 1.25 times compact, which default equals."""
+    found = made_up(TWO, lambda t, p, f: 10.0 if p == "scatter" else 8.0, rounds=6)
+    (control,) = (one for one in sentences(found) if one.startswith("The control"))
+    assert "4 of these 10 differences" in control and "up to 25.0 %" in control
+
+
 def test_one_core_has_no_placements_to_compare() -> None:
     one = made_up(TWO | {"cores": 1, "pus": 1}, flat, lambda *_: 1.0, 6)
     assert "use every core" not in " ".join(sentences(one))

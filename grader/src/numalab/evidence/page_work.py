@@ -199,7 +199,9 @@ def busy_waiter(run: AtWork) -> Idler | None:
         for number, thread in enumerate(run.threads)
         if thread.works + thread.busy_else >= LEAST_SEEN
     }
-    best = max(at_work.values(), default=0.0)
+    if not at_work:
+        return None
+    best = max(at_work.values())
     found = [
         Idler(number, share / best, False)
         for number, share in at_work.items()

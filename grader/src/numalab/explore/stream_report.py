@@ -374,7 +374,9 @@ def rate_pictures(found: Found) -> list[str]:
         for curves in intervals.values() for curve in curves.values()
         for interval in curve.values()
     ]  # fmt: skip
-    axis = Axis("", RATE_ROWS, top=max(medians, default=0.0))
+    if not medians:
+        return []
+    axis = Axis("", RATE_ROWS, top=max(medians))
     title = f"{COPY} [GB/s] over threads, {found.node['name']}"
     return _pictures(title, intervals, threads_found(found), axis)
 
