@@ -25,10 +25,11 @@ from support.courses import (
 from support.invented_class import row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
+from numalab.course import stored
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.parts import Part, Shown
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages import reports
+from numalab.course.pages import graded_page, reports
 from numalab.course.pages import student_page as student_page_module
 from numalab.course.pages.reports import write_class_reports, write_reports
 from numalab.course.pages.seen import Picture
@@ -44,6 +45,7 @@ from numalab.course.pages.student_page import (
 from numalab.course.records import Attempt
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Build
+from numalab.files import write_json
 from numalab.judging.verdict import read_verdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
@@ -354,6 +356,52 @@ def test_of_some_students_the_folder_is_named(kit: Kit, course: CourseFolder) ->
     assert not (course.report / "labs").exists()
     with pytest.raises(UserError, match="no student 'eve'"):
         write_reports(course, kit, found, ignore, ("ada", "eve"))
+
+
+def test_a_page_is_drawn_again_of_the_kits_own_rules_alone(
+    kit: Kit, labs: dict[str, Lab], course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def no_records(folder: Path, *more: object) -> None:
+        read.append(folder)
+        raise UserError("no records")
+
+    monkeypatch.setattr(graded_page, "judged_by", lambda kit, lab: "now")
+    monkeypatch.setattr(graded_page, "read_grading", no_records)
+    monkeypatch.setattr(graded_page, "keep_matplotlib_in", lambda folder: None)
+    one = replace(attempt(ADA, result(10)), rejudged_at="2027-06-01T10:00:00+00:00")
+    folder = course.attempt(one.item, 1)
+    assert graded_page.drawn_page(course, kit, labs, one) is None
+    folder.mkdir(parents=True)
+    for rules, known in (("before", labs), ("now", {})):
+        kept = stored.attempt_json(replace(one, judged_by=rules))
+        write_json(folder / "attempt.json", kept)
+        assert graded_page.drawn_page(course, kit, known, one) is None
+    assert read == []
+    assert graded_page.drawn_page(course, kit, labs, one) is None
+    assert read == [folder / "evidence" / "c"]
+
+
+def test_what_was_judged_again_has_its_page_drawn_once(
+    kit: Kit, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn_of: list[int] = []
+
+    def draw(course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], one: Attempt) -> str | None:
+        drawn_of.append(one.number)
+        return "drawn" if one.number == 1 else None
+
+    monkeypatch.setattr(reports, "drawn_page", draw)
+    some = [replace(attempt(ADA, result(10), number=n), rejudged_at="x") for n in (1, 2)]
+    never = attempt(ADA, result(9, 1), number=3)
+    found = row(ADA, LAB, some[0], others=(some[1], never))
+    for points in (10.0, 9.0):
+        write_reports(course, kit, standing([replace(found, points=points)]), ignore, ["ada"])
+    assert drawn_of == [1, 2, 2]
+    folder = course.student_report("ada")
+    assert (folder / f"{attempt_name(some[0])}.html").read_text() == "drawn"
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_a_page_is_put_where_none_is(tmp_path: Path) -> None:
