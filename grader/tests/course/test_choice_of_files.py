@@ -330,6 +330,9 @@ TAKEN: Mapping[str, tuple[Files, dict[str, bytes] | None, list[str]]] = {
     "misspelt": (
         {"kernal.c": b""}, None, ["kernal.c was found; did you mean kernel.c?"]
     ),
+    "a compressed kernel": (
+        {"kernel.c.gz": b""}, None, ["kernel.c.gz was found; did you mean kernel.c?"]
+    ),
     "another language": (
         {"kernel.cpp": b""}, None, ["kernel.cpp is C++, which is not graded; "]
     ),
@@ -405,6 +408,7 @@ def test_texts_are_taken_as_compilers_take_them(
         (Entry(("x.toml",), "special"), "x.toml is no plain file"),
         (entry("x.toml", b"a" * (1024 * 1024 + 1)), "x.toml is larger than 1 MiB"),
         (entry("kernel.c", b"%PDF-1.4"), "kernel.c is a PDF document"),
+        (entry("kernel (1).c", b"%PDF-1.4"), "kernel (1).c is a PDF document"),
         (entry("kernel (1).f90", b"%PDF-1.4"), "kernel (1).f90 is a PDF document"),
     ],
 )

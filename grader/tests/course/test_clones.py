@@ -117,6 +117,9 @@ def test_without_an_answer_of_git_there_is_no_time(
     assert last_commit_at(tmp_path, tmp_path) is None
     monkeypatch.setattr(clones, "run_limited", lambda *_, **__: (128, commit_of("1 +0000")))
     assert last_commit_at(tmp_path, tmp_path) is None
+    answers = iter([(0, "100\n"), (1, "")])
+    monkeypatch.setattr(clones, "run_limited", lambda *_, **__: next(answers))
+    assert last_commit_at(tmp_path, tmp_path) is None
 
 
 def test_what_git_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +166,7 @@ def notes(layout: Layout) -> dict[str, tuple[str, ...]]:
 def test_a_download_with_its_scores() -> None:
     scores = (
         HEAD + "Ada-L,Ada, Lovelace ,a@x.org,t,true\nada-l,Old,Name,,,\nbob,,,,,\n"
-        "cem,Cem,C,,,true\ndee,,,,t,\n,No,Login,,,\n"
+        "cem,Cem,C,,,true\ndee,,,,t,,more,cells\n,No,Login,,,\nada-l\n"
     )
     entries = [
         *clone("pp-hw1-ada-l", kernel_c="", results_json="", result_json="", _classroom50_yaml=""),
@@ -282,6 +285,11 @@ def test_what_results_tell_that_the_commit_does_not(told: str, said: Sequence[st
     layout = read([*clone("pp-hw1-ada", results_json=told), file("pp-hw1-ada/x/results.json", "[")])
     (found,) = notes(layout).values()
     assert len(found) == len(said) and all(map(str.startswith, found, said))
+
+
+def test_who_is_called_as_the_prefix_keeps_the_name() -> None:
+    layout = read([*clone("pp-hw1-"), *clone("pp-hw1-ada")])
+    assert [one.person.name for one in layout.delivered] == ["pp-hw1-", "ada"]
 
 
 def test_where_results_lie_deeper_they_are_somebodys_files() -> None:

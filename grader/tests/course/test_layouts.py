@@ -158,7 +158,8 @@ def test_what_canvas_delivers() -> None:
     late, entered = LATE_BY_CANVAS, "What was entered in Canvas is not graded; only files are."
     layout = read_layout(
         tree(
-            "lovelaceada_7_11_kernel-1.c", "lovelaceada_7_10_kernel.c", "lovelaceada_7_12_b-2.pdf",
+            "lovelaceada_7_13_x.tar-1.gz", "lovelaceada_7_11_kernel-1.c",
+            "lovelaceada_7_10_kernel.c", "lovelaceada_7_12_b-2.pdf",
             "boldbob_LATE_8_9_a-3.zip", "anon_x1_20_kernel.c", "boldbob_8_text.html",
             "LATE_9_30_kernel.f90", "folder_1_2_x/", "rest",
         ),
@@ -166,7 +167,7 @@ def test_what_canvas_delivers() -> None:
     )  # fmt: skip
     assert layout.name == "canvas"
     assert told(layout) == {
-        "lovelaceada_7": ("lovelaceada", {"id": "7"}, ["kernel.c", "b-2.pdf"]),
+        "lovelaceada_7": ("lovelaceada", {"id": "7"}, ["x.tar.gz", "kernel.c", "b-2.pdf"]),
         "boldbob_8": ("boldbob", {"id": "8"}, ["a-3.zip"]),
         "anon_x1": ("anon x1", {"identifier": "anon_x1"}, ["kernel.c"]),
         "9": ("9", {"id": "9"}, ["kernel.f90"]),
@@ -199,6 +200,7 @@ def test_of_a_file_that_was_handed_in_again_the_newest_is_taken(order: Sequence[
         (["a_1_assignsubmission_file_x.zip", "b.zip"], "plain"),
         (["w/", "w/a_1_assignsubmission_file/"], "moodle"),
         (["w/", "w/a/", "w/b/"], "plain"),
+        (["a_1_2_x.zip/", "b_1_3_y.zip/"], "plain"),
         ([], "plain"),
     ],
 )
@@ -343,6 +345,8 @@ def logins(layout: Layout | None) -> list[tuple[str, str]]:
         (["g/ada", "g/bob"], (), ["ada", "bob"]),
         (["ada/lab1", "bob/lab1"], (), ["ada", "bob"]),
         (["ada/lab1", "ada/lab2"], (), ["ada", "ada"]),
+        (["ada/lab1", "ada/lab2", "bob/lab1"], (), ["ada", "ada", "bob"]),
+        (["hw1-", "hw1-ada"], (), ["hw1-", "ada"]),
         (["lab1/ada"], (), ["ada"]),
         (["lab1/lab2"], (), ["lab2"]),
         (["x/ada", "x/bob", "y/ada", "y/bob"], ("ada", "bob"), ["ada", "bob", "ada", "bob"]),
@@ -395,10 +399,16 @@ def test_projects_are_as_deep_as_most_are() -> None:
 
 
 def test_who_has_something_beside_a_clone_is_taken_as_a_folder() -> None:
-    entries = [*clones("ada/a", "bob/b", "cem/c"), *tree("ada/more.txt", "dee/", "dee/kernel.c")]
+    entries = [
+        *clones("ada/a", "bob/b", "cem/c"),
+        *tree("ada/more.txt", "dee/", "dee/kernel.c", "fay/", "gus/kernel.c"),
+    ]
     layout = gitlab(entries, GROUP)
     assert layout is not None and not layout.problems
-    assert logins(layout) == [("ada", "ada"), ("bob/b", "bob"), ("cem/c", "cem"), ("dee", "dee")]
+    assert logins(layout) == [
+        ("ada", "ada"), ("bob/b", "bob"), ("cem/c", "cem"), ("dee", "dee"),
+        ("fay", "fay"), ("gus", "gus"),
+    ]  # fmt: skip
 
 
 def test_what_a_delivery_holds_of_somebody_in_a_list_only() -> None:

@@ -79,6 +79,12 @@ LISTS: Mapping[str, tuple[str, list[Line]]] = {
     "roles of another system": (
         "name,role\nAda,Owner\n", [("Ada", {}, "")]
     ),
+    "roles without usernames": (
+        "login,name,max role\nada9,Ada,Owner\n", [("Ada", {"login": "ada9"}, "")]
+    ),
+    "a number that is no participant's": (
+        "Identifier,Full name\n7,Ada\n", [("Ada", {"identifier": "7"}, "")]
+    ),
     "usernames without roles": (
         "username,name\nada9,Ada\n", [("Ada", {"login": "ada9"}, "")]
     ),
@@ -112,7 +118,7 @@ def test_whom_a_list_names(tmp_path: Path, kind: str) -> None:
 def test_owners_of_a_group_teach(tmp_path: Path) -> None:
     text = (
         "Username,Name,Max role,Source\nboss,Boss,Owner,g\nada9,Ada,,g\n,Nobody,owner,g\n"
-        "bob,Bob,Maintainer,g\nADA9,Ada L,Developer,g/sub\n"
+        "bob,Bob,Maintainer,g\n,,,\nADA9,Ada L,Developer,g/sub\n"
     )
     lines, _, remarks = read(tmp_path, text)
     assert lines == [
@@ -202,6 +208,16 @@ def test_times_that_are_not_understood_are_counted(tmp_path: Path) -> None:
          {"name": 0, "maximum": 1, "modified": 2}),
         (["Full name", "Mine", "Grade", "Maximum Grade"], [], "en",
          {"name": 0, "grade": 2, "maximum": 3}),
+        (["Cognome"], [], "it", {"last": 0}),
+        (["Nome", "Cognome"], [], "it", {"first": 0, "last": 1}),
+        (["Full name", "Last name"], [], "en", {"name": 0, "last": 1}),
+        (["First name"], [], "en", {"name": 0}),
+        (["First name", "Last name"], [], "en", {"first": 0, "last": 1}),
+        (["First name", "Full name"], [], "en", {"first": 0, "name": 1}),
+        (["Grade", "Mine", "Maximum grade"], [], "en", {"grade": 0, "maximum": 2}),
+        (["Post", "Email address", "Full name"], [["a@x.org", "b@x.org", "c@x.org"]], "en",
+         {"email": 1, "name": 2}),
+        (["Full name", "Post"], [["a@x.org", "b@x.org"]], "en", {"name": 0, "email": 1}),
         (["full  NAME.", "Feedback comments", "Last modified (grade)", "x"], [], "en",
          {"name": 0, "feedback": 1, "modified": 2}),
     ],
@@ -347,6 +363,9 @@ def test_numbers_of_an_assignment_decide_only_where_they_fit() -> None:
         for name, number in (("Ada", 1), ("Bob", 9), ("Ada", 8))
     )
     assert match([ada, bob], lines) == (lines[0], None)
+    nobodys = Person("Bob", {})
+    assert match([ada, nobodys], lines) == tuple(lines)
+    assert match([ada, bob], [lines[0], listed("Bob", id="7")])[1] == listed("Bob", id="7")
     # By another assignment's list nobody fits.
     assert match([other, bob], lines) == tuple(lines)
 

@@ -36,9 +36,9 @@ def quiet(step: str) -> None:
     del step
 
 
-def entry(text: str, is_clone: bool = False) -> Entry:
+def entry(text: str) -> Entry:
     path, is_folder = tuple(text.strip("/").split("/")), text.endswith("/")
-    folder = Path(text) if is_clone else None
+    folder = Path(text) if is_folder else None
     return Entry(path, "folder" if is_folder else "file", folder=folder)
 
 
@@ -59,14 +59,14 @@ def course(tmp_path: Path) -> CourseFolder:
         (["kernel.c", "a.txt", "b.txt"], "kernel.c"), (["kernel.c", "ada.zip", "bob.zip"], ""),
         (["kernel.c", "ada.zip"], "kernel.c"), (["lab1/", "2/"], ""), (["ada/", "x.txt"], ""),
         (["01_first_touch/ada/.git/"], ""), (["01_first_touch/.git/"], FIRST),
-        (["01_first_touch/ada/.git"], FIRST), ([], ""),
+        (["01_first_touch/ada/.git"], FIRST), (["01_first_touch/ada/x/"], FIRST), ([], ""),
     ],
 )  # fmt: skip
 def test_what_shows_that_a_delivery_is_one_students(
     labs: dict[str, Lab], texts: list[str], found: str
 ) -> None:
     two = {name: labs[name] for name in (FIRST, SECOND)}
-    entries = [entry(text, text.endswith("/.git/")) for text in texts]
+    entries = [entry(text) for text in texts]
     assert of_intake._hand_in_itself(entries, two) == found
 
 
@@ -110,6 +110,7 @@ def test_the_members_of_a_students_archive(tmp_path: Path) -> None:
         assert member.path == ("x.zip", "a", "kernel.c")
         for bad, why in (
             (replace(packed, refused="is a link"), "x.zip is a link"),
+            (replace(packed, open=None), "x.zip "),
             (replace(packed, path=("x.7z",)), "x.7z is a 7z archive"),
             (archive(tmp_path, "y.zip", {}), "y.zip is empty"),
             (archive(tmp_path, "z.zip", {".DS_Store": b""}), "z.zip is empty"),
@@ -137,6 +138,7 @@ def test_archives_of_a_student_are_read_up_to_a_number(
             return [one.lab.name for one in taken], list(told)
 
         assert chosen(whole, is_missing=True) == ([], [])
+        assert chosen(whole, Entry(("y.zip",), "folder")) == ([FIRST], [])
         assert chosen(whole, empty[0]) == ([FIRST], ["a.zip is empty."])
         assert chosen(*empty[:2]) == ([], ["a.zip is empty.", "b.zip is empty."])
         more = "Of more than 2 archives the others are not read."

@@ -354,4 +354,5 @@ def test_commands_for_shells() -> None:
     assert list(commands_for(gz, "-rf.gz", "x")) == ["gunzip FILE"]
     assert list(commands_for(gz, "a\x1b.gz", "x")) == ["gunzip FILE"]
     assert sentence(rar, "a.rar", "a").endswith("(package libarchive-tools), and then `rm a.rar`")
+    assert "`unar -D -o .rar .rar`" in str(Foreign(".rar", rar))
     assert sentence(gz, "k.c.gz", "k.c").endswith(": `gunzip k.c.gz` (package gzip)")

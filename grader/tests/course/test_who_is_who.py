@@ -93,6 +93,7 @@ def test_ids_of_names_without_latin_letters(name: str) -> None:
         ([person("Zoe"), person("Zoë"), person("zoe")], ["zoe-2", "zoe-3", "zoe"]),
         ([person("b"), person("B c"), person("b-c")], ["b", "b-c-2", "b-c"]),
         ([person("x", "Ada9"), person("ada9")], ["Ada9-2", "ada9"]),
+        ([person("a", "ADA"), person("z", "ada")], ["ADA-2", "ada"]),
         ([person("x", "a b"), person("y", "-rf"), person("z", "s.1")], ["a-b", "rf-2", "s.1"]),
         ([person("x", "s" * 64), person("y", "S" * 65)], ["s" * 64, "s" * 40]),
     ],

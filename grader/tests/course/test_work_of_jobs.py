@@ -303,6 +303,13 @@ def test_of_what_was_graded_the_last_one_before_is_gone_on_with_if_it_is_open(
     assert goes_on() is None
 
 
+def test_records_of_what_is_no_attempt_are_not_gone_on_with(course: CourseFolder) -> None:
+    kept(course, 1, "graded")
+    for number in (1, 2):
+        (course.attempt(ADA, number) / "evidence").mkdir(parents=True)
+    assert work.earlier_records(course, ADA) == [course.attempt(ADA, 1) / "evidence"]
+
+
 @pytest.mark.parametrize(
     ("variables", "job"),
     [({}, ""), ({"SLURM_JOB_ID": "7"}, "7"),

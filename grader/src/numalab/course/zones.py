@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 
 
@@ -29,7 +29,8 @@ def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
         if zone is None:
             found.append(naive.astimezone())
         else:
-            offset = naive.replace(tzinfo=zone).utcoffset() or timedelta()
+            offset = naive.replace(tzinfo=zone).utcoffset()
+            assert offset is not None
             found.append(naive.replace(tzinfo=timezone(offset), fold=0))
     return found
 

@@ -126,9 +126,7 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
     """The one lab whose name is part of a longer one, such as a downloaded file's."""
     letters = _letters(text)
     found = [
-        lab.name
-        for lab in labs.values()
-        if _letters(lab.name) in letters or _letters(lab.name.removeprefix(lab.number)) in letters
+        lab.name for lab in labs.values() if _letters(lab.name.removeprefix(lab.number)) in letters
     ]
     # Of a lab and its variant the one with the longer name.
     found = [name for name in found if variant_name(name) not in found]
@@ -275,7 +273,7 @@ def _of_lab(
         if not one.is_all_starting(is_starting, tickets[place])
     ]
     meant = changed or list(taken)
-    if changed and len({taken[place].digest for place in changed}) > 1:
+    if len({taken[place].digest for place in changed}) > 1:
         # Of each text the place that would be taken.
         by_digest = {taken[place].digest: place for place in reversed(changed)}
         listed = listed_and(place.shown for place in by_digest.values())

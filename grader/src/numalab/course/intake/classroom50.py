@@ -94,14 +94,15 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _Scored] | None:
             return None
         for row in rows:
             cells = {key: visible(value.strip()) for key, value in row.items() if key and value}
-            login = cells.get("username", "")
+            login = cells.get("username")
+            if not login:
+                continue
             name = f"{cells.get('first_name', '')} {cells.get('last_name', '')}"
             one = _Scored(
                 login, clean_name(name), cells.get("email", ""),
                 bool(cells.get("submission_tag")), cells.get("late") == "true",
             )  # fmt: skip
-            if login:
-                scored.setdefault(folded(login), one)  # the newest submission is first
+            scored.setdefault(folded(login), one)  # the newest submission is first
     except csv.Error:
         return None
     return scored
@@ -124,7 +125,7 @@ def fitting_classroom50(entries: Sequence[Entry], about: About) -> set[str]:
     is_its = (
         _FOLDER.fullmatch(about.name) is not None
         or 2 * len(_marked(entries, clones)) > len(clones)
-        or (bool(clones) and _scores(entries) is not None)
+        or _scores(entries) is not None
     )
     return {place[0] for place in clones} if is_its else set()
 
@@ -145,9 +146,9 @@ def _prefixes(about: About, marked: Mapping[Place, Entry]) -> list[str]:
 def _recorded(found: Entry | None) -> tuple[str, ...]:
     """What results.json tells of the newest submission that its commit does not."""
     try:
-        newest = json.loads(_text(found, _MOST_RESULTS) or "[]")[0]
+        newest = json.loads(_text(found, _MOST_RESULTS))[0]
         tag = _TAG.fullmatch(newest["submission_tag"])
-        result = newest["result"] or {}
+        result = newest["result"]
         notes = []
         if result.get("assignment_type") in ("group", "team"):
             notes.append(

@@ -48,7 +48,7 @@ def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
     found = {
         entry.path[:-1]: entry.folder
         for entry in entries
-        if len(entry.path) > 1 and entry.name == GIT and entry.kind == "folder" and entry.folder
+        if len(entry.path) > 1 and entry.name == GIT and entry.folder
     }
     return {
         place: repository
@@ -116,7 +116,7 @@ def _student_part(places: Sequence[Place], about: About) -> int:
     count = len(places[0])
     values = [{place[part] for place in places} for part in range(count)]
     known = [sum(folded(value) in about.logins for value in of_part) for of_part in values]
-    if max(known) > 0 and known.count(max(known)) == 1:
+    if known.count(max(known)) == 1:
         return known.index(max(known))
     no_labs = [part for part in range(count) if not all(map(about.is_lab, values[part]))]
     varying = [part for part in no_labs if len(values[part]) > 1]
@@ -172,9 +172,7 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
     found = {place for place in clones if len(place) == depth}
     parents = {place[:-1] for place in found}
     beside = {
-        entry.path
-        for entry in entries
-        if entry.kind == "folder" and len(entry.path) == depth and entry.path[:-1] in parents
+        entry.path for entry in entries if entry.kind == "folder" and entry.path[:-1] in parents
     }
     return sorted(found | beside)
 

@@ -93,7 +93,7 @@ def _columns(
     columns: list[str] = []
     for index, title in enumerate(titles):
         known = _COLUMNS.get(title)
-        if moodle.is_worksheet and of_moodle.get(index) == "identifier":
+        if of_moodle.get(index) == "identifier":
             known = None  # in German it is called ID
         columns.append(named.get(title) or known or of_moodle.get(index) or "")
     # Of a column that was named the one that was taken for it is not.
@@ -156,7 +156,7 @@ def read_student_list(
     for number, row in rows:
         values: dict[str, str] = {}
         for column, cell in zip(columns, row, strict=False):
-            if column and cell.strip():
+            if cell.strip():
                 values.setdefault(column, cell.strip())
         if is_canvas and not values.get("id"):
             continue  # the lines of points and of policies, under the names

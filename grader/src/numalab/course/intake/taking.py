@@ -229,7 +229,7 @@ class _Folder:
     def take(self, name: str) -> None:
         """The file of this name, or the one that stands for it."""
         exact = [e for e in self.files if e.name == name]
-        copies = [e for e in self.files if e.name != name and is_copy_name(e.name, name)]
+        copies = [e for e in self.files if is_copy_name(e.name, name)]
         entries = [*exact, *copies]
         if not entries:
             said, near = near_words(name, self.files, wanted_names(self.lab))
