@@ -36,6 +36,7 @@ from numalab.portrait.values import Occasion, portrait_of
 from numalab.reports import figures
 from numalab.reports.figures import portrait as portrait_figures
 from numalab.reports.figures.boxes import lay_out, shape_of
+from numalab.reports.figures.canvas import broken
 from numalab.reports.figures.crossing import crossing_figure
 from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.figures.touch import MIXED, cells
@@ -203,6 +204,12 @@ def test_a_matrix_is_darker_where_more_is(nodes: int) -> None:
     values = {(row, column): 10.0 + 5 * column + row for row in (0, 1) for column in range(nodes)}
     lines = of_figure(portrait_figures.matrix(values, [0, 1], list(range(nodes)), "ns"))
     assert lines == kept(f"portrait_matrix_{nodes}", lines)
+
+
+def test_a_line_has_room_for_twelve_letters() -> None:
+    assert broken("four five nine", 0.1, 13) == ["four five", "nine"]
+    assert broken("four five nine", 2.0, 13) == ["four five nine"]
+    assert broken("", 2.0, 13) == [""]
 
 
 def test_values_that_are_alike_are_as_light() -> None:

@@ -6,6 +6,8 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.text import Text
@@ -116,6 +118,15 @@ def two_a_core() -> Json:
     return node
 
 
+def ragged() -> Json:
+    """Two cores on NUMA node 0, of which the first has the last PU, too; one on node 1."""
+    node = TWO.describe()
+    node["pu_list"] = [entry for entry in node["pu_list"] if entry["pu"] in (0, 1, 2, 4, 6)]
+    for entry in node["pu_list"]:
+        entry["core"] = {0: 7, 6: 7, 2: 3, 4: 3}.get(entry["pu"], 1)
+    return node
+
+
 CROWDED = seats((0,), (0,), (1, 3), (5,), (5,), (7,), (7,), (0, 2, 4), (0, 1), (99,), (4, 6))
 
 
@@ -190,6 +201,9 @@ PICTURES: dict[str, Callable[[], list[Text]]] = {
     "threads": lambda: on_threads(70),
     "threads_narrow": lambda: on_threads(26),
     "threads_in_packages": in_packages,
+    "teams_ragged": lambda: thread_maps(
+        ragged(), [("yours", seats((0, 6), (1,))), ("solution", seats((2,), (4,)))], 70, symbol
+    ),
     "teams": lambda: teams(70, CROWDED, seats((0,), (1,))),
     "teams_below": lambda: teams(40, CROWDED, seats((0, 1), (1, 0))),
     "modelled": lambda: modelled(78, *several_modelled()),
@@ -367,6 +381,13 @@ def test_times_are_noisy_where_their_quartiles_are_apart(
     at = ["handout", "solution", "submission"].index(role)
     assert float(updates[at].split()[0]) == pytest.approx(statistics.median(times), abs=0.01)
     assert [value for n, value in enumerate(updates) if n != at] == ["510 ms", "510 ms"]
+
+
+def test_a_row_is_there_where_one_column_knows_it() -> None:
+    first, *others = memory_columns(with_memory(parse(invented.evidence(ONE))))
+    known: Any = SimpleNamespace(most_bytes=8 << 20)
+    rows = dict(memory_rows([replace(first, page_tables=known), *others]))
+    assert rows["page tables (VmPTE)"] == ["8.0 MiB", "", ""]
 
 
 def test_what_a_table_takes_is_told_by_its_last_life() -> None:

@@ -204,6 +204,19 @@ def test_places_have_a_legend_once(labs: dict[str, Lab]) -> None:
     assert sum(line.startswith("    package 0  node 0  [") for line in lines) == 2
 
 
+def test_a_legend_stands_where_any_core_is_drawn(labs: dict[str, Lab]) -> None:
+    lab = labs["02_affinity"]
+
+    def legends(*allowed: Sequence[int]) -> int:
+        run = bound("kmp_close.env", "libomp", "submission", *allowed)
+        evidence = parse(session(lab.name, TWO_NODES, run))
+        lines = shown(lab, judge(lab, evidence), evidence)
+        return sum(line.startswith("  [ ] a core") for line in lines)
+
+    assert legends([0], [0], [4], [6]) == 1, "with a line below on who shares a PU"
+    assert legends(*[range(8)] * 4) == 0
+
+
 def test_a_run_that_is_not_graded_has_no_points() -> None:
     to = console()
     show_run(to, "Seen.", verdict(one("a")), Build("does_not_compile", "", "no"))

@@ -21,7 +21,7 @@ from support.evidence_parts import (
 from support.invented import EIGHT_NODES, ONE_NODE, SOME_CAUSE, TWO_NODES
 from support.sessions import bound, session, told, worked
 
-from numalab.evidence.kinds import CPUSETS, PLACING, SERIES, STORES
+from numalab.evidence.kinds import CPUSETS, PLACING, SERIES, STORES, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, Evidence
 from numalab.evidence.work import WorkShare
@@ -142,6 +142,8 @@ def test_answers_are_drawn_where_they_failed(labs: dict[str, Lab]) -> None:
 def test_pages_are_drawn_here_and_where_they_failed(first_touch: Lab) -> None:
     there = parse(invented.evidence(TWO_NODES))
     here = parse(invented.evidence(ONE_NODE))
+    first, *others = here.of(TRACE)
+    here = here.having(TRACE, [*others, replace(first, arrays=())])
     places = [("here", here), ("hydra", there)]
     assert [view.where for view in touch_views(first_touch, failing(), places)] == ["here"]
     found = list(touch_views(first_touch, failing(("local_pages", "hydra")), places))

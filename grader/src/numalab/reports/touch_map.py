@@ -45,7 +45,7 @@ def _strip(places: Places, columns: int) -> Text:
     columns = min(columns, len(places))
     for column in range(columns):
         first = column * len(places) // columns
-        last = max(first + 1, (column + 1) * len(places) // columns)
+        last = (column + 1) * len(places) // columns
         found = frozenset().union(*places[first:last])
         if len(found) == 1:
             character, style = symbol(next(iter(found)))
@@ -144,7 +144,7 @@ def touch_map_picture(
     name_columns = 1 + max(MOST_NAMES, *map(len, arrays))
     before = name_columns + owner_columns + len(WRITTEN) + 1
     strip_columns = columns - before - 2
-    per_symbol = max(1, round(pages / min(strip_columns, pages)))
+    per_symbol = round(pages / min(strip_columns, pages))
     meaning = "NUMA node of the thread" if by_node else "thread"
     if by_node and with_homes:
         meaning = "NUMA node"

@@ -131,7 +131,7 @@ def shape_of(what: Machine | Topology | Json) -> Shape:
 
 def _distances(node: Json) -> Matrix | None:
     """With the NUMA nodes in order of their numbers, as the rows are drawn."""
-    rows, listed = node.get("distances"), node.get("numa_node_list", ())
+    rows, listed = node.get("distances"), node.get("numa_node_list")
     if not rows:
         return None
     order = sorted(range(len(rows)), key=lambda i: listed[i]["numa_node"] if listed else i)
