@@ -78,6 +78,7 @@ def test_parts_are_those_of_a_static_loop(n: int, threads: int) -> None:
         (1000, 2, [0, None]),
         (1048, 2, [0, None, 1]),
         (1025, 1, [0, 0, 0]),
+        (2, 2, [None]),
     ],
 )
 def test_whose_part_a_page_is(n: int, threads: int, owners: list[int | None]) -> None:

@@ -293,6 +293,12 @@ def test_curves_beside_each_other_share_their_axes() -> None:
     assert [[*line.get_ydata()] for line in dashed] == [[1, 1]]
 
 
+def test_a_figure_has_the_size_that_is_asked_for() -> None:
+    found = invented(replace(FEW, chunks=(0,)), by_schedule, 1)
+    figure = explore_plot.exploration_figure(found, (5.0, 4.0))
+    assert figure.get_size_inches().tolist() == [5, 4]
+
+
 def test_one_chunk_is_one_column() -> None:
     found = invented(replace(FEW, chunks=(0,)), by_schedule, 1)
     assert len(explore_plot.exploration_figure(found).axes) == 2

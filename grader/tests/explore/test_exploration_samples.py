@@ -39,6 +39,7 @@ from numalab.explore.samples import (
     stream_configurations,
     stream_thread_counts,
     table_configurations,
+    thread_counts,
 )
 from numalab.explore.tlb import Reach, tlb_reaches, walked_bytes
 from numalab.harness.monitor import Finished
@@ -76,6 +77,23 @@ def test_one_thing_that_is_timed_of_each_kind() -> None:
     assert first.arguments_in(7) == first.arguments
     on_node = configurations(Exploration("a", "t", SCHEDULES), {"cores": 3})
     assert {one.key["threads"] for one in on_node} == {1, 2, 3}
+
+
+def test_numbers_of_threads_double_up_to_all_cores() -> None:
+    assert [thread_counts(cores) for cores in (1, 2, 3, 4, 5, 16)] == [
+        [1], [1, 2], [1, 2, 3], [1, 2, 4], [1, 2, 4, 5], [1, 2, 4, 8, 16],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("largest", "growth", "sizes"),
+    [(8, 2, (8,)), (9, 2, (8, 9)), (16, 2, (8, 16)), (24, 2, (8, 16, 24)),
+     (72, 3, (8, 24, 72))],
+)  # fmt: skip
+def test_the_largest_table_is_among_the_sizes(
+    largest: int, growth: int, sizes: tuple[int, ...]
+) -> None:
+    assert TableSizes(8, largest, growth, 1, 1, 1).sizes == sizes
 
 
 def test_seventeen_pus_are_too_many_to_count_each() -> None:

@@ -158,6 +158,21 @@ def test_of_several_rounds_the_least_share_on_huge_pages_counts() -> None:
     assert one.share == 0.25
 
 
+def test_nine_tenths_on_huge_pages_are_enough() -> None:
+    for share, is_poor in ((0.9, False), (0.875, True)):
+        said = sentences(invented(THREE, small_takes_more, 6, share=share))
+        assert any("huge pages (1 MiB, 2 MiB, 4 MiB)" in one for one in said) is is_poor
+
+
+def test_of_a_size_that_was_measured_on_huge_pages_only() -> None:
+    found = invented(THREE, small_takes_more, 1)
+    alone = replace(found, samples=(*found.samples[:2], found.samples[3]))
+    assert rows(table_report.table_tables(alone, THREE)[0])[2] == [
+        "2 MiB", "", "1.00", "100 %", "",
+    ]  # fmt: skip
+    assert "takes 0.00 ns longer" in " ".join(sentences(alone))
+
+
 def test_too_few_rounds_of_some_sizes_leave_the_others() -> None:
     words = [
         table_report._parting_words(sizes, "4 KiB", "2 MiB", "a load")

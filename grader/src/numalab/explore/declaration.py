@@ -46,9 +46,9 @@ class TableSizes:
     def sizes(self) -> tuple[int, ...]:
         """From the smallest to the largest, which is always among them."""
         sizes = [self.smallest_bytes]
-        while sizes[-1] * self.growth < self.largest_bytes:
-            sizes.append(sizes[-1] * self.growth)
-        return (*sizes, self.largest_bytes) if sizes[-1] < self.largest_bytes else tuple(sizes)
+        while sizes[-1] < self.largest_bytes:
+            sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))
+        return tuple(sizes)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def find_exploration(root: Path, name: str) -> Path:
     with_one = f"Labs with an exploration: {', '.join(able) or 'none'}"
     for path in labs:
         number, _, word = path.name.partition("_")
-        if name in (path.name, word) or (name.isdigit() and name.zfill(2) == number):
+        if name in (path.name, word) or name.zfill(2) == number:
             if path.name not in able:
                 raise UserError(f"lab {path.name} has no exploration. {with_one}")
             return path

@@ -43,10 +43,7 @@ class Configuration:
 
 def thread_counts(cores: int) -> list[int]:
     """1, 2, 4, ... and all cores."""
-    counts = [1]
-    while counts[-1] * 2 < cores:
-        counts.append(counts[-1] * 2)
-    return sorted({*counts, cores})
+    return sorted({*(2**power for power in range(cores.bit_length())), cores})
 
 
 def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:

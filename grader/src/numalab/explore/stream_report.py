@@ -167,7 +167,7 @@ def _control(equals: Sequence[Difference]) -> list[str]:
 
 def _meeting(found: Found) -> list[str]:
     cores = found.node["cores"]
-    if cores == 1 or cores not in threads_found(found):
+    if cores == 1:
         return []
     return [
         f"With {cores} threads or more compact and scatter both use every core: there they are "
@@ -202,7 +202,7 @@ def _page_sentences(found: Found) -> list[str]:
                 f"Local pages on {seen.where} with {count(threads, 'thread')}: initialised "
                 f"{'; '.join(by)}."
             )
-    if seen.is_virtual and found.virtual and found.virtual.trouble:
+    if found.virtual and found.virtual.trouble:
         sentences.append(f"Not all of it could be seen: {found.virtual.trouble}")
     return sentences
 
