@@ -94,6 +94,8 @@ def test_parts_without_a_rate_are_told_by_kind_and_distance() -> None:
     ]  # fmt: skip
     assert "over distance 16 and 32" in said and "at distance 16 and 22" in said
     assert re.findall(r"links|over|\d+", sentences(missing(Missing("link")))[2]) == ["links"]
+    some = sentences(missing(Missing("link", 22), Missing("link"), Missing("link", 16)))[2]
+    assert re.findall(r"links|\d+", some) == ["links", "16", "22"]
     assert len(sentences(missing())) == 2
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from support import invented
 from support.drawn import kept, of_lines
 from support.evidence_parts import (
+    CRASHED,
     drawn_series,
     grouped_programs,
     modelled_pair,
@@ -23,6 +24,7 @@ from support.evidence_parts import (
     with_memory,
 )
 
+from numalab.evidence.kinds import MEMORY, PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json, Thread
 from numalab.evidence.work import WorkShare
@@ -40,7 +42,7 @@ from numalab.reports.memory_table import memory_caption, memory_columns, memory_
 from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.roofline import roof_lines
 from numalab.reports.thread_map import thread_map, thread_maps
-from numalab.reports.touch_map import symbol, touch_map_picture
+from numalab.reports.touch_map import rows_by_array, symbol, touch_map_picture
 from numalab.reports.work_picture import work_picture
 
 ONE, TWO, EIGHT = invented.ONE_NODE, invented.TWO_NODES, invented.EIGHT_NODES
@@ -350,6 +352,46 @@ def test_where_nothing_can_be_shown_yet_the_scale_has_no_ends() -> None:
 )
 def test_a_figure_of_messages_has_digits_below_a_hundred(value: float | None, told: str) -> None:
     assert _figure(value) == told
+
+
+def test_of_several_launches_each_has_the_sizes_that_it_was_timed_at() -> None:
+    record = invented.evidence(TWO)
+    near, far, crashed = (
+        invented.latency("placement", file) for file in ("near.toml", "far.toml", "x.toml")
+    )
+    near["samples"] = [one for one in near["samples"] if one["bytes"] in (0, 8)]
+    far["samples"] = [one for one in far["samples"] if one["bytes"] in (0, 16)]
+    crashed["outcome"] = {"status": "crashed", "signal": 11, "printed_bytes": 0}
+    record["runs"] += [near, far, crashed]
+    lines = latency_lines(parse(record), True, ())
+    assert [line[:47].rstrip() for line in lines[1:5]] == [
+        "           near, us    MB/s     far, us    MB/s",
+        "    0 B        0.50                0.50",
+        "    8 B        0.50   15.97",
+        "   16 B                            0.50   31.88",
+    ]
+    record["runs"] = [crashed]
+    assert latency_lines(parse(record), True, ()) == []
+
+
+def test_a_table_that_was_not_seen_to_its_end_has_no_column() -> None:
+    evidence = with_memory(parse(invented.evidence(ONE)))
+    (_, last) = evidence.of(MEMORY, "solution")
+    crashed = evidence.having(MEMORY, [last, replace(last, outcome=CRASHED)], "solution")
+    assert [column.name for column in memory_columns(crashed)] == ["4 KiB pages", "yours"]
+    assert memory_columns(evidence.having(MEMORY, [])) == []
+
+
+def test_where_pages_live_is_drawn_as_far_as_the_system_told() -> None:
+    evidence = parse(invented.evidence(TWO))
+    (look,) = evidence.of(PLACEMENT)
+    assert look.residency is not None
+    some = {name: homes for name, homes in look.residency.items() if name != "b"}
+    for residency, rows in ((look.residency, 3), (some, 2), (None, 0)):
+        one = evidence.having(PLACEMENT, [replace(look, residency=residency)])
+        found = rows_by_array(one, True).values()
+        assert sum("lives on" in dict(of_array) for of_array in found) == rows
+        assert not any("lives on" in dict(each) for each in rows_by_array(one, False).values())
 
 
 def test_one_value_alone_stands_at_the_left() -> None:

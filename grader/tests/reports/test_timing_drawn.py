@@ -27,9 +27,9 @@ def of_times(*submission: float, quick: bool = False) -> Json:
     return invented.evidence(ONE, times=times, quick=quick)
 
 
-def cut(record: Json) -> Json:
-    """The last two generations were stopped, and have no more than one repetition."""
-    for run in record["runs"][-2:]:
+def cut(record: Json, count: int = 2) -> Json:
+    """The last generations were stopped, and have no more than one repetition."""
+    for run in record["runs"][-count:]:
         invented.cut_off(run, 1.0)
     return record
 
@@ -45,6 +45,7 @@ SPEEDUP = invented.steady(7, handout=0.44, solution=0.23, submission=0.25)
 CASES = {
     "few": of_times(0.2, 0.3, 0.2, 0.2, 0.22),
     "cut": cut(of_times(0.2, 0.26, 0.2, 0.5, 0.6)),
+    "all_cut": cut(of_times(*8 * [1.0]), 8),
     "twelve": of_times(*[0.4, 0.2, 0.9] * 4),
     "thirteen": of_times(*[0.4, 0.2, 0.9] * 4, 0.2),
     "many": of_times(*[0.2, 0.31, 0.29, 0.22, 0.3] * 8),

@@ -365,6 +365,7 @@ def test_a_roof_is_the_probes_rate_at_the_loops_flops_per_byte(first_touch: Lab)
         ("solution", Middle(2.0, None, None)), ("submission", Middle(2.0, None, None)),
     ]  # fmt: skip
     assert roof_of(rate("submission", 0.5)) == []
+    assert roof_of(rate("submission", 0.5), rate("probe"), part="no such part") == []
     assert roof_of(rate("submission", 0.5), rate("probe", None, False)) == []
     told = re.findall(r"\d[\d.]*\d|\d", roof_words(roof()))
     assert told == ["0.125", "20", "2.5", "1", "40", "2.5", "100", "2", "80"]

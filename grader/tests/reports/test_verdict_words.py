@@ -251,6 +251,7 @@ def test_each_state_has_its_next_step(first_touch: Lab) -> None:
     assert "shared_out has 1 of 2 points" in told[9]
     assert told[10].endswith("solutions/01_first_touch/README.md says why it works.")
     assert "solutions" not in step(replace(first_touch, has_solution_text=False), far)
+    assert step(first_touch, far, timed, here_only=True) == told[8]
     assert step(first_touch, far, evidence=refused) == told[10], "nothing of it is timed"
     assert step(replace(first_touch, machines=()), far, here_only=True) == told[10]
     others = replace(verdict(failed), variant="solution")

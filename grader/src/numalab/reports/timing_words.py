@@ -250,8 +250,11 @@ def sentences(
         yield _evidence_sentence(account.side, named.graded)
     yield f"Why it stopped: {_stopped_words(account, named, evidence)}"
     if account.state.outcome is not None and account.state.effect is not None:
-        it_does = {"above": "This node shows the effect", "below": "This node does not show it"}
-        told = it_does.get(account.state.effect.reached or "", "Whether this node shows it is open")
+        it_does: dict[str | None, str] = {
+            "above": "This node shows the effect",
+            "below": "This node does not show it",
+        }
+        told = it_does.get(account.state.effect.reached, "Whether this node shows it is open")
         yield f"{told}: {named.slow} {_shows(account)}."
     later = len(account.state.margins) - account.state.needed
     if account.state.outcome is not None and later:

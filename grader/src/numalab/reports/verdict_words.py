@@ -12,7 +12,7 @@ from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Verdict, over_all_places
+from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
@@ -108,9 +108,8 @@ def withheld_words(criterion: CriterionVerdict) -> str:
     the whole hand-in, or it earns what it can."""
     if criterion.withheld in ("", UNCHANGED):
         return ""
-    until = {"fail": "passes", "not_gradable": "can be graded"}.get(
-        criterion.withheld_status or "", "is decided"
-    )
+    means: dict[Status | None, str] = {"fail": "passes", "not_gradable": "can be graded"}
+    until = means.get(criterion.withheld_status, "is decided")
     return f" Its points come once {criterion.withheld} {until}."
 
 
