@@ -81,6 +81,14 @@ def test_only_uses_where_parts_meet_are_excused() -> None:
     inside = [part for _ in range(6) for part in ((zero, 9), (both, 1))]
     worked = replace(parted(*parts, *inside, (zero, 9)), used_again={(0, 1): 16})
     assert excused_uses(worked) == {(0, 1): 4}
+    # Pages that another has alone are not where parts meet, and are none of the others' either.
+    alone = replace(
+        met,
+        first_writer=(*met.first_writer, *[0] * 6),
+        users=(*met.users, *[one] * 6),
+        used_again={(0, 1): 4},
+    )
+    assert excused_uses(alone) == {(0, 1): 4}
 
 
 def test_who_is_busy_and_uses_nothing_waits() -> None:
