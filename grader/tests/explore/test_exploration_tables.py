@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.console import Console
 from support.explorations import (
     MIB,
     TABLES,
     invented,
 )  # fmt: skip
-from support.tables import kinds_of_columns, laid_out, printed, rows
+from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
 
 from numalab.explore import table_report
 from numalab.explore.declaration import Schedules, TableSizes
-from numalab.explore.explore_report import heading, sentences
+from numalab.explore.explore_report import heading, sentences, show
 from numalab.explore.intervals import Comparison, Interval
 from numalab.explore.schedule_report import (
     chunk_differences,
@@ -305,6 +307,20 @@ def test_updates_hide_walks_where_their_ratio_is_less(
         ]  # fmt: skip
 
     assert (table_report._hidden(made(chased), made(updated)) is not None) is is_hidden
+
+
+def test_tables_and_notes_of_schedules_and_of_tables_stand_apart() -> None:
+    scheduled = paragraphs(lambda c: show(invented(FEW, dynamic_takes_twice, 6), c))
+    assert [head.split()[0] for head in scheduled] == [
+        "03_scheduling", "threads", "threads", "Between",
+    ]  # fmt: skip
+    sized = paragraphs(lambda c: show(invented(THREE, small_takes_more, 6), c))
+    assert [head.split()[0] for head in sized] == [
+        "04_huge_pages", "table", "table", "o", "Dependent", "This",
+    ]  # fmt: skip
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(invented(FEW, dynamic_takes_twice, 6), console)
+    assert "Ratio of times in one round" in console.export_text()
 
 
 def test_columns_of_schedules_and_of_tables_are_two_spaces_apart() -> None:

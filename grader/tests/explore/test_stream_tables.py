@@ -17,10 +17,10 @@ from support.explorations import (
     made_up,
     on_two_cores,
 )  # fmt: skip
-from support.tables import kinds_of_columns, laid_out, printed, rows
+from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
 
 from numalab.explore import stream_report
-from numalab.explore.explore_report import heading, sentences
+from numalab.explore.explore_report import heading, sentences, show
 from numalab.explore.intervals import Interval
 from numalab.explore.samples import Found, Virtual
 from numalab.explore.stream_report import (
@@ -223,6 +223,15 @@ def test_headings_say_what_was_run() -> None:
     _, streams = heading(on_two(numa_nodes=1))
     assert ": 2 cores; 2 PUs, 1 NUMA node; libomp; three arrays of 64 MiB on" in streams
     assert "best of 5 repetitions; GNU 12 -O3. " in streams
+
+
+def test_tables_and_pictures_stand_apart() -> None:
+    found = on_two(numa_nodes=2)
+    heads = paragraphs(lambda console: show(found, console))
+    assert [" ".join(head.split()[:2]) for head in heads] == [
+        "02_affinity STREAM", "copy [GB/s]", "triad [GB/s]", "scatter /", "copy [GB/s]",
+        "copy [GB/s]", "Local pages", "local pages", "local pages", "With 2",
+    ]  # fmt: skip
 
 
 def test_columns_of_streams_are_two_spaces_apart() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from itertools import pairwise
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +20,14 @@ def printed(table: Table) -> list[str]:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(table)
     return console.export_text().splitlines()
+
+
+def paragraphs(show: Callable[[Console], None]) -> list[str]:
+    """The first lines of what stands between blank lines."""
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(console)
+    lines = ["", *(line.rstrip() for line in console.export_text().splitlines())]
+    return [line for before, line in pairwise(lines) if line and not before]
 
 
 def laid_out(table: Table) -> list[str]:

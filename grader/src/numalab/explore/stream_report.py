@@ -107,7 +107,7 @@ def _not_compact(found: Found) -> list[str]:
     cores = found.node["cores"] // packages
     for sample in found.samples:
         key, pus = found.configurations[sample.configuration].key, sample.record.get("thread_pus")
-        if key.get("placement") != COMPACT or not pus or not 1 < len(pus) <= cores:
+        if key.get("placement") != COMPACT or not pus or len(pus) > cores:
             continue
         if len({package.get(pu) for pu in pus}) > 1:
             return [
