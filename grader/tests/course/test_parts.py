@@ -264,6 +264,16 @@ def test_what_was_said_first_stays_so_when_it_is_graded_again(tmp_path: Path) ->
     assert points(row)["diagnose"] == 0.2
 
 
+@pytest.mark.parametrize(("counts", "score"), [("best", 0.2), ("last", 0.4)])
+def test_of_one_hand_in_the_score_is_of_the_grading_that_counts(
+    tmp_path: Path, counts: str, score: float
+) -> None:
+    at = "2027-05-09T10:00:00+00:00"
+    graded = [kernel(ADA, result(8, 2), 0.2), kernel(ADA, result(5, 5), 0.4, number=2, at=at)]
+    row = only_row(tmp_path, [submission(ADA)], graded, f'counts = "{counts}"\n{PARTS}')
+    assert points(row)["diagnose"] == score
+
+
 def test_without_parts_a_variant_is_a_lab_of_its_own(tmp_path: Path) -> None:
     rows = standing(
         tmp_path, handed_in(ADA),
