@@ -114,6 +114,7 @@ def test_tables_a_column_for_each_kernel() -> None:
     assert next(iter(bars(ratio).values())) == [
         (MIB, 1, 1, 1), (2 * MIB, 4, 4, 4), (4 * MIB, 4, 4, 4),
     ]  # fmt: skip
+    assert [axes.get_legend() is None for axes in (chase, update, ratio)] == [False, True, True]
     assert texts(ratio) == ["part from 2 MiB on"] and upright(ratio) == [2 * MIB]
     assert ratio.texts[0].get_ha() == "left"
     assert ratio.get_ylabel() == "4 KiB / 2 MiB,\nsame round"
