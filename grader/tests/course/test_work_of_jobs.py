@@ -408,6 +408,19 @@ def test_how_a_job_ends(
     assert ignored == [(number, signal.SIG_IGN) for number in ending]
 
 
+def test_a_step_is_in_the_log_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Log(io.StringIO):
+        flushed = ""
+
+        def flush(self) -> None:
+            self.flushed = self.getvalue()
+
+    log = Log()
+    monkeypatch.setattr(node.sys, "stdout", log)
+    node._say("ada: grading")
+    assert log.flushed == f"{NOW}  ada: grading\n"
+
+
 @pytest.mark.parametrize(("chunk", "is_there"), [(-1, False), (0, True), (1, True), (2, False)])
 @pytest.mark.parametrize("engine", ["local", "slurm"])
 def test_a_job_has_one_of_the_chunks(
