@@ -196,6 +196,7 @@ def test_what_is_in_no_numa_node_is_one_for_each_package() -> None:
         (1, [4, 5], False, {4, 5}), (3, [2, 3], False, {2, 3}), (4, [0, 1], True, {0, 1}),
         (5, [6, 7], True, {6, 7}),
     ]  # fmt: skip
+    assert found[2].memory == node(4, [0, 1], 0)
     machine = imported(one)
     assert [each.memory_mb for each in machine.numa_nodes] == [1000, 1000, 0, 0]
     numbers = [note.split("NUMA node ")[-1][0] for note in machine.notes if "hold" in note]
