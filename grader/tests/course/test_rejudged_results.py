@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,6 +124,73 @@ def test_what_is_open_by_the_new_rules() -> None:
     ]  # fmt: skip
     before = replace(OLD, reopened=("c c", "c d", "fortran b"))
     assert list(rejudging._reopened(before, [opened], changed)) == ["c a", "c c"]
+
+
+# ---- judging one ------------------------------------------------------------------------------
+
+
+def judged_as(
+    monkeypatch: pytest.MonkeyPatch, course: CourseFolder, new: dict[str, Any], **is_of: str
+) -> None:
+    """Whatever the records are, the verdict on them is this one."""
+
+    def read(path: Path, labs: object, elsewhere: object) -> Any:
+        assert path == course.attempt(OLD.item, 2) / "evidence" / "c"
+        lab, language = is_of.get("lab", LAB), is_of.get("language", "c")
+        here, of = SimpleNamespace(language=language), SimpleNamespace(name=lab)
+        return SimpleNamespace(path=path, lab=of, here=here, there={})
+
+    monkeypatch.setattr(rejudging, "read_grading", read)
+    verdict = SimpleNamespace(to_json=lambda: new)
+    monkeypatch.setattr(rejudging, "judge_again", lambda kit, grading: verdict)
+
+
+def test_an_attempt_becomes_a_new_one(
+    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what no rule judges as it was."""
+    before = told(criterion("a", "pass", 2)) | {"diagnosis": 7, "spent_s": {"timing": 3}}
+    after = told(criterion("a", "inconclusive", 2))
+    kept(course, OLD, {})
+    old = kept(course, attempt(number=2, results=(before,)), {})
+    kept(course, attempt(number=9), {})
+    judged_as(monkeypatch, course, after)
+    made = rejudging.judge_attempt(course, kit, {}, replace(old, results=()), "new", AT)
+    result = after | {"diagnosis": 7, "spent_s": {"timing": 3}}
+    assert made.old == old and made.new == replace(
+        old, number=10, results=(result,), judged_by="new", replaces=2, rejudged_at=AT,
+        reopened=("c a",),
+    )  # fmt: skip
+    assert made.changes == (Change("c", "a", "pass", "inconclusive", 2, 0),)
+    assert len(made.gradings) == 1 and not made.is_same
+    judged_as(monkeypatch, course, before)
+    assert rejudging.judge_attempt(course, kit, {}, old, "new", AT).is_same
+    for is_of in ({"lab": "02_affinity"}, {"language": "fortran"}):
+        judged_as(monkeypatch, course, after, **is_of)
+        with pytest.raises(UserError, match=r"evidence\.json is of another submission"):
+            rejudging.judge_attempt(course, kit, {}, old, "new", AT)
+
+
+def test_verdicts_lie_beside_the_records_of_each_place(
+    course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verdict(*said: Any) -> Any:
+        return SimpleNamespace(to_json=lambda: list(said))
+
+    monkeypatch.setattr(rejudging, "read_verdict", lambda result: verdict("all", result["lab"]))
+    monkeypatch.setattr(rejudging, "judge", lambda lab, evidence: (lab, evidence))
+    monkeypatch.setattr(rejudging, "of_machine", verdict)
+    records = {f"evidence/c/{place}evidence.json": "{}" for place in ("", "on_hydra/")}
+    kept(course, OLD, records)
+    grading: Any = SimpleNamespace(lab="the lab", there={"hydra": "what it shows"})
+    new = replace(OLD, number=2, results=(told(),))
+    assert rejudging.publish(course, Rejudged(OLD, new, (grading,), (), True))
+    folder = course.attempt(OLD.item, 2) / "evidence" / "c"
+    assert json.loads((folder / "verdict.json").read_text()) == ["all", LAB]
+    there = json.loads((folder / "on_hydra" / "verdict.json").read_text())
+    assert there == [["the lab", "what it shows"], "hydra"]
+    whole = json.loads((course.attempt(OLD.item, 2) / "result.json").read_text())
+    assert whole == {"results": [told()]}
 
 
 # ---- judging all -----------------------------------------------------------------------------
