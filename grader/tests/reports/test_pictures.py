@@ -394,6 +394,14 @@ def test_where_pages_live_is_drawn_as_far_as_the_system_told() -> None:
         assert not any("lives on" in dict(each) for each in rows_by_array(one, False).values())
 
 
+@pytest.mark.parametrize(
+    ("kinds", "legend"), [(1, "= right, # wrong"), (2, "= right, . left open, # wrong")]
+)
+def test_answers_that_are_there_are_explained(kinds: int, legend: str) -> None:
+    (title, *_) = answer_picture(AnswerView("here", None, drawn_series(kinds)), 76)
+    assert title.plain.split("; ")[1] == legend
+
+
 def test_one_value_alone_stands_at_the_left() -> None:
     record = invented.evidence(TWO)
     run = invented.latency("placement")
