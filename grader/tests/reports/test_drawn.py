@@ -252,6 +252,9 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "topology_of_topology": of_topology,
     "threads_crowded": crowded,
     "threads_side_by_side": side_by_side,
+    "threads_across": lambda: figures.thread_figure(
+        [sat(str(n), ONE.describe(), [(n % 2,)]) for n in range(4)], width_in=8.0
+    ),
     "touch_threads": pages_of_threads,
     "touch_nodes": pages_of_nodes,
     "touch_eight": lambda: pages_of_cores(8),

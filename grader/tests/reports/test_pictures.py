@@ -394,6 +394,14 @@ def test_where_pages_live_is_drawn_as_far_as_the_system_told() -> None:
         assert not any("lives on" in dict(each) for each in rows_by_array(one, False).values())
 
 
+def test_empty_messages_alone_have_times_and_no_rates() -> None:
+    record = invented.evidence(TWO)
+    run = invented.latency("placement")
+    run["samples"] = [one for one in run["samples"] if one["bytes"] == 0]
+    record["runs"].append(run)
+    assert latency_lines(parse(record), True, ())[2] == "    0 B        0.50          n"
+
+
 @pytest.mark.parametrize(
     ("kinds", "legend"), [(1, "= right, # wrong"), (2, "= right, . left open, # wrong")]
 )

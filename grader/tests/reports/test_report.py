@@ -175,6 +175,7 @@ def test_predictions_stand_below_the_criteria(
     lines = shown(first_touch, verdict(one("a")))
     at = lines.index("  pass  a                   1/1 Why.") + 1
     assert lines[at] == "" and "0.50 of 1" in lines[at + 1]
+    assert lines[at + 1].startswith("  Predictions")
     assert lines[at + 2 : at + 4] == [
         "  far_ms  0.50  1.5 ms; measured: 1 to 2 ms. Near.",
         "  own     0.50  1.5 ms; measured: 1 to 2 ms. Near.",
