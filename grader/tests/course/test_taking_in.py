@@ -237,9 +237,9 @@ def test_times_and_notes_of_a_delivery_with_a_list(
 
 
 def test_a_delivery_that_is_an_archive_is_one_students_if_what_it_wraps_is(
-    tmp_path: Path, course: CourseFolder, labs: dict[str, Lab]
+    tmp_path: Path, labs: dict[str, Lab]
 ) -> None:
-    path = tmp_path / "class.zip"
+    path, course = tmp_path / "class.zip", CourseFolder(tmp_path / "courses" / "2027")
     path.write_bytes(zip_bytes({"w/ada/kernel.c": KERNEL, "w/bob/kernel.c": KERNEL}))
     found = take_in(path, course, labs, quiet)
     assert [one.student.id for one in found.submissions] == ["ada", "bob"]

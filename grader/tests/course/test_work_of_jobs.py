@@ -284,6 +284,35 @@ def test_a_grading_that_waits_for_others_has_their_time_too(
     assert bench_of(course, run, tmp_path, own_kit).grade(TASK) is None
 
 
+@pytest.mark.parametrize("is_taken_away", [True, False])
+def test_a_job_that_was_thought_dead_makes_no_attempt(
+    course: CourseFolder,
+    tmp_path: Path,
+    own_kit: Kit,
+    monkeypatch: pytest.MonkeyPatch,
+    is_taken_away: bool,
+) -> None:
+    """What is missing else is an error."""
+
+    def grading(_command: object, _cwd: object, _env: object, into: Path, _limit_s: int) -> Outcome:
+        if is_taken_away:
+            into.rmdir()
+        raise FileNotFoundError
+
+    monkeypatch.setattr(work, "run_grading", grading)
+    run = run_of([TASK])
+    runs.keep(course, run)
+    bench = bench_of(course, run, tmp_path, own_kit)
+    if is_taken_away:
+        assert bench.grade(TASK) is None
+    else:
+        with pytest.raises(FileNotFoundError):
+            bench.grade(TASK)
+    runs.end(course, run, "done")
+    assert bench.grade(TASK) is None
+    assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
+
+
 def test_of_what_was_graded_the_last_one_before_is_gone_on_with_if_it_is_open(
     course: CourseFolder,
 ) -> None:
