@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,17 @@ def test_signals_are_heard_in_a_jobs_folder_and_behind_it(place: Path) -> None:
     with node_folder():
         assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_a_file_that_goes_by_itself_while_its_folder_is_removed_is_no_fault(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, gone = Path.iterdir, ["gone"]
+
+    def iterdir(folder: Path) -> Iterator[Path]:
+        yield from [*([folder / gone.pop()] if gone else []), *listed(folder)]
+
+    with node_folder() as folder:
+        (folder / "file").touch()
+        monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert not gone and not folder.exists()
