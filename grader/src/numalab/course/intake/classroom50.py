@@ -63,7 +63,7 @@ class _Scored:
 
     login: str
     name: str
-    email: str
+    email: str | None
     has_submitted: bool
     is_late: bool
 
@@ -99,7 +99,7 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _Scored] | None:
                 continue
             name = f"{cells.get('first_name', '')} {cells.get('last_name', '')}"
             one = _Scored(
-                login, clean_name(name), cells.get("email", ""),
+                login, clean_name(name), cells.get("email"),
                 bool(cells.get("submission_tag")), cells.get("late") == "true",
             )  # fmt: skip
             scored.setdefault(folded(login), one)  # the newest submission is first
