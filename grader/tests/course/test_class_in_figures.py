@@ -469,6 +469,8 @@ def test_progress_in_words_and_as_a_picture() -> None:
     one_day = ElementTree.fromstring(picture([Days(DAY, 1, 1, 1.0)], "d"))
     assert next(one.text for one in one_day.iter("text")) == "Hand-ins per day"
     assert len(list(one_day.iter("text"))) == 7
+    two_bars = ElementTree.fromstring(picture(found[:2], "d"))
+    assert [one.text for one in two_bars.iter("text")][-2:] == ["2027-05-01", "2027-05-04"]
     many = ElementTree.fromstring(picture([replace(found[0], days=1)] * 588, "d"))
     assert {one.attrib["width"] for one in many.iter("rect")} == {"1.0"}
 

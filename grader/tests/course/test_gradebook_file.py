@@ -35,6 +35,25 @@ def test_a_gradebook_is_read_while_it_is_written(
                 reader._database.execute("DELETE FROM missing")
 
 
+def test_locks_are_asked_of_the_file_beside_as_long_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def has_locks(path: Path) -> bool:
+        asked.append(path.name)
+        return True
+
+    monkeypatch.setattr(database, "has_record_locks", has_locks)
+    course = CourseFolder(tmp_path)
+    with open_gradebook(course):
+        pass
+    course.gradebook_lock.unlink()
+    with open_gradebook(course, read_only=True):
+        pass
+    assert asked == ["gradebook.lock", "gradebook.sqlite"]
+
+
 def test_a_change_that_nobody_can_undo_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
