@@ -174,6 +174,8 @@ def messages(is_predicted: bool, files: int = 2) -> Figure:
     record = invented.evidence(TWO)
     names = ("near.toml", "far.toml")[:files]
     record["runs"] += [invented.latency("placement", name, 0.5 + len(name)) for name in names]
+    crashed = invented.latency("placement", "x.toml")
+    record["runs"].append(crashed | {"outcome": {"status": "crashed", "printed_bytes": 0}})
     published = GALLERY["hydra"].latencies
     shown = {"is_predicted": True} if is_predicted else {}
     return figures.latency_figure(parse(record), published, **shown)
@@ -253,7 +255,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "threads_crowded": crowded,
     "threads_side_by_side": side_by_side,
     "threads_across": lambda: figures.thread_figure(
-        [sat(str(n), ONE.describe(), [(n % 2,)]) for n in range(4)], width_in=8.0
+        [sat(str(n), ONE.describe(), [(0, 1)[: n + 1]]) for n in range(4)], width_in=8.0
     ),
     "touch_threads": pages_of_threads,
     "touch_nodes": pages_of_nodes,

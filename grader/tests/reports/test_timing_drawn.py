@@ -15,7 +15,15 @@ from numalab.judging.judge import judge
 from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports.figures import timing_figure
-from numalab.reports.timing_plot import Axis, _axis_lines, _mark, _picture, axis_for, timing_lines
+from numalab.reports.timing_plot import (
+    Axis,
+    _axis_lines,
+    _interval_line,
+    _mark,
+    _picture,
+    axis_for,
+    timing_lines,
+)
 from numalab.reports.timing_words import names
 
 ONE, TWO = invented.ONE_NODE, invented.TWO_NODES
@@ -139,6 +147,12 @@ def test_just_what_is_asked_for_is_not_enough(first_touch: Lab) -> None:
     assert [_mark(margin, cut) for margin, cut in ((1.0, False), (1.1, False), (1.1, True))] == [
         "x", "o", "<",
     ]  # fmt: skip
+
+
+def test_an_interval_in_one_column_takes_two() -> None:
+    axis = axis_for([0.7, 1.4], 50, 1.0)
+    assert _interval_line(axis, 1.01, 1.011).strip() == "|[]"
+    assert _interval_line(axis, 0.99, 0.991).strip() == "[]|"
 
 
 def test_round_values_at_the_ends_have_their_ticks() -> None:

@@ -243,7 +243,7 @@ def test_what_came_later_and_what_is_left_out_is_counted(
     open_effect = with_state(account, effect=decided(None, 4, 2))
     lost = with_state(account, effect=decided("below", 8, 0))
     effects = [told(one, evidence)[3] for one in (account, open_effect, lost)]
-    assert len({said.split(":")[0] for said in effects}) == 3
+    assert len({said.split(":")[0] for said in effects} - {"None"}) == 3
     assert [facts(said)[1:] for said in effects] == [["8", "8"], ["2", "4"], ["0", "8"]]
 
 
