@@ -60,7 +60,7 @@ static void test_places(bool is_shifted)
     void *none = &none;
     EXPECT(posix_memalign(&none, 24, 8) != 0 && none == &none);
     volatile size_t huge = SIZE_MAX - 8; /* no compiler is to warn of it */
-    void *volatile much = malloc(huge); /* nor to leave the calls out */
+    void *volatile much = malloc(huge);  /* nor to leave the calls out */
     void *volatile more = calloc(huge, 4);
     EXPECT(much == NULL && more == NULL);
     EXPECT(is_clean());
