@@ -76,6 +76,7 @@ def test_an_image_tells_its_release_and_holds_the_kernel() -> None:
         lzma.compress(b"content") + b"and what follows in a kernel",
         zstandard.ZstdCompressor().compress(b"content") + b"and what follows in a kernel",
     ],
+    ids=["plain", "xz", "lzma", "gzip", "bz2", "zstd", "xz_in_more", "zstd_in_more"],
 )  # fmt: skip
 def test_what_is_packed_is_unpacked(packed: bytes) -> None:
     assert kernel.decompress(packed) == b"content"
@@ -94,7 +95,11 @@ def test_what_is_packed_is_unpacked(packed: bytes) -> None:
         bz2.compress(b"content")[:-1],
         zstandard.ZstdCompressor().compress(b"content")[:-1],
     ],
-)
+    ids=[
+        "xz_broken", "lzma_broken", "gzip_broken", "bz2_broken", "zstd_broken", "xz_cut_off",
+        "gzip_cut_off", "bz2_cut_off", "zstd_cut_off",
+    ],
+)  # fmt: skip
 def test_what_is_packed_badly_is_told(packed: bytes) -> None:
     with pytest.raises(KitError, match=r"^the guest's kernel can't be decompressed: "):
         kernel.decompress(packed)
