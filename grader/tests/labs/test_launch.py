@@ -98,7 +98,7 @@ def test_what_is_left_out(text: str, bind_to: str, map_by: str) -> None:
         ("ranks = 0", "'ranks' is 0; it must be 1 or more"),
         ("ranks = 2\nthreads = -4", "p.toml:2: 'threads' is -4; it must be 1 or more"),
         ("ranks = 1000000000", "can't be above 100000"),
-        ("ranks = 2.5", "'ranks' is 2.5; write a whole number"),
+        ("ranks = 2.5", "'ranks' is 2.5; write a whole number, or ranks = {"),
         ("ranks = true", "p.toml:1: 'ranks' is true; write a whole number"),
         ('ranks = "4"', "write the number without quotes: ranks = 4"),
         ('ranks = "numa_node"', "is the text 'numa_node'; write ranks = { one_per ="),
