@@ -253,7 +253,8 @@ def run(kit: Path, mutant: Mutant, tests: list[str]) -> str:
     try:
         done = subprocess.run(
             [*command, f"@{names}"], cwd=kit / "grader", capture_output=True, text=True,
-            timeout=LIMIT_S, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+            timeout=LIMIT_S, check=False,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "time is up"
