@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parent.parent / "durations.json"
-# Of a test that was not there when durations were recorded.
-UNKNOWN_S = 0.5
+# Of a case that is not recorded: a short one, or one that was not there.
+UNKNOWN_S = 0.1
 
 Durations = dict[str, dict[str, float]]  # seconds of one case, by file and function
 
@@ -78,7 +78,14 @@ class Recorder:
         recorded = read_durations() if RECORDED.is_file() else {}
         for (file, name), seconds in self.seconds.items():
             mean_s = round(seconds / len(self.cases[file, name]), 2)
-            recorded.setdefault(file, {})[name] = mean_s
-        there = {file: recorded[file] for file in sorted(recorded) if Path(file).is_file()}
+            of_file = recorded.setdefault(file, {})
+            of_file.pop(name, None)
+            if mean_s > UNKNOWN_S:
+                of_file[name] = mean_s
+        there = {
+            file: recorded[file]
+            for file in sorted(recorded)
+            if recorded[file] and Path(file).is_file()
+        }
         lines = (f"{json.dumps(f)}: {json.dumps(there[f], sort_keys=True)}" for f in there)
         RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
