@@ -154,7 +154,7 @@ def find_exploration(root: Path, name: str) -> Path:
             if path.name not in able:
                 raise UserError(f"lab {path.name} has no exploration. {with_one}")
             return path
-    near = difflib.get_close_matches(name, [path.name for path in labs], cutoff=0.4)
+    near = difflib.get_close_matches(name, [path.name for path in labs], n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UserError(f"there is no lab '{name}'.{hint} {with_one}")
 

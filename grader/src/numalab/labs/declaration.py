@@ -489,7 +489,7 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
             or lab.name.split("_", 1)[-1] == name
         ]
         if not matches:
-            near = difflib.get_close_matches(name, labs, cutoff=0.4)
+            near = difflib.get_close_matches(name, labs, n=1, cutoff=0.4)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise UserError(f"there is no lab '{name}'.{hint} The labs are: {', '.join(labs)}")
         chosen += [lab for lab in matches if lab not in chosen]

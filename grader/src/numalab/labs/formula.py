@@ -74,7 +74,7 @@ def _evaluated(node: ast.expr, values: Mapping[str, float], language: Language) 
         case ast.Name(id=name) if name in values:
             return values[name]
         case ast.Name(id=name):
-            near = difflib.get_close_matches(name, values, cutoff=0.5)
+            near = difflib.get_close_matches(name, values, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"it can have {language.allowed}"
             raise BadFormula(f"the formula has the name {name}; {hint}")
         case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):

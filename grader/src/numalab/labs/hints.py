@@ -94,7 +94,7 @@ def find_ladder(
         return helped
     if not topics:
         raise UserError(f"lab {lab.name} has one ladder of hints for all: leave out '{topic}'")
-    near = difflib.get_close_matches(stem, _names(lab.hints))
+    near = difflib.get_close_matches(stem, _names(lab.hints), n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
     raise UserError(
         f"lab {lab.name} has no hints on '{topic}'.{meant} There are hints on {', '.join(topics)}."

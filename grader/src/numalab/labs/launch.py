@@ -179,7 +179,7 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
         return 'a rank that may run on the whole machine is not bound: write "none"'
     if meant in UNITS and meant not in units:
         return f"{_WORDS[meant][0]} can't stand here, only a core or a PU. It can be: {names}"
-    near = difflib.get_close_matches(meant, units, cutoff=0.5)
+    near = difflib.get_close_matches(meant, units, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}? " if near else "there is no such unit. "
     return f"{hint}It can be: {names}"
 

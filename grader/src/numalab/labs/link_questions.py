@@ -85,14 +85,14 @@ def asked_about(seed: int) -> Asked:
         pam4=link("PAM4", PAM4_LANES),
         both=link("both ways", LANES),
         message=link("message", LANES),
-        message_mib=8 * one("message: MiB", range(3, 126)),
+        message_mib=one("message: MiB", range(24, 1001, 8)),
         counter=20_000_000 + draws.draw(f"link {seed} counter", 4_000_000_000),
         around=link("around", LANES),
         path=one("path", _paths()),
         slot_port=slot_port,
         slot=slot,
-        items=1_000 * one("items", range(2, 91)),
-        item_bytes=8 * one("item's bytes", range(1, 9)),
+        items=one("items", range(2_000, 90_001, 1_000)),
+        item_bytes=one("item's bytes", range(8, 65, 8)),
     )
 
 

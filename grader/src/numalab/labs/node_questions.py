@@ -213,9 +213,8 @@ def _l3_pus_mistakes(seen: Structure, asked: Asked) -> Iterator[tuple[Answer, st
 
 def _nearest(seen: Structure, node: int) -> Answer:
     others = {other: seen.distances[node, other] for other in seen.numa_nodes if other != node}
-    return frozenset(
-        other for other, distance in others.items() if distance == min(others.values())
-    )
+    least = min(others.values(), default=LOCAL_DISTANCE)
+    return frozenset(other for other, distance in others.items() if distance == least)
 
 
 def _nearest_nodes(seen: Structure, asked: Asked) -> Answer:

@@ -68,6 +68,6 @@ def _refusal(key: str, allowed: Sequence[str]) -> str:
         return f"the kit sets the number of threads itself; take {key} out"
     if key in _KNOWN:
         return f"{key} has no place in this file; it can have {names}"
-    near = difflib.get_close_matches(key.upper(), allowed, cutoff=0.5)
+    near = difflib.get_close_matches(key.upper(), allowed, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"it can have {names}"
     return f"{key} is unknown here; {hint}"

@@ -82,8 +82,7 @@ def _bring_first(nodes: Sequence[FoundNode], what: str, first_pu: int) -> None:
         first = next((core for core in node.cores if first_pu in core.pus), None)
         if first is None:
             continue
-        node.cores.sort(key=lambda core: core is not first)  # stable
-        node.cores.sort(key=lambda core: core.l3 != first.l3)
+        node.cores.sort(key=lambda core: (core.l3 != first.l3, core is not first))  # stable
         node.package = first.package
         lowest = next(n for n in nodes if any(core.package == 0 for core in n.cores))
         if lowest is not node:
@@ -264,7 +263,7 @@ def _beside_notes(nodes: Sequence[FoundNode]) -> list[str]:
         note = f"NUMA node {node.number}{f' ({kind})' if kind else ''} is memory only"
         if near:
             note += f", beside NUMA node{'' if len(near) == 1 else 's'} {listed(near)} with the PUs"
-        if len(near) == 1 and pus < owner[next(iter(pus))].memory.pus:
+        if len(near) == 1 and pus < owner[min(pus)].memory.pus:
             note += f"; that it is nearest to PUs {listed(sorted(pus))} alone is not described"
         notes.append(f"{note}.")
     if len(notes) > 8:

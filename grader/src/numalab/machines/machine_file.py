@@ -177,7 +177,7 @@ def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[N
             )
     missing = next(number for number in range(len(count) + 1) if number not in count)
     for node in nodes:
-        if missing in range(max(node.packages)):
+        if max(node.packages) > missing:
             top.fail(
                 f"package {max(node.packages)}, but there is no package {missing}; "
                 "number the packages from 0 on without gaps",

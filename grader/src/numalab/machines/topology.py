@@ -109,7 +109,7 @@ def _are_crossed(pus: Sequence[Pu]) -> bool:
         packages.setdefault(pu.package, set()).add(pu.number)
         nodes.setdefault(pu.numa_node, set()).add(pu.number)
     return any(
-        packages[package] & nodes[node] not in (packages[package], nodes[node])
+        not (packages[package] <= nodes[node] or nodes[node] <= packages[package])
         for package, node in {(pu.package, pu.numa_node) for pu in pus}
     )
 

@@ -72,7 +72,7 @@ def read_version(image: bytes) -> str | None:
     if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
         return None
     (offset,) = struct.unpack_from("<H", image, 0x20E)
-    text, _, _ = image[offset + 0x200 :].partition(b"\0")
+    text, _, _ = image[offset + 0x200 : offset + 0x300].partition(b"\0")
     release, _, _ = text.decode("ascii", "replace").partition(" ")
     return release or None
 
@@ -245,7 +245,7 @@ def _prepare(
                 "network_modules": list(modules.network),
                 "network": list(modules.found),
             }
-            (folder / "kernel.json").write_text(json.dumps(facts) + "\n")
+            (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
             try:
                 folder.rename(final)
             except OSError:

@@ -8,7 +8,6 @@ counts nobody in a node can change: it sees what their network cards sent.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import select
@@ -188,7 +187,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         while not told.endswith(b"\n"):
             if not select.select([self.fileno()], [], [], ANSWER_LIMIT_S)[0]:
                 raise GuestFailed(f"the relay does not answer within {ANSWER_LIMIT_S:g} s.")
-            piece = os.read(self.fileno(), io.DEFAULT_BUFFER_SIZE)
+            piece = os.read(self.fileno(), 1 << 16)
             if not piece:
                 raise self.failure()
             told += piece

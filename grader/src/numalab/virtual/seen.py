@@ -61,4 +61,4 @@ def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
 def _tidy(folder: Path) -> None:
     newest = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in newest[MOST_KEPT:]:
-        path.unlink()
+        path.unlink(missing_ok=True)  # another process may tidy, too

@@ -95,7 +95,7 @@ class HostInput(Input):
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
         if self._signals in ready:
-            for number in self._signals.recv(INPUT_BYTES):
+            for number in self._signals.recv(256):
                 self._signal(number, channel)
         if self._stdin in ready:
             self._read(selector)
