@@ -19,6 +19,7 @@ from support.courses import (
     ONE_NUMA_NODE,
     OTHER_LAB,
     TWO_NUMA_NODES,
+    VARIANT,
     ZOE,
     attempt,
     criterion,
@@ -41,7 +42,6 @@ from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
-VARIANT = f"{LAB}_variant"
 DAY = date(2027, 5, 1)
 
 

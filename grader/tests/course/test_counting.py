@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from support.counted import DAY_S, DIGEST, DUE, counted, handed
 from support.courses import (
     ADA,
     LAB,
     ONE_NUMA_NODE,
-    OTHER_LAB,
     TWO_NUMA_NODES,
     attempt,
     criterion,
@@ -20,9 +20,7 @@ from support.courses import (
 
 from numalab.course.gradebook.counting import (
     LATE_UNKNOWN,
-    Account,
     HandIn,
-    account,
     duration_words,
     lateness_s,
     replaced_ones,
@@ -40,29 +38,10 @@ from numalab.course.gradebook.rules import (
     LabRules,
     LateRules,
     Rules,
-    parse_rules,
 )
 from numalab.course.records import LATE_BY_CANVAS, Attempt
 
 Json = dict[str, Any]
-VARIANT = f"{LAB}_variant"
-DAY_S = 86_400
-DUE = datetime(2027, 5, 3, 22, tzinfo=UTC)
-DIGEST = "d1".ljust(64, "0")
-
-
-def rules(text: str = "") -> Rules:
-    return parse_rules(text, "course.toml", (LAB, VARIANT, OTHER_LAB))
-
-
-def handed(digest: str = "d1", after: timedelta = timedelta(0), *notes: str) -> HandIn:
-    return HandIn(digest.ljust(64, "0"), DUE + after, DUE + after, notes)
-
-
-def counted(
-    hand_ins: list[HandIn], attempts: list[Attempt], of: Rules | None = None, not_taken: str = ""
-) -> Account:
-    return account(ADA, LAB, hand_ins, attempts, not_taken, of or Rules())
 
 
 # ---- being late ----------------------------------------------------------------------

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from support.courses import ADA, BOB, LAB, OTHER_LAB, attempt, result
+from support.counted import DAY_S, DUE, rules
+from support.courses import ADA, BOB, LAB, OTHER_LAB, VARIANT, attempt, result
 from support.invented_class import row
 
 from numalab.course.gradebook.parts import Part, Shown
@@ -24,14 +25,6 @@ from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.without_effect import problems_of_rules
 from numalab.course.records import Student
 from numalab.errors import UserError
-
-VARIANT = f"{LAB}_variant"
-DAY_S = 86_400
-DUE = datetime(2027, 5, 3, 22, tzinfo=UTC)
-
-
-def rules(text: str = "") -> Rules:
-    return parse_rules(text, "course.toml", (LAB, VARIANT, OTHER_LAB))
 
 
 def test_all_of_course_toml_is_read() -> None:

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 from support.commands import numalab_command
-from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, intake, result, submission
+from support.courses import (
+    ADA,
+    BOB,
+    LAB,
+    OTHER_LAB,
+    VARIANT,
+    ZOE,
+    attempt,
+    intake,
+    result,
+    submission,
+)
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
@@ -26,7 +37,6 @@ from numalab.course.records import Attempt, Problem, Student
 from numalab.errors import UserError
 from numalab.kit import Kit
 
-VARIANT = f"{LAB}_variant"
 PARTS = "[parts]\nkernel = 40\nvariant = 30\nprediction = 10\ndiagnose = 10\nviva = 10\n"
 NAMES = (LAB, VARIANT, OTHER_LAB)
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from support.classroom50 import RUNNER, check
-from support.courses import ADA, BOB, LAB, ZOE, attempt, intake, result, submission
+from support.courses import ADA, BOB, LAB, VARIANT, ZOE, attempt, intake, result, submission
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import Table
@@ -21,7 +21,6 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 
-VARIANT = f"{LAB}_variant"
 TEXT = """
 [parts]
 kernel = 40

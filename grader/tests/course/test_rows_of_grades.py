@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.counted import DUE, counted, handed
 from support.courses import (
     ADA,
     LAB,
-    OTHER_LAB,
+    VARIANT,
     attempt,
     criterion,
     result,
@@ -18,7 +19,6 @@ from support.courses import (
 
 from numalab.course.gradebook.counting import (
     Account,
-    HandIn,
     account,
 )
 from numalab.course.gradebook.lab_grade import with_parts
@@ -32,29 +32,10 @@ from numalab.course.gradebook.rules import (
     Override,
     Rules,
     VivaMark,
-    parse_rules,
 )
 from numalab.course.records import Attempt
 
 Json = dict[str, Any]
-VARIANT = f"{LAB}_variant"
-DAY_S = 86_400
-DUE = datetime(2027, 5, 3, 22, tzinfo=UTC)
-DIGEST = "d1".ljust(64, "0")
-
-
-def rules(text: str = "") -> Rules:
-    return parse_rules(text, "course.toml", (LAB, VARIANT, OTHER_LAB))
-
-
-def handed(digest: str = "d1", after: timedelta = timedelta(0), *notes: str) -> HandIn:
-    return HandIn(digest.ljust(64, "0"), DUE + after, DUE + after, notes)
-
-
-def counted(
-    hand_ins: list[HandIn], attempts: list[Attempt], of: Rules | None = None, not_taken: str = ""
-) -> Account:
-    return account(ADA, LAB, hand_ins, attempts, not_taken, of or Rules())
 
 
 # ---- parts ---------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from support.courses import (
     LAB,
     OTHER_LAB,
     TWO_NUMA_NODES,
+    VARIANT,
     ZOE,
     attempt,
     criterion,
@@ -51,7 +52,6 @@ from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
-VARIANT = f"{LAB}_variant"
 NONE: Mapping[str, Lab] = {}
 PASSED = row(ADA, LAB, attempt(ADA, result(10)))
 FAILED = row(ADA, OTHER_LAB, attempt(ADA, result(4, 6), lab=OTHER_LAB))

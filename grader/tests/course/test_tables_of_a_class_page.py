@@ -16,6 +16,7 @@ from support.courses import (
     ONE_NUMA_NODE,
     OTHER_LAB,
     TWO_NUMA_NODES,
+    VARIANT,
     ZOE,
     attempt,
     criterion,
@@ -36,7 +37,6 @@ from numalab.labs.declaration import Lab
 Json = dict[str, Any]
 HERE = "1 package, 1 NUMA node, 4 cores (Laptop)"
 THERE = "2 packages, 2 NUMA nodes, 32 cores (Server)"
-VARIANT = f"{LAB}_variant"
 
 
 def timed(still_open: int, decided: int) -> Json:

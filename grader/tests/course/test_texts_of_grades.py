@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from support.courses import ADA, BOB, LAB, OTHER_LAB, TWO_NUMA_NODES, ZOE, attempt, result
+from support.courses import ADA, BOB, LAB, OTHER_LAB, TWO_NUMA_NODES, VARIANT, ZOE, attempt, result
 from support.invented_class import row, standing
 
 from numalab.course.gradebook.counting import HandIn, account
@@ -29,7 +29,6 @@ from numalab.course.gradebook.rules import Extension, LabRules, LateRules, Overr
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import LATE_BY_CANVAS, Attempt, Student
 
-VARIANT = f"{LAB}_variant"
 HERE = timezone(timedelta(hours=2), "CEST")
 DUE = datetime(2027, 5, 3, 22, tzinfo=HERE)
 NODE = "n1, 1 package, 1 NUMA node, 4 cores (Laptop)"

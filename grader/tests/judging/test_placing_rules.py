@@ -16,7 +16,7 @@ from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
-from numalab.labs.placing_goals import NODES, OWNERS
+from numalab.labs.placing_goals import NODES
 from numalab.reports.comparison import placing_views
 from numalab.reports.figures import homes_figure
 from numalab.reports.home_table import home_picture, home_words
@@ -151,20 +151,6 @@ def failed(found: dict[str, CriterionVerdict]) -> set[str]:
 def test_some_of_the_nodes(goal: str, two: list[int], five: list[int]) -> None:
     assert NODES[goal]([0, 1]) == two
     assert NODES[goal]([0, 1, 4, 5, 7]) == five
-
-
-@pytest.mark.parametrize(
-    ("owner", "of_five"),
-    [
-        ("same", [0, 1, 2, 3, 4]),
-        ("reversed", [4, 3, 2, 1, 0]),
-        ("next", [1, 2, 3, 4, 0]),
-        ("previous", [4, 0, 1, 2, 3]),
-        ("half_on", [2, 3, 4, 0, 1]),
-    ],
-)
-def test_whose_each_part_is(owner: str, of_five: list[int]) -> None:
-    assert [OWNERS[owner](part, 5) for part in range(5)] == of_five
 
 
 # ---- rules -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem,
 Json = dict[str, Any]
 LAB = "01_first_touch"
 OTHER_LAB = "02_affinity"
+VARIANT = f"{LAB}_variant"
 ONE_NUMA_NODE: Json = {
     "name": "n1", "cpu_model": "Laptop", "packages": 1, "numa_nodes": 1, "cores": 4, "pus": 8,
     "load_1min": 0.3,
