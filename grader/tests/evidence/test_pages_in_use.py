@@ -222,3 +222,7 @@ def test_who_idles_most_is_first_and_a_thread_without_pages_does_not() -> None:
     assert one == []
     two = idlers({0: 0.4, 1: 0.6}, PagesInUse({}, 0, 0, {}), placement(cpu_time=times))
     assert two == [Idler(1, 0.125 / (0.6 * 1.125), True)]
+    # A share of nothing makes nothing expected, whatever CPU time the thread has.
+    shares = {0: 0.4, 1: 0.6, 2: 0.0}
+    three = idlers(shares, PagesInUse({}, 0, 0, {}), placement(cpu_time=times))
+    assert three == [Idler(1, 0.125 / (0.6 * 9.125), True)]
