@@ -40,11 +40,8 @@ BUILDS = {"gw1": "second", "gw2": "third"}
 LOCK = find_kit("gnu").root / "build" / "suite.lock"
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
-# By far the longest is two: the labs on MPI, and the others, each with virtual nodes of its own.
-TWO_PARTS = "test_wrong_submissions"
-MPI_LABS = ("[06_", "[07_")
-# Of attacks, each class is one.
-BY_CLASS = "test_hostile"
+# Of the longest, each lab or class of attacks is one: what its tests' names begin with.
+BY_FIRST_WORD = ("test_wrong_submissions", "test_hostile")
 # What editions are built for is one each.
 BY_LEVEL = "test_same_verdicts"
 
@@ -152,9 +149,7 @@ def group_of(nodeid: str) -> str:
     """Return the name of the tests that run one after the other in one process: those of a file,
     but for the longest ones."""
     file = Path(nodeid.split("::", 1)[0]).stem
-    if file == TWO_PARTS and any(lab in nodeid for lab in MPI_LABS):
-        return f"{file} on MPI"
-    if file == BY_CLASS and "[" in nodeid:
+    if file in BY_FIRST_WORD and "[" in nodeid:
         return f"{file} {nodeid.split('[', 1)[1].split('-', 1)[0]}"
     if file == BY_LEVEL:
         of = max((level for level in LEVELS if f"[{level}" in nodeid), key=len, default="")

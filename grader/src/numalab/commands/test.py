@@ -41,7 +41,7 @@ class Extent:
 _PROCESSES = ("--numprocesses=3",)
 QUICK = Extent(
     "not (timed or boots or builds or slow)",
-    ("--label-exclude", "long", "--parallel", "2"),
+    ("--label-exclude", "long"),
     ("--numprocesses=2", "--one-build"),
     with_virtual_nodes=False,
 )
@@ -128,7 +128,8 @@ def _is_first(part: str) -> bool:
 def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
     """Runs the unit tests in C."""
     return [
-        "ctest", "--test-dir", str(kit.build), "--label-regex", "unit", *extent.units,
+        "ctest", "--test-dir", str(kit.build), "--label-regex", "unit", "--parallel", "2",
+        *extent.units,
         "--output-on-failure", "--output-junit", str(report),
     ]  # fmt: skip
 
