@@ -77,7 +77,7 @@ static bool reach_block(struct numalab_changed *changed, size_t block)
     return true;
 }
 
-void *numalab_changed_entry(struct numalab_changed *changed, const void *fresh)
+void *numalab_changed_add(struct numalab_changed *changed, const void *fresh)
 {
     const size_t block = element_of(fresh) / BLOCK_ELEMENTS;
     void *entry = numalab_changed_find(changed, element_of(fresh));
@@ -88,17 +88,18 @@ void *numalab_changed_entry(struct numalab_changed *changed, const void *fresh)
     return memcpy(entry_of(changed, changed->count), fresh, changed->entry_bytes);
 }
 
-size_t numalab_changed_within(const struct numalab_changed *changed, size_t first, size_t count,
-                              const void **here)
+size_t numalab_changed_collect(const struct numalab_changed *changed, size_t first, size_t count,
+                               const void **entries)
 {
-    size_t found = 0;
+    size_t count_found = 0;
     if (count == 0) return 0;
     for (size_t block = first / BLOCK_ELEMENTS; block <= (first + count - 1) / BLOCK_ELEMENTS;
          block++)
         for (size_t number = newest_of(changed, block); number;
              number = changed->earlier[number - 1]) {
             const void *entry = entry_of(changed, number);
-            if (element_of(entry) - first < count) here[found++] = entry; /* huge if before */
+            if (element_of(entry) - first < count)
+                entries[count_found++] = entry; /* huge if before */
         }
-    return found;
+    return count_found;
 }

@@ -11,14 +11,14 @@ struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, s
 static struct numalab_oracle *view(const struct numalab_driver *driver,
                                    struct numalab_oracle *oracle, size_t rank)
 {
-    return driver->of_rank ? driver->of_rank(oracle, rank) : oracle;
+    return driver->select_rank ? driver->select_rank(oracle, rank) : oracle;
 }
 
 static struct numalab_expected expected_of(const struct numalab_expected *expected, size_t rank)
 {
-    struct numalab_expected of_rank = *expected;
-    of_rank.oracle = view(expected->driver, expected->oracle, rank);
-    return of_rank;
+    struct numalab_expected rank_expected = *expected;
+    rank_expected.oracle = view(expected->driver, expected->oracle, rank);
+    return rank_expected;
 }
 
 /* What a rank's part returned, noted in the job. */
@@ -61,9 +61,10 @@ int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expect
 {
     for (size_t array = 0; array < expected->driver->array_count; array++)
         for (size_t i = 0; i < job->rank_count; i++) {
-            const struct numalab_expected of_rank = expected_of(expected, i);
+            const struct numalab_expected rank_expected = expected_of(expected, i);
             if (noted(job, i,
-                      numalab_results_compare_array(&job->rank[i], &of_rank, array, results)) < 0)
+                      numalab_results_compare_array(&job->rank[i], &rank_expected, array,
+                                                    results)) < 0)
                 return -1;
         }
     return 0;
@@ -71,7 +72,7 @@ int numalab_job_compare_all(struct numalab_job *job, const struct numalab_expect
 
 void numalab_job_changes_free(struct numalab_job_changes *changes)
 {
-    for (size_t i = 0; i < NUMALAB_MAX_RANKS; i++) numalab_changes_free(&changes->of_rank[i]);
+    for (size_t i = 0; i < NUMALAB_MAX_RANKS; i++) numalab_changes_free(&changes->rank[i]);
 }
 
 /* A rank without elements has no input, either. */
@@ -87,7 +88,7 @@ int numalab_job_draw_changes(struct numalab_job *job, const struct numalab_drive
     for (size_t i = 0; i < job->rank_count; i++) {
         if (!has_inputs(&job->rank[i])) continue;
         const int error = numalab_results_draw_changes(driver, view(driver, oracle, i), random,
-                                                       job->rank[i].n, &changes->of_rank[i]);
+                                                       job->rank[i].n, &changes->rank[i]);
         if (error < 0) return numalab_job_kit_error(job, "change the inputs", error);
     }
     return 0;
@@ -101,7 +102,7 @@ int numalab_job_write_changes(struct numalab_job *job, const struct numalab_driv
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
                   numalab_results_write_changes(&job->rank[i], driver, view(driver, oracle, i),
-                                                &changes->of_rank[i])) < 0)
+                                                &changes->rank[i])) < 0)
             return -1;
     return 0;
 }
@@ -119,11 +120,11 @@ int numalab_job_spot_check(struct numalab_job *job, const struct numalab_expecte
                            struct numalab_results *results)
 {
     for (size_t i = 0; i < job->rank_count; i++) {
-        const struct numalab_expected of_rank = expected_of(expected, i);
+        const struct numalab_expected rank_expected = expected_of(expected, i);
         if (has_inputs(&job->rank[i]) &&
             noted(job, i,
-                  numalab_results_spot_check(&job->rank[i], &of_rank, random, &changes->of_rank[i],
-                                             results)) < 0)
+                  numalab_results_spot_check(&job->rank[i], &rank_expected, random,
+                                             &changes->rank[i], results)) < 0)
             return -1;
     }
     return 0;

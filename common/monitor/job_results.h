@@ -13,7 +13,7 @@ struct numalab_oracle *numalab_job_oracle(const struct numalab_driver *driver, s
 
 /* The changes of each rank between two repetitions; empty where all is zero. */
 struct numalab_job_changes {
-    struct numalab_changes of_rank[NUMALAB_MAX_RANKS];
+    struct numalab_changes rank[NUMALAB_MAX_RANKS];
 };
 
 void numalab_job_changes_free(struct numalab_job_changes *changes);

@@ -7,7 +7,7 @@ int numalab_messages_count(struct numalab_job *job, struct numalab_messages *mes
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_rank_notes notes;
         if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
-        messages->of_rank[i] = notes.trips;
+        messages->rank[i] = notes.trips;
     }
     return 0;
 }
@@ -18,7 +18,7 @@ int numalab_messages_check(struct numalab_job *job, size_t round_trips, size_t b
     const struct numalab_messages before = *messages;
     if (numalab_messages_count(job, messages) < 0) return -1;
     for (size_t i = 0; i < job->rank_count; i++) {
-        const struct numalab_trips *then = &before.of_rank[i], *now = &messages->of_rank[i];
+        const struct numalab_trips *then = &before.rank[i], *now = &messages->rank[i];
         const uint64_t seen = now->sent - then->sent + now->received - then->received;
         const uint64_t sent_bytes = now->sent_bytes - then->sent_bytes;
         if (seen < 2 * round_trips) {

@@ -8,7 +8,7 @@
 
 /* Of each rank, so far. */
 struct numalab_messages {
-    struct numalab_trips of_rank[NUMALAB_MAX_RANKS];
+    struct numalab_trips rank[NUMALAB_MAX_RANKS];
 };
 
 /* Each returns 0, or -1 with job->failed->outcome set. */

@@ -258,10 +258,10 @@ json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab
 static void add_digits(json_t *first_wrong, const struct numalab_mismatch *first)
 {
     const double most = 0x1p53;
-    if (!first->found_digits[0] || (fabs(first->found) < most && fabs(first->expected) < most))
+    if (!first->actual_digits[0] || (fabs(first->actual) < most && fabs(first->expected) < most))
         return;
     json_object_set_new(first_wrong, "expected_digits", json_string(first->expected_digits));
-    json_object_set_new(first_wrong, "found_digits", json_string(first->found_digits));
+    json_object_set_new(first_wrong, "found_digits", json_string(first->actual_digits));
 }
 
 /* Adds row and column, where the array has such. */
@@ -311,7 +311,7 @@ json_t *numalab_record_results(const struct numalab_results *results,
             json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name, "element",
                       (json_int_t)first->element, "expected",
                       numalab_record_number(first->expected), "found",
-                      numalab_record_number(first->found), "phase", results->first_wrong_phase,
+                      numalab_record_number(first->actual), "phase", results->first_wrong_phase,
                       "repetition", (json_int_t)results->first_wrong_repetition));
         add_digits(json_object_get(object, "first_wrong"), first);
         add_place(json_object_get(object, "first_wrong"), results, driver);

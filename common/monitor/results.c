@@ -51,8 +51,8 @@ int numalab_results_prepare(struct numalab_worker *worker)
     for (size_t i = 0; i < worker->array_count; i++) {
         size_t before = bytes_before(worker, i);
         const uint64_t end = worker->address[i] + worker->bytes[i];
-        if (fill(worker, worker->address[i] - before, before, NUMALAB_BEFORE_PATTERN) < 0 ||
-            fill(worker, end, bytes_after(worker, i), NUMALAB_BEFORE_PATTERN) < 0 ||
+        if (fill(worker, worker->address[i] - before, before, NUMALAB_GUARD_PATTERN) < 0 ||
+            fill(worker, end, bytes_after(worker, i), NUMALAB_GUARD_PATTERN) < 0 ||
             fill(worker, worker->address[i], worker->bytes[i], 0xff) < 0)
             return -1;
     }
@@ -67,7 +67,7 @@ static int is_untouched(struct numalab_worker *worker, uint64_t address, size_t 
     if (bytes > sizeof block) bytes = sizeof block;
     if (numalab_worker_read(worker, address, block, bytes) < 0) return -1;
     for (size_t k = 0; k < bytes; k++)
-        if (block[k] != NUMALAB_BEFORE_PATTERN) return 0;
+        if (block[k] != NUMALAB_GUARD_PATTERN) return 0;
     return 1;
 }
 

@@ -42,13 +42,13 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found, struct numalab_mismatch *mismatch)
+                      const void *actual, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)array;
     (void)first;
     (void)count;
-    (void)found;
+    (void)actual;
     (void)mismatch;
     return 0;
 }

@@ -75,7 +75,7 @@ static size_t draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
     return (size_t)(random % 1000);
 }
 
-static void truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
+static void truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MAX_ANSWERS])
 {
     truth[0] = oracle->asked[0];
     truth[1] = -oracle->asked[0];
@@ -84,20 +84,20 @@ static void truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOS
 static const char *const kinds[] = {"one", "two", "three", NULL};
 static const struct numalab_series series = {
     .kinds = kinds,
-    .of_each = OF_EACH,
+    .series_per_kind = OF_EACH,
     .n = 1,
-    .first_told = FIRST,
-    .told_count = 2,
+    .first_answer = FIRST,
+    .answer_count = 2,
     .draw = draw,
     .truth = truth,
 };
-static const struct numalab_watching watching = {
-    .asked = ASKED, .stops = FIRST, .stolen = SECOND, .live_phase = "find_stops"};
-static const struct numalab_watching blind = {
-    .asked = ASKED, .stops = FIRST, .stolen = SECOND, .live_phase = "say_nothing"};
+static const struct numalab_stop_detection watching = {
+    .request = ASKED, .stops = FIRST, .steal = SECOND, .live_phase = "find_stops"};
+static const struct numalab_stop_detection blind = {
+    .request = ASKED, .stops = FIRST, .steal = SECOND, .live_phase = "say_nothing"};
 
 static struct numalab_driver driver_of(const char *compute_phase,
-                                       const struct numalab_watching *watches)
+                                       const struct numalab_stop_detection *watches)
 {
     return (struct numalab_driver){
         .lab = "tests",
@@ -107,7 +107,7 @@ static struct numalab_driver driver_of(const char *compute_phase,
         .initialize_phase = "clear",
         .compute_phase = compute_phase,
         .series = &series,
-        .watching = watches,
+        .stop_detection = watches,
         .bytes_moved = bytes_moved,
         .create = create,
         .destroy = destroy,

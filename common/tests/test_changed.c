@@ -23,7 +23,7 @@ static void fill(struct numalab_changed *changed)
 {
     for (size_t i = 0; i < COUNT; i++) {
         const struct entry fresh = {nth_element(i), {(double)i, -(double)i}};
-        const struct entry *entry = numalab_changed_entry(changed, &fresh);
+        const struct entry *entry = numalab_changed_add(changed, &fresh);
         EXPECT(entry && entry->element == fresh.element && entry->value[1] == fresh.value[1]);
     }
 }
@@ -45,7 +45,7 @@ static void test_entries(struct numalab_changed *changed)
 
     /* A second change finds the first one's entry, with what it holds. */
     const struct entry again = {nth_element(3), {99.0, 99.0}};
-    EXPECT(numalab_changed_entry(changed, &again) == &entries[3]);
+    EXPECT(numalab_changed_add(changed, &again) == &entries[3]);
     EXPECT(entries[3].value[0] == 3.0 && changed->count == COUNT);
 }
 
@@ -54,10 +54,10 @@ static void test_within(const struct numalab_changed *changed)
 {
     static const void *here[N];
     const size_t sizes[] = {1, 2, 19, 1024, 4096, N};
-    EXPECT(numalab_changed_within(changed, 0, 0, here) == 0);
+    EXPECT(numalab_changed_collect(changed, 0, 0, here) == 0);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t first = 0; first + sizes[s] <= N; first += 1 + sizes[s] / 2) {
-            const size_t count = numalab_changed_within(changed, first, sizes[s], here);
+            const size_t count = numalab_changed_collect(changed, first, sizes[s], here);
             size_t present = 0, wrong = 0;
             for (size_t i = 0; i < sizes[s]; i++)
                 present += numalab_changed_find(changed, first + i) != NULL;
@@ -78,11 +78,11 @@ static void test_forgetting(struct numalab_changed *changed)
     numalab_changed_clear(changed);
     EXPECT(changed->count == 0 && changed->room == room);
     EXPECT(numalab_changed_find(changed, nth_element(0)) == NULL);
-    EXPECT(numalab_changed_within(changed, nth_element(0), 1, here) == 0);
+    EXPECT(numalab_changed_collect(changed, nth_element(0), 1, here) == 0);
 
     /* What an element held before is forgotten with it. */
     const struct entry fresh = {nth_element(5), {42.0, 43.0}};
-    const struct entry *entry = numalab_changed_entry(changed, &fresh);
+    const struct entry *entry = numalab_changed_add(changed, &fresh);
     EXPECT(entry && entry->value[0] == 42.0 && changed->count == 1);
 
     numalab_changed_free(changed);
@@ -98,7 +98,7 @@ static void test_no_memory(void)
 {
     struct numalab_changed changed = {.entry_bytes = SIZE_MAX / 2};
     const struct entry fresh = {0};
-    EXPECT(numalab_changed_entry(&changed, &fresh) == NULL);
+    EXPECT(numalab_changed_add(&changed, &fresh) == NULL);
     EXPECT(changed.count == 0 && changed.room == 0 && changed.entries == NULL);
     EXPECT(numalab_changed_find(&changed, 0) == NULL);
 }

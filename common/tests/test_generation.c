@@ -64,7 +64,7 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 {
     changes_drawn++;
     const struct changed_element fresh = {.element = (size_t)(random_position % N)};
-    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
+    struct changed_element *entry = numalab_changed_add(&oracle->changed, &fresh);
     if (!entry) return -1;
     entry->value = (double)(random_value % 1000);
     change->array = 0;

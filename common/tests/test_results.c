@@ -47,12 +47,12 @@ static const struct numalab_limits limits = {.phase_s = 30.0,
 /* Whole numbers that a double does not tell apart. */
 static void test_digits(void)
 {
-    struct numalab_mismatch seen = numalab_mismatch_of_unsigned(1, 2, 0, UINT64_MAX);
-    EXPECT(seen.array == 1 && seen.element == 2 && seen.found > 1e19);
-    EXPECT(strcmp(seen.found_digits, "18446744073709551615") == 0);
-    seen = numalab_mismatch_of_signed(0, 0, INT64_MIN, (1LL << 53) + 1);
+    struct numalab_mismatch seen = numalab_make_unsigned_mismatch(1, 2, 0, UINT64_MAX);
+    EXPECT(seen.array == 1 && seen.element == 2 && seen.actual > 1e19);
+    EXPECT(strcmp(seen.actual_digits, "18446744073709551615") == 0);
+    seen = numalab_make_signed_mismatch(0, 0, INT64_MIN, (1LL << 53) + 1);
     EXPECT(strcmp(seen.expected_digits, "-9223372036854775808") == 0);
-    EXPECT(strcmp(seen.found_digits, "9007199254740993") == 0);
+    EXPECT(strcmp(seen.actual_digits, "9007199254740993") == 0);
 }
 
 /* An array that several threads look at, where there are cores. */
@@ -78,7 +78,7 @@ static void test_large_array(void)
                                     sizeof other) == 0);
     EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) == 0);
     EXPECT(results.checked == 2 * (uint64_t)LARGE && results.wrong == 3);
-    EXPECT(results.first_wrong.element == 2500001 && results.first_wrong.found == other);
+    EXPECT(results.first_wrong.element == 2500001 && results.first_wrong.actual == other);
 
     /* Its second half is not there any more. */
     worker.address[0] += LARGE / 2 * sizeof other;

@@ -54,7 +54,7 @@ TIDY_EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
     ("common/monitor/processes/worker_process.c", "cert-err34-c"): (1, PROC),
     ("common/monitor/runs/locate.c", "clang-analyzer-optin.portability.UnixAPI"): (
         1, "a node has a PU"),
-    ("common/monitor/runs/placing.c", "cert-err34-c"): (2, PROC),
+    ("common/monitor/runs/memory_policy.c", "cert-err34-c"): (2, PROC),
     ("common/monitor/runs/series.c", "clang-analyzer-optin.portability.UnixAPI"): (1, BY_CALLERS),
     ("common/monitor/sample.c", "clang-analyzer-unix.Malloc"): (1, "free_all leaves NULL behind"),
     ("common/monitor/sizing.c", "clang-analyzer-core.DivideZero"): (1, BY_CALLERS),

@@ -15,7 +15,7 @@
 
 enum { REPETITIONS = 10, STEPS = 1 << 20 };
 
-static int tell_triad(size_t n)
+static int measure_triad(size_t n)
 {
     double *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
     double *c = malloc(n * sizeof *c);
@@ -62,7 +62,7 @@ static void make_cycle(size_t n, size_t *next)
     }
 }
 
-static int tell_chase(size_t n)
+static int measure_chase(size_t n)
 {
     size_t *next = malloc(n * sizeof *next);
     if (!next) return -1;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     const size_t n = (size_t)mib * (1 << 20) / sizeof(double);
-    if (tell_triad(n) || tell_chase(n)) {
+    if (measure_triad(n) || measure_chase(n)) {
         fprintf(stderr, "%s: not enough memory for %ld MiB\n", argv[0], mib);
         return EXIT_FAILURE;
     }

@@ -160,14 +160,14 @@ static int triad_change(struct numalab_oracle *oracle, uint64_t random_position,
 }
 
 static size_t triad_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const void *found_pointer,
+                            size_t count, const void *actual_pointer,
                             struct numalab_mismatch *mismatch)
 {
-    const double *found = found_pointer, *expected = oracle->sums.value[array] + first;
+    const double *actual = actual_pointer, *expected = oracle->sums.value[array] + first;
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) /* Negated, so that NaN is wrong. */
-        if (!(found[i] == expected[i]) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i], "", ""};
+        if (!(actual[i] == expected[i]) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], actual[i], "", ""};
     return wrong;
 }
 
@@ -265,7 +265,7 @@ static struct write change_next(struct cycle *cycle, size_t steps_to_x, size_t y
 
 /* Whether a walk of so many steps, a step less, a step more, one step and none lead to five
  * elements, in a cycle of n elements or of one less, as it is in the midst of a move. */
-static bool tells_apart(size_t n, size_t steps)
+static bool is_distinguishing(size_t n, size_t steps)
 {
     return steps % n > 2 && steps % n < n - 1 && steps % (n - 1) > 2 && steps % (n - 1) < n - 2;
 }
@@ -281,7 +281,7 @@ static size_t steps_of(const struct cycle *cycle, uint64_t random)
     if (n < LEAST_TELLING_N) return cycle->has_walked ? (size_t)(random % (2 * n + 1)) : 1;
     size_t steps = (size_t)(random % (2 * n));
     if (cycle->has_walked && steps <= 2) return steps;
-    while (!tells_apart(n, steps)) steps = (steps + 1) % (2 * n);
+    while (!is_distinguishing(n, steps)) steps = (steps + 1) % (2 * n);
     return steps;
 }
 
@@ -328,15 +328,15 @@ static const size_t *expected_from(const struct cycle *cycle, size_t array, size
 }
 
 static size_t chase_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const void *found_pointer,
+                            size_t count, const void *actual_pointer,
                             struct numalab_mismatch *mismatch)
 {
-    const size_t *found = found_pointer, *expected = expected_from(&oracle->cycle, array, first);
+    const size_t *actual = actual_pointer, *expected = expected_from(&oracle->cycle, array, first);
     size_t wrong = 0;
-    if (memcmp(found, expected, count * sizeof *found) == 0) return 0;
+    if (memcmp(actual, expected, count * sizeof *actual) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch = numalab_mismatch_of_unsigned(array, first + i, expected[i], found[i]);
+        if (actual[i] != expected[i] && wrong++ == 0)
+            *mismatch = numalab_make_unsigned_mismatch(array, first + i, expected[i], actual[i]);
     return wrong;
 }
 
@@ -354,40 +354,40 @@ static size_t walk_from_1(const struct cycle *cycle)
 
 /* Whether a walk that takes the elements to be numbered from 1 on has found this. What lies before
  * the array ends it, unless it is the last step that goes there. */
-static bool is_from_1(const struct cycle *cycle, size_t found)
+static bool is_from_1(const struct cycle *cycle, size_t actual)
 {
-    unsigned char before[sizeof found];
-    memset(before, NUMALAB_BEFORE_PATTERN, sizeof before);
-    return memcmp(&found, before, sizeof found) == 0 || found == walk_from_1(cycle);
+    unsigned char before[sizeof actual];
+    memset(before, NUMALAB_GUARD_PATTERN, sizeof before);
+    return memcmp(&actual, before, sizeof actual) == 0 || actual == walk_from_1(cycle);
 }
 
 /* What leads to another element than the walk. */
-static const char *explain(const struct cycle *cycle, size_t found)
+static const char *explain(const struct cycle *cycle, size_t actual)
 {
-    if (found >= cycle->n) return "no number of steps leads there: it is no index.";
-    if (found == cycle->next[cycle->start]) return "one step leads there.";
-    if (found == cycle->start) return "that is where it starts.";
-    if (found == cycle->before) return "one step less leads there.";
-    if (found == cycle->after) return "one step more leads there.";
+    if (actual >= cycle->n) return "no number of steps leads there: it is no index.";
+    if (actual == cycle->next[cycle->start]) return "one step leads there.";
+    if (actual == cycle->start) return "that is where it starts.";
+    if (actual == cycle->before) return "one step less leads there.";
+    if (actual == cycle->after) return "one step more leads there.";
     return "no number of steps near that leads there.";
 }
 
 static void chase_remark(const struct numalab_oracle *oracle,
                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                         const void *found_pointer, char remark[NUMALAB_REMARK_BYTES])
+                         const void *actual_pointer, char remark[NUMALAB_REMARK_BYTES])
 {
     const struct cycle *cycle = &oracle->cycle;
-    size_t found;
+    size_t actual;
     (void)first;
     if (mismatch->array != REACHED || count != 1) return;
-    memcpy(&found, found_pointer, sizeof found);
-    if (is_from_1(cycle, found))
+    memcpy(&actual, actual_pointer, sizeof actual);
+    if (is_from_1(cycle, actual))
         snprintf(remark, NUMALAB_REMARK_BYTES,
                  "So it is where next's elements are numbered from 1 on; the lower bound is 0, in "
                  "Fortran next(0:*).");
     else
         snprintf(remark, NUMALAB_REMARK_BYTES, "Of a walk of %zu step%s from index %zu on %s",
-                 cycle->steps, cycle->steps == 1 ? "" : "s", cycle->start, explain(cycle, found));
+                 cycle->steps, cycle->steps == 1 ? "" : "s", cycle->start, explain(cycle, actual));
 }
 
 static const struct numalab_driver triad_driver = {

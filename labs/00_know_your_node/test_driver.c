@@ -45,8 +45,8 @@ static void close_worker(struct worker *worker)
 }
 
 /* Elements of all arrays that are not as the oracle has them, in chunks. */
-static size_t wrong_elements(const struct worker *worker, size_t chunk,
-                             struct numalab_mismatch *mismatch)
+static size_t count_mismatches(const struct worker *worker, size_t chunk,
+                               struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t k = 0; k < ARRAYS; k++) {
@@ -54,10 +54,10 @@ static size_t wrong_elements(const struct worker *worker, size_t chunk,
         for (size_t first = 0; first < count; first += chunk) {
             struct numalab_mismatch here = {0};
             const size_t part = count - first < chunk ? count - first : chunk;
-            const size_t found = worker->driver->compare(
+            const size_t actual = worker->driver->compare(
                 worker->oracle, k, first, part, worker->array[k] + first * sizeof(double), &here);
-            if (found && !wrong) *mismatch = here;
-            wrong += found;
+            if (actual && !wrong) *mismatch = here;
+            wrong += actual;
         }
     }
     return wrong;
@@ -94,7 +94,7 @@ static void test_triad(size_t n)
         c[i] = initial_c(i);
     }
     s[0] = initial_s;
-    EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+    EXPECT(count_mismatches(&worker, 77, &mismatch) == 0);
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         const double before = s[0];
         change(&worker, &state, 8 + n / 512);
@@ -102,21 +102,21 @@ static void test_triad(size_t n)
         worker.driver->advance(worker.oracle, "triad");
         /* By the scalar of the call before: all but where c is 0. */
         for (size_t i = 0; i < n; i++) a[i] = b[i] + before * c[i];
-        EXPECT(n < 100 || wrong_elements(&worker, n, &mismatch) > n / 2);
+        EXPECT(n < 100 || count_mismatches(&worker, n, &mismatch) > n / 2);
         for (size_t i = 0; i < n; i++) a[i] = b[i] + s[0] * c[i];
-        EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+        EXPECT(count_mismatches(&worker, 77, &mismatch) == 0);
         for (size_t i = 0; i < n; i++) a[i] = fma(s[0], c[i], b[i]);
-        EXPECT(wrong_elements(&worker, n, &mismatch) == 0);
+        EXPECT(count_mismatches(&worker, n, &mismatch) == 0);
     }
     double *const kept[] = {a, b, c};
     for (size_t k = A; k <= C; k++) {
         const double value = kept[k][n - 1];
         kept[k][n - 1] = value + 0x1p-30;
-        EXPECT(wrong_elements(&worker, 77, &mismatch) == 1);
+        EXPECT(count_mismatches(&worker, 77, &mismatch) == 1);
         EXPECT(mismatch.array == k && mismatch.element == n - 1);
-        EXPECT(mismatch.expected == value && mismatch.found == value + 0x1p-30);
+        EXPECT(mismatch.expected == value && mismatch.actual == value + 0x1p-30);
         kept[k][n - 1] = NAN;
-        EXPECT(wrong_elements(&worker, n, &mismatch) == 1 && isnan(mismatch.found));
+        EXPECT(count_mismatches(&worker, n, &mismatch) == 1 && isnan(mismatch.actual));
         kept[k][n - 1] = value;
     }
     close_worker(&worker);
@@ -164,7 +164,7 @@ static void test_chase(size_t n, size_t changes)
     uint64_t state = n;
     open_chase(&worker, n);
     EXPECT(cycle_length(&worker) == n);
-    EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+    EXPECT(count_mismatches(&worker, 77, &mismatch) == 0);
     EXPECT(worker.driver->bytes_moved(n) == 0);
     EXPECT(worker.driver->loads_in_chain((size_t)1 << 23) == 1 << 14);
 
@@ -181,17 +181,17 @@ static void test_chase(size_t n, size_t changes)
         words(&worker, REACHED)[0] = n;
         EXPECT(words(&worker, STEPS)[0] <= 2 * n);
         worker.driver->advance(worker.oracle, "chase");
-        EXPECT(wrong_elements(&worker, n, &mismatch) == 1);
+        EXPECT(count_mismatches(&worker, n, &mismatch) == 1);
         EXPECT(mismatch.array == REACHED);
         words(&worker, REACHED)[0] = walk(&worker, words(&worker, STEPS)[0]);
-        EXPECT(wrong_elements(&worker, 77, &mismatch) == 0);
+        EXPECT(count_mismatches(&worker, 77, &mismatch) == 0);
     }
     EXPECT(whole > 0);
     EXPECT(n < 100 || moved > REPETITIONS * (changes - 2) / 2);
     words(&worker, NEXT)[n - 1]++;
-    EXPECT(wrong_elements(&worker, 4096, &mismatch) == 1);
+    EXPECT(count_mismatches(&worker, 4096, &mismatch) == 1);
     EXPECT(mismatch.array == NEXT && mismatch.element == n - 1);
-    EXPECT(mismatch.found == mismatch.expected + 1.0);
+    EXPECT(mismatch.actual == mismatch.expected + 1.0);
     free(before);
     close_worker(&worker);
 }
@@ -233,8 +233,8 @@ static void test_remarks(void)
     worker.driver->advance(worker.oracle, "chase");
     const size_t steps = words(&worker, STEPS)[0];
     const struct {
-        size_t found;
-        const char *says;
+        size_t actual;
+        const char *text;
     } remarks[] = {
         {walk(&worker, steps - 1), "one step less"},
         {walk(&worker, steps + 1), "one step more"},
@@ -246,10 +246,10 @@ static void test_remarks(void)
     for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; i++) {
         char remark[NUMALAB_REMARK_BYTES] = "";
         struct numalab_mismatch mismatch = {0};
-        EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &remarks[i].found, &mismatch) ==
-               1);
-        worker.driver->remark(worker.oracle, &mismatch, 0, 1, &remarks[i].found, remark);
-        EXPECT(strstr(remark, remarks[i].says) != NULL);
+        EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &remarks[i].actual,
+                                      &mismatch) == 1);
+        worker.driver->remark(worker.oracle, &mismatch, 0, 1, &remarks[i].actual, remark);
+        EXPECT(strstr(remark, remarks[i].text) != NULL);
     }
     close_worker(&worker);
 }
@@ -258,7 +258,7 @@ static void test_remarks(void)
  * never one that two of them end alike. */
 static void test_first_walk(void)
 {
-    static const char *const says[] = {"on one step leads", "where it starts", "one step less",
+    static const char *const text[] = {"on one step leads", "where it starts", "one step less",
                                        "one step more"};
     for (size_t n = 6; n < 40; n++) {
         struct worker worker;
@@ -270,15 +270,15 @@ static void test_first_walk(void)
             const size_t steps = words(&worker, STEPS)[0];
             EXPECT(walked > 0 || steps > 2);
             if (steps <= 2) continue;
-            const size_t found[] = {walk(&worker, 1), walk(&worker, 0), walk(&worker, steps - 1),
-                                    walk(&worker, steps + 1)};
-            for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+            const size_t actual[] = {walk(&worker, 1), walk(&worker, 0), walk(&worker, steps - 1),
+                                     walk(&worker, steps + 1)};
+            for (size_t i = 0; i < sizeof actual / sizeof actual[0]; i++) {
                 char remark[NUMALAB_REMARK_BYTES] = "";
                 struct numalab_mismatch mismatch = {0};
-                EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &found[i], &mismatch) ==
-                       1);
-                worker.driver->remark(worker.oracle, &mismatch, 0, 1, &found[i], remark);
-                EXPECT(strstr(remark, says[i]) != NULL || strstr(remark, "from 1 on") != NULL);
+                EXPECT(worker.driver->compare(worker.oracle, REACHED, 0, 1, &actual[i],
+                                              &mismatch) == 1);
+                worker.driver->remark(worker.oracle, &mismatch, 0, 1, &actual[i], remark);
+                EXPECT(strstr(remark, text[i]) != NULL || strstr(remark, "from 1 on") != NULL);
             }
         }
         close_worker(&worker);

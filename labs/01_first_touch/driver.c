@@ -81,7 +81,7 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
     struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
     for (size_t array = A; array <= C; array++)
         fresh.value[array] = unchanged_value(oracle, array, fresh.element);
-    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
+    struct changed_element *entry = numalab_changed_add(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     change->array = (size_t)(random_value % 3);
     change->element = entry->element;
@@ -96,7 +96,7 @@ static void expect(const struct numalab_oracle *oracle, size_t array, size_t fir
                    const float *pattern, float *expected)
 {
     const void *here[BLOCK_ELEMENTS];
-    const size_t changed = numalab_changed_within(&oracle->changed, first, part, here);
+    const size_t changed = numalab_changed_collect(&oracle->changed, first, part, here);
     memcpy(expected, pattern + first % PERIOD, part * sizeof *expected);
     for (size_t i = 0; i < changed; i++) {
         const struct changed_element *entry = here[i];
@@ -105,9 +105,9 @@ static void expect(const struct numalab_oracle *oracle, size_t array, size_t fir
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const float *found = found_pointer;
+    const float *actual = actual_pointer;
     float pattern[PATTERN_ELEMENTS], expected[BLOCK_ELEMENTS];
     size_t wrong = 0;
 
@@ -116,9 +116,9 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
         expect(oracle, array, first + start, part, pattern, expected);
-        if (memcmp(found + start, expected, part * sizeof *expected) == 0) continue;
+        if (memcmp(actual + start, expected, part * sizeof *expected) == 0) continue;
         for (size_t i = 0; i < part; i++) {
-            const float value = found[start + i];
+            const float value = actual[start + i];
             /* Negated, so that NaN is wrong. */
             if (!(value == expected[i]) && wrong++ == 0)
                 *mismatch =

@@ -26,7 +26,7 @@ static void compute(void)
     for (size_t i = 0; i < N; i++) array[0][i] += array[1][i] * array[2][i];
 }
 
-static size_t wrong_elements(const struct numalab_oracle *oracle, size_t chunk,
+static size_t count_mismatches(const struct numalab_oracle *oracle, size_t chunk,
                              struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
@@ -34,10 +34,10 @@ static size_t wrong_elements(const struct numalab_oracle *oracle, size_t chunk,
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             size_t count = N - first < chunk ? N - first : chunk;
-            size_t found =
+            size_t actual =
                 numalab_drivers[0]->compare(oracle, k, first, count, array[k] + first, &here);
-            if (found && !wrong) *mismatch = here;
-            wrong += found;
+            if (actual && !wrong) *mismatch = here;
+            wrong += actual;
         }
     return wrong;
 }
@@ -60,11 +60,11 @@ int main(void)
             memcpy(&array[change.array][change.element], change.value, sizeof(float));
         }
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)
-            EXPECT(wrong_elements(oracle, chunks[i], &mismatch) == 0);
+            EXPECT(count_mismatches(oracle, chunks[i], &mismatch) == 0);
         compute();
         numalab_drivers[0]->advance(oracle, "compute");
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)
-            EXPECT(wrong_elements(oracle, chunks[i], &mismatch) == 0);
+            EXPECT(count_mismatches(oracle, chunks[i], &mismatch) == 0);
     }
 
     /* One element off, at ends and at block borders, is found and named. */
@@ -72,11 +72,11 @@ int main(void)
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         float kept = array[0][places[i]];
         array[0][places[i]] = kept + 1.0f;
-        EXPECT(wrong_elements(oracle, 4096, &mismatch) == 1);
+        EXPECT(count_mismatches(oracle, 4096, &mismatch) == 1);
         EXPECT(mismatch.array == 0 && mismatch.element == places[i]);
-        EXPECT(mismatch.expected == kept && mismatch.found == kept + 1.0f);
+        EXPECT(mismatch.expected == kept && mismatch.actual == kept + 1.0f);
         array[0][places[i]] = NAN;
-        EXPECT(wrong_elements(oracle, N, &mismatch) == 1 && isnan(mismatch.found));
+        EXPECT(count_mismatches(oracle, N, &mismatch) == 1 && isnan(mismatch.actual));
         array[0][places[i]] = kept;
     }
 
@@ -84,13 +84,13 @@ int main(void)
     struct numalab_change change;
     EXPECT(numalab_drivers[0]->change(oracle, 10, 3 * 60 + 1, &change) == 0);
     EXPECT(change.array == 1 && change.element == 10);
-    EXPECT(wrong_elements(oracle, N, &mismatch) == 1);
+    EXPECT(count_mismatches(oracle, N, &mismatch) == 1);
     EXPECT(mismatch.array == 1 && mismatch.element == 10);
 
     /* One repetition short: everything but multiples of 7 is wrong. */
     memcpy(&array[1][10], change.value, sizeof(float));
     numalab_drivers[0]->advance(oracle, "compute");
-    EXPECT(wrong_elements(oracle, N, &mismatch) > N / 2);
+    EXPECT(count_mismatches(oracle, N, &mismatch) > N / 2);
     numalab_drivers[0]->destroy(oracle);
     return failures > 0;
 }

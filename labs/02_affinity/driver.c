@@ -95,7 +95,7 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
                           uint64_t random_value, struct numalab_change *change)
 {
     const struct changed_element fresh = {(size_t)(random_position % oracle->n), oracle->unchanged};
-    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
+    struct changed_element *entry = numalab_changed_add(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     change->array = A;
     change->element = entry->element;
@@ -105,20 +105,20 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const double *found = found_pointer;
+    const double *actual = actual_pointer;
     const double tolerance = ULP_PER_PASS * DBL_EPSILON * (double)oracle->passes;
     const double usual = oracle->unchanged.of[array];
     size_t wrong = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (fabs(found[i] - usual) <= tolerance * usual) continue;
+        if (fabs(actual[i] - usual) <= tolerance * usual) continue;
         const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
         const double expected = changed ? changed->values.of[array] : usual;
         /* Negated, so that NaN is wrong. */
-        if (!(fabs(found[i] - expected) <= tolerance * expected) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected, found[i], "", ""};
+        if (!(fabs(actual[i] - expected) <= tolerance * expected) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected, actual[i], "", ""};
     }
     /* An element that was changed and does not show it. */
     const struct changed_element *entries = oracle->changed.entries;
@@ -127,11 +127,11 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const size_t place = changed->element - first; /* huge if before */
         if (place >= count) continue;
         const double expected = changed->values.of[array];
-        const bool looked_usual = fabs(found[place] - usual) <= tolerance * usual;
-        if (looked_usual && !(fabs(found[place] - expected) <= tolerance * expected) &&
+        const bool looked_usual = fabs(actual[place] - usual) <= tolerance * usual;
+        if (looked_usual && !(fabs(actual[place] - expected) <= tolerance * expected) &&
             wrong++ == 0)
             *mismatch =
-                (struct numalab_mismatch){array, changed->element, expected, found[place], "", ""};
+                (struct numalab_mismatch){array, changed->element, expected, actual[place], "", ""};
     }
     return wrong;
 }
@@ -179,14 +179,14 @@ static int no_change(struct numalab_oracle *oracle, uint64_t random_position, ui
     return 0;
 }
 
-static size_t nothing_wrong(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const void *found, struct numalab_mismatch *mismatch)
+static size_t accept_all(const struct numalab_oracle *oracle, size_t array, size_t first,
+                         size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)array;
     (void)first;
     (void)count;
-    (void)found;
+    (void)actual;
     (void)mismatch;
     return 0;
 }
@@ -204,7 +204,7 @@ static const struct numalab_driver locate = {
     .destroy = destroy,
     .advance = no_advance,
     .change = no_change,
-    .compare = nothing_wrong,
+    .compare = accept_all,
 };
 
 const struct numalab_driver *const numalab_drivers[] = {&stream, &locate, NULL};

@@ -1,5 +1,5 @@
 /* Lab 02: how the worker calls the kernel. Arrays as in driver.c: a, b, c of the part
- * stream; thread_id, pu, numa_node, seen_pu of the part locate. */
+ * stream; thread_id, pu, numa_node, observed_pu of the part locate. */
 #define _GNU_SOURCE
 #include "numalab/phases.h"
 
@@ -50,36 +50,38 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* seen_pu: where the thread was both before the call and after it; -1: it moved in all of them. */
+/* observed_pu: where the thread was both before the call and after it; -1: it moved in all of them.
+ */
 struct answer {
-    int pu, numa_node, seen_pu;
+    int pu, numa_node, observed_pu;
 };
 
-/* What a thread was told so far. wrong: how often in a row; told: what counts, the first answer
- * that is wrong often enough, else the last right one. */
-struct asked {
-    struct answer told;
-    int wrong;
-    bool is_wrong;
+/* The answers of one thread so far. accepted: the one that counts, which is the first answer that
+ * is false often enough, else the last correct one; mismatches: false answers in a row. */
+struct thread_answers {
+    struct answer accepted;
+    int mismatches;
+    bool is_mismatch;
 };
 
 /* An answer for which the thread has moved does not count. A thread that may move can leave and
  * come back within a call: of such it takes the third wrong one in a row. */
-static void ask(struct asked *asked)
+static void query_location(struct thread_answers *answers)
 {
-    enum { OF_MOVABLE = 3 };
-    struct answer told = {-1, -1, own_pu()};
-    locate(&told.pu, &told.numa_node);
-    if (asked->is_wrong || own_pu() != told.seen_pu) return;
+    enum { REPEATS_IF_MOVABLE = 3 };
+    struct answer answer = {-1, -1, own_pu()};
+    locate(&answer.pu, &answer.numa_node);
+    if (answers->is_mismatch || own_pu() != answer.observed_pu) return;
     /* The same PU can't be on two NUMA nodes. */
-    const bool is_contradicted = asked->told.seen_pu >= 0 && told.pu == asked->told.pu &&
-                                 told.numa_node != asked->told.numa_node;
-    if (told.pu == told.seen_pu && !is_contradicted) {
-        asked->told = told;
-        asked->wrong = 0;
-    } else if (++asked->wrong == (may_move() ? OF_MOVABLE : 1)) {
-        asked->told = told;
-        asked->is_wrong = true;
+    const bool is_contradicted = answers->accepted.observed_pu >= 0 &&
+                                 answer.pu == answers->accepted.pu &&
+                                 answer.numa_node != answers->accepted.numa_node;
+    if (answer.pu == answer.observed_pu && !is_contradicted) {
+        answers->accepted = answer;
+        answers->mismatches = 0;
+    } else if (++answers->mismatches == (may_move() ? REPEATS_IF_MOVABLE : 1)) {
+        answers->accepted = answer;
+        answers->is_mismatch = true;
     }
 }
 
@@ -88,7 +90,8 @@ static void ask(struct asked *asked)
  * that threads which a barrier wakes one after another are in it together. */
 static void run_locate(size_t n, void **arrays)
 {
-    int32_t *thread_id = arrays[0], *pu = arrays[1], *numa_node = arrays[2], *seen_pu = arrays[3];
+    int32_t *thread_id = arrays[0], *pu = arrays[1], *numa_node = arrays[2],
+            *observed_pu = arrays[3];
     enum { FEWEST = 3, MOST_CALLS = 1000 };
     const double at_least_s = 0.004, long_s = 0.05, round_s = 0.001, start_s = now_s();
     double before_s = start_s;
@@ -96,10 +99,10 @@ static void run_locate(size_t n, void **arrays)
 #pragma omp parallel shared(calls, before_s)
     {
         const size_t i = (size_t)omp_get_thread_num();
-        struct asked asked = {.told = {-1, -1, -1}};
+        struct thread_answers answers = {.accepted = {-1, -1, -1}};
         for (int round = 1; calls > 0; round++) {
 #pragma omp barrier
-            for (int call = 0; call < calls; call++) ask(&asked);
+            for (int call = 0; call < calls; call++) query_location(&answers);
 #pragma omp barrier
             if (i == 0) {
                 const double taken_s = now_s() - start_s;
@@ -116,9 +119,9 @@ static void run_locate(size_t n, void **arrays)
         }
         if (i < n) {
             thread_id[i] = (int32_t)syscall(SYS_gettid);
-            pu[i] = asked.told.pu;
-            numa_node[i] = asked.told.numa_node;
-            seen_pu[i] = asked.told.seen_pu;
+            pu[i] = answers.accepted.pu;
+            numa_node[i] = answers.accepted.numa_node;
+            observed_pu[i] = answers.accepted.observed_pu;
         }
     }
 }

@@ -31,18 +31,18 @@ static void stream(void)
     }
 }
 
-static size_t wrong_elements(const struct numalab_driver *driver,
-                             const struct numalab_oracle *oracle, size_t chunk,
-                             struct numalab_mismatch *mismatch)
+static size_t count_mismatches(const struct numalab_driver *driver,
+                               const struct numalab_oracle *oracle, size_t chunk,
+                               struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t k = 0; k < 3; k++)
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             size_t count = N - first < chunk ? N - first : chunk;
-            size_t found = driver->compare(oracle, k, first, count, array[k] + first, &here);
-            if (found && !wrong) *mismatch = here;
-            wrong += found;
+            size_t actual = driver->compare(oracle, k, first, count, array[k] + first, &here);
+            if (actual && !wrong) *mismatch = here;
+            wrong += actual;
         }
     return wrong;
 }
@@ -58,7 +58,7 @@ int main(void)
 
     initialize();
     driver->advance(oracle, "initialize");
-    EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, 512, &mismatch) == 0);
     for (uint64_t repetition = 0; repetition < 100; repetition++) {
         for (uint64_t i = 0; i < 8; i++) {
             struct numalab_change change;
@@ -69,18 +69,18 @@ int main(void)
         stream();
         driver->advance(oracle, "stream");
     }
-    EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 0);
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, 512, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
 
     /* One element off by little, and NaN, are found and named. */
     const size_t places[] = {0, 1, 511, 512, N - 1};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         double kept = array[2][places[i]];
         array[2][places[i]] = kept * (1.0 + 1e-9);
-        EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 1);
+        EXPECT(count_mismatches(driver, oracle, 512, &mismatch) == 1);
         EXPECT(mismatch.array == 2 && mismatch.element == places[i]);
         array[2][places[i]] = NAN;
-        EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 1 && isnan(mismatch.found));
+        EXPECT(count_mismatches(driver, oracle, 512, &mismatch) == 1 && isnan(mismatch.actual));
         array[2][places[i]] = kept;
     }
 
@@ -89,13 +89,13 @@ int main(void)
     const double kept = array[0][N / 2];
     EXPECT(driver->change(oracle, N / 2, 60, &change) == 0);
     array[0][N / 2] = kept;
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 1 && mismatch.element == N / 2);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 1 && mismatch.element == N / 2);
     memcpy(&array[0][N / 2], change.value, sizeof(double));
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
 
     /* Initialised, and not computed. */
     initialize();
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) > N);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) > N);
     driver->destroy(oracle);
     return failures > 0;
 }

@@ -118,22 +118,22 @@ static void put(struct numalab_oracle *oracle, size_t array, size_t element, dou
 
 /* Whether a value is farther than slack_ulps, relative, from what is expected; written so that NaN
  * is wrong. */
-static bool is_wrong(double found, double expected, double slack_ulps)
+static bool differs(double actual, double expected, double slack_ulps)
 {
     const double u = DBL_EPSILON / 2;
-    return !(fabs(found - expected) <= slack_ulps * u * fabs(expected));
+    return !(fabs(actual - expected) <= slack_ulps * u * fabs(expected));
 }
 
 /* Of values that are exact. */
-static size_t count_wrong(const double *expected, size_t array, size_t first, size_t count,
-                          const double *found, struct numalab_mismatch *mismatch)
+static size_t compare_exact(const double *expected, size_t array, size_t first, size_t count,
+                            const double *actual, struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
-        if (is_wrong(found[i], expected[element], 0.0) && wrong++ == 0)
+        if (differs(actual[i], expected[element], 0.0) && wrong++ == 0)
             *mismatch =
-                (struct numalab_mismatch){array, element, expected[element], found[i], "", ""};
+                (struct numalab_mismatch){array, element, expected[element], actual[i], "", ""};
     }
     return wrong;
 }
@@ -229,18 +229,19 @@ static const void *pair_renewed(const struct numalab_oracle *oracle, size_t arra
 }
 
 static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                           size_t count, const void *found_pointer,
+                           size_t count, const void *actual_pointer,
                            struct numalab_mismatch *mismatch)
 {
-    const double *found = found_pointer;
+    const double *actual = actual_pointer;
     size_t wrong = 0;
-    if (array != E) return count_wrong(oracle->value[array], array, first, count, found, mismatch);
+    if (array != E)
+        return compare_exact(oracle->value[array], array, first, count, actual, mismatch);
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
         const double expected =
             oracle->is_summed ? energy_of(oracle->place, element) : oracle->value[E][element];
-        if (is_wrong(found[i], expected, SLACK_ULPS + (double)element) && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, element, expected, found[i], "", ""};
+        if (differs(actual[i], expected, SLACK_ULPS + (double)element) && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, element, expected, actual[i], "", ""};
     }
     return wrong;
 }
@@ -277,9 +278,9 @@ static int stream_change(struct numalab_oracle *oracle, uint64_t random_position
 }
 
 static size_t stream_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                             size_t count, const void *found, struct numalab_mismatch *mismatch)
+                             size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
-    return count_wrong(oracle->value[array], array, first, count, found, mismatch);
+    return compare_exact(oracle->value[array], array, first, count, actual, mismatch);
 }
 
 static const struct numalab_driver pair_driver = {

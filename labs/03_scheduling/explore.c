@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
+enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
 enum { LARGEST_N = 1 << 20 }; /* n * n * sizeof(double) fits in size_t */
 
 /* Indexed by omp_sched_t less its modifier. */
@@ -40,7 +40,7 @@ static void multiply(size_t n, const double *a, const double *b, double *c)
 
 /* True if every element is n; otherwise says on standard error which is not. Sums of ones
  * are exact, and the negated comparison lets no NaN through. */
-static bool product_is_right(size_t n, const double *c)
+static bool is_product_correct(size_t n, const double *c)
 {
     for (size_t element = 0; element < n * n; element++)
         if (!(c[element] == (double)n)) {
@@ -77,7 +77,7 @@ static int measure(size_t n, double *elapsed_s)
         const double start_s = omp_get_wtime();
         multiply(n, a, b, c);
         *elapsed_s = omp_get_wtime() - start_s;
-        if (!product_is_right(n, c)) error = -EBADMSG;
+        if (!is_product_correct(n, c)) error = -EBADMSG;
     }
     free(a);
     free(b);
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "three matrices of %zu x %zu do not fit in memory\n", n, n);
         return EXIT_MEMORY;
     }
-    if (error) return EXIT_WRONG;
+    if (error) return EXIT_MISMATCH;
     printf("{\"n\": %zu, \"threads\": %d, \"schedule\": \"%s\", \"chunk\": %d, "
            "\"elapsed_s\": %.9f}\n",
            n, threads,

@@ -22,24 +22,24 @@ static const struct numalab_driver *driver_of(const char *part)
     return NULL;
 }
 
-static size_t wrong_elements(const struct numalab_driver *driver,
-                             const struct numalab_oracle *oracle, size_t chunk,
-                             struct numalab_mismatch *mismatch)
+static size_t count_mismatches(const struct numalab_driver *driver,
+                               const struct numalab_oracle *oracle, size_t chunk,
+                               struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t k = 0; k < driver->array_count; k++)
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             size_t count = N - first < chunk ? N - first : chunk;
-            size_t found = driver->compare(oracle, k, first, count, array[k] + first, &here);
-            if (found && !wrong) *mismatch = here;
-            wrong += found;
+            size_t actual = driver->compare(oracle, k, first, count, array[k] + first, &here);
+            if (actual && !wrong) *mismatch = here;
+            wrong += actual;
         }
     return wrong;
 }
 
-static void change_one(const struct numalab_driver *driver, struct numalab_oracle *oracle,
-                       uint64_t position, uint64_t value)
+static void change_element(const struct numalab_driver *driver, struct numalab_oracle *oracle,
+                           uint64_t position, uint64_t value)
 {
     struct numalab_change change;
     EXPECT(driver->change(oracle, position, value, &change) == 0);
@@ -48,19 +48,19 @@ static void change_one(const struct numalab_driver *driver, struct numalab_oracl
 }
 
 /* One element off by this, at both ends and elsewhere, is found and named. */
-static void expect_found(const struct numalab_driver *driver, const struct numalab_oracle *oracle,
-                         size_t k, double relative)
+static void expect_mismatch(const struct numalab_driver *driver,
+                            const struct numalab_oracle *oracle, size_t k, double relative)
 {
     const size_t places[] = {1, 2, 511, 512, N - 1};
     struct numalab_mismatch mismatch = {0};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         double *element = &array[k][places[i]], kept = *element;
         *element = kept * (1.0 + relative);
-        EXPECT(wrong_elements(driver, oracle, 512, &mismatch) == 1);
+        EXPECT(count_mismatches(driver, oracle, 512, &mismatch) == 1);
         EXPECT(mismatch.array == k && mismatch.element == places[i]);
-        EXPECT(fabs(mismatch.expected - kept) <= 1e-12 * kept && mismatch.found == *element);
+        EXPECT(fabs(mismatch.expected - kept) <= 1e-12 * kept && mismatch.actual == *element);
         *element = NAN;
-        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 1 && isnan(mismatch.found));
+        EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 1 && isnan(mismatch.actual));
         *element = kept;
     }
 }
@@ -121,30 +121,30 @@ static void test_pairs(void)
         array[E][i] = initial_e;
     }
     driver->advance(oracle, "initialize_pairs");
-    EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, 77, &mismatch) == 0);
 
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         driver->advance(oracle, "pair_energy");
         for (int order = 0; order < ORDERS; order++) {
             compute_pairs((enum order)order);
-            EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+            EXPECT(count_mismatches(driver, oracle, 77, &mismatch) == 0);
         }
         renew(driver, oracle, numalab_splitmix(&state));
         /* e is that of before until it is computed again. */
-        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+        EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
     }
     compute_pairs(UPWARD);
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) > N / 2);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) > N / 2);
     driver->advance(oracle, "pair_energy");
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
-    expect_found(driver, oracle, E, 1e-11);
-    expect_found(driver, oracle, X, DBL_EPSILON);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
+    expect_mismatch(driver, oracle, E, 1e-11);
+    expect_mismatch(driver, oracle, X, DBL_EPSILON);
 
     /* One term too many or too few; the first energy is 0 and nothing else. */
     array[E][N - 1] -= term(N - 1, 0, UPWARD);
     array[E][N - 2] += 1000.0;
     array[E][0] = 1e-300;
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 3);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 3);
 
     /* The same number, the same places: a record's seed is enough to have them again. */
     double before[N];
@@ -163,7 +163,7 @@ static void test_pairs(void)
     }
     driver->advance(oracle, "pair_energy");
     compute_pairs(UPWARD);
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
     driver->destroy(oracle);
 }
 
@@ -184,23 +184,24 @@ static void test_stream(void)
         array[C][i] = initial_c(i);
     }
     driver->advance(oracle, "initialize_stream");
-    EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, 77, &mismatch) == 0);
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         for (size_t i = 0; i < CHANGES; i++)
-            change_one(driver, oracle, numalab_splitmix(&state), numalab_splitmix(&state));
-        EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+            change_element(driver, oracle, numalab_splitmix(&state), numalab_splitmix(&state));
+        EXPECT(count_mismatches(driver, oracle, 77, &mismatch) == 0);
         driver->advance(oracle, "stream_update");
         for (size_t i = 0; i < N; i++) array[A][i] = array[B][i] + 3.0 * array[C][i];
-        EXPECT(wrong_elements(driver, oracle, 77, &mismatch) == 0);
+        EXPECT(count_mismatches(driver, oracle, 77, &mismatch) == 0);
         for (size_t i = 0; i < N; i++) array[A][i] = fma(3.0, array[C][i], array[B][i]);
-        EXPECT(wrong_elements(driver, oracle, N, &mismatch) == 0);
+        EXPECT(count_mismatches(driver, oracle, N, &mismatch) == 0);
     }
-    for (size_t k = 0; k < driver->array_count; k++) expect_found(driver, oracle, k, DBL_EPSILON);
+    for (size_t k = 0; k < driver->array_count; k++)
+        expect_mismatch(driver, oracle, k, DBL_EPSILON);
 
     /* Single precision is not enough. */
     for (size_t i = 0; i < N; i++)
         array[A][i] = (double)((float)array[B][i] + 3.0f * (float)array[C][i]);
-    EXPECT(wrong_elements(driver, oracle, N, &mismatch) > N / 2);
+    EXPECT(count_mismatches(driver, oracle, N, &mismatch) > N / 2);
     driver->destroy(oracle);
 }
 

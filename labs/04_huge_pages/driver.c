@@ -68,7 +68,7 @@ static struct numalab_oracle *create(size_t n)
 }
 
 /* Whether it tells where the table lies, whatever it held before. */
-static bool tells_place(size_t element)
+static bool reveals_address(size_t element)
 {
     return HEADER_BYTES > 0 && element == 0;
 }
@@ -90,7 +90,7 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
     oracle->updates++;
     struct changed_element *changed = oracle->changed.entries;
     for (size_t i = 0; i < oracle->changed.count; i++)
-        changed[i].value = tells_place(changed[i].element)
+        changed[i].value = reveals_address(changed[i].element)
                                ? HEADER_BYTES
                                : changed[i].value + added(oracle, changed[i].element);
 }
@@ -99,7 +99,7 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
                           uint64_t random_value, struct numalab_change *change)
 {
     const struct changed_element fresh = {.element = (size_t)(random_position % oracle->n)};
-    struct changed_element *entry = numalab_changed_entry(&oracle->changed, &fresh);
+    struct changed_element *entry = numalab_changed_add(&oracle->changed, &fresh);
     if (!entry) return -ENOMEM;
     entry->value = random_value % MOST_CHANGED_TO;
     change->array = 0;
@@ -111,40 +111,40 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
 /* What an element holds that was not changed. */
 static uint64_t unchanged_value(const struct numalab_oracle *oracle, size_t element)
 {
-    return tells_place(element) ? HEADER_BYTES : oracle->updates * added(oracle, element);
+    return reveals_address(element) ? HEADER_BYTES : oracle->updates * added(oracle, element);
 }
 
 /* Whether count elements from first on, none of them changed, are all right. */
-static bool is_right(const struct numalab_oracle *oracle, size_t first, size_t count,
-                     const uint64_t *found)
+static bool matches_exactly(const struct numalab_oracle *oracle, size_t first, size_t count,
+                            const uint64_t *actual)
 {
-    const size_t start = tells_place(first) ? 1 : 0;
-    uint64_t differing = start > 0 ? found[0] ^ HEADER_BYTES : 0;
+    const size_t start = reveals_address(first) ? 1 : 0;
+    uint64_t differing = start > 0 ? actual[0] ^ HEADER_BYTES : 0;
     for (size_t i = start; i < count; i++)
-        differing |= found[i] ^ oracle->updates * added(oracle, first + i);
+        differing |= actual[i] ^ oracle->updates * added(oracle, first + i);
     return differing == 0;
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const uint64_t *found = found_pointer;
+    const uint64_t *actual = actual_pointer;
     size_t wrong = 0;
 
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
         const void *changed_here[BLOCK_ELEMENTS];
         const bool has_changed =
-            numalab_changed_within(&oracle->changed, first + start, part, changed_here) > 0;
-        if (!has_changed && is_right(oracle, first + start, part, found + start)) continue;
+            numalab_changed_collect(&oracle->changed, first + start, part, changed_here) > 0;
+        if (!has_changed && matches_exactly(oracle, first + start, part, actual + start)) continue;
         for (size_t i = 0; i < part; i++) {
             const size_t element = first + start + i;
             const struct changed_element *changed =
                 has_changed ? numalab_changed_find(&oracle->changed, element) : NULL;
             const uint64_t expected = changed ? changed->value : unchanged_value(oracle, element);
-            if (found[start + i] != expected && wrong++ == 0)
+            if (actual[start + i] != expected && wrong++ == 0)
                 *mismatch =
-                    numalab_mismatch_of_unsigned(array, element, expected, found[start + i]);
+                    numalab_make_unsigned_mismatch(array, element, expected, actual[start + i]);
         }
     }
     return wrong;

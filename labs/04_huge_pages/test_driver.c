@@ -32,17 +32,17 @@ static size_t update(size_t n, uint64_t *table)
     return visits;
 }
 
-static size_t wrong_elements(const struct numalab_oracle *oracle, size_t n, size_t chunk,
+static size_t count_mismatches(const struct numalab_oracle *oracle, size_t n, size_t chunk,
                              const uint64_t *table, struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t first = 0; first < n; first += chunk) {
         struct numalab_mismatch here;
         const size_t count = n - first < chunk ? n - first : chunk;
-        const size_t found =
+        const size_t actual =
             numalab_drivers[0]->compare(oracle, 0, first, count, table + first, &here);
-        if (found && !wrong) *mismatch = here;
-        wrong += found;
+        if (actual && !wrong) *mismatch = here;
+        wrong += actual;
     }
     return wrong;
 }
@@ -114,11 +114,11 @@ static void test_oracle(size_t n)
             memcpy(&table[change.element], change.value, sizeof *table);
         }
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)
-            EXPECT(wrong_elements(oracle, n, chunks[i], table, &mismatch) == 0);
+            EXPECT(count_mismatches(oracle, n, chunks[i], table, &mismatch) == 0);
         update(n, table);
         numalab_drivers[0]->advance(oracle, "update");
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)
-            EXPECT(wrong_elements(oracle, n, chunks[i], table, &mismatch) == 0);
+            EXPECT(count_mismatches(oracle, n, chunks[i], table, &mismatch) == 0);
     }
 
     /* One element off, visited or not, changed or not, is found and named. */
@@ -128,24 +128,24 @@ static void test_oracle(size_t n)
         const uint64_t kept = table[place];
         table[place] = kept + 1;
         for (size_t k = 0; k < sizeof chunks / sizeof chunks[0]; k++)
-            EXPECT(wrong_elements(oracle, n, chunks[k], table, &mismatch) == 1);
+            EXPECT(count_mismatches(oracle, n, chunks[k], table, &mismatch) == 1);
         EXPECT(mismatch.array == 0 && mismatch.element == place);
-        EXPECT(mismatch.expected == (double)kept && mismatch.found == (double)(kept + 1));
+        EXPECT(mismatch.expected == (double)kept && mismatch.actual == (double)(kept + 1));
         table[place] = kept;
     }
 
     /* A change that the table did not get; an update that it did not get. */
     struct numalab_change change;
     EXPECT(numalab_drivers[0]->change(oracle, n - 1, table[n - 1] + 1, &change) == 0);
-    EXPECT(wrong_elements(oracle, n, 4096, table, &mismatch) == 1);
+    EXPECT(count_mismatches(oracle, n, 4096, table, &mismatch) == 1);
     EXPECT(mismatch.element == n - 1);
     memcpy(&table[n - 1], change.value, sizeof *table);
     numalab_drivers[0]->advance(oracle, "update");
     uint64_t *once = calloc(n, sizeof *once);
-    EXPECT(wrong_elements(oracle, n, 1000, table, &mismatch) == update(n, once));
+    EXPECT(count_mismatches(oracle, n, 1000, table, &mismatch) == update(n, once));
     numalab_drivers[0]->advance(oracle, "zero");
     memset(table, 0, n * sizeof *table);
-    EXPECT(wrong_elements(oracle, n, 1000, table, &mismatch) == 0);
+    EXPECT(count_mismatches(oracle, n, 1000, table, &mismatch) == 0);
     free(once);
     free(table);
     numalab_drivers[0]->destroy(oracle);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
-enum { USERS = 2, LOOK_MS = 250, PAGE_BYTES = 4096, MOST_NODES = 1024 };
+enum { USERS = 2, POLL_MS = 250, PAGE_BYTES = 4096, MOST_NODES = 1024 };
 
 static const char folder[] = "/sys/kernel/debug/sched/numa_balancing";
 
@@ -29,7 +29,7 @@ static struct {
     double seconds;
     size_t bytes;
     int scan_ms[3]; /* shortest and longest period, and before the first one */
-} asked = {true, 8.0, (size_t)48 << 20, {0}};
+} options = {true, 8.0, (size_t)48 << 20, {0}};
 static const char *const periods[] = {"scan_min_ms", "scan_max_ms", "scan_delay_ms"};
 static const char *const files[] = {"scan_period_min_ms", "scan_period_max_ms", "scan_delay_ms"};
 
@@ -81,10 +81,10 @@ static int set_balancing(int told_ms[3])
         mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        if (asked.scan_ms[i] > 0 && !write_number(path, asked.scan_ms[i])) return refuse(path);
+        if (options.scan_ms[i] > 0 && !write_number(path, options.scan_ms[i])) return refuse(path);
         told_ms[i] = read_number(path);
     }
-    if (!write_number("/proc/sys/kernel/numa_balancing", asked.is_on))
+    if (!write_number("/proc/sys/kernel/numa_balancing", options.is_on))
         return refuse("/proc/sys/kernel/numa_balancing");
     return 0;
 }
@@ -119,9 +119,9 @@ static void *use(void *argument)
     const struct user *own = argument;
     volatile char sum = 0;
     if (!bind_to(own->pu)) return NULL;
-    const size_t first = asked.bytes / USERS * (size_t)own->number;
+    const size_t first = options.bytes / USERS * (size_t)own->number;
     while (!is_over)
-        for (size_t i = 0; i < asked.bytes / USERS && !is_over; i += PAGE_BYTES)
+        for (size_t i = 0; i < options.bytes / USERS && !is_over; i += PAGE_BYTES)
             sum = (char)(sum + array[first + i]);
     return NULL;
 }
@@ -147,23 +147,23 @@ static long pages_on(int node)
 static bool read_words(int argc, char **argv)
 {
     if (argc < 2 || (strcmp(argv[1], "on") != 0 && strcmp(argv[1], "off") != 0)) return false;
-    asked.is_on = strcmp(argv[1], "on") == 0;
+    options.is_on = strcmp(argv[1], "on") == 0;
     for (int i = 2; i < argc; i++) {
         char *value = strchr(argv[i], '=');
         if (!value) return false;
         *value++ = '\0';
         if (strcmp(argv[i], "seconds") == 0)
-            asked.seconds = atof(value);
+            options.seconds = atof(value);
         else if (strcmp(argv[i], "bytes") == 0)
-            asked.bytes = strtoul(value, NULL, 10);
+            options.bytes = strtoul(value, NULL, 10);
         else {
             int k = 0;
             while (k < 3 && strcmp(argv[i], periods[k]) != 0) k++;
             if (k == 3) return false;
-            asked.scan_ms[k] = atoi(value);
+            options.scan_ms[k] = atoi(value);
         }
     }
-    return asked.seconds > 0 && asked.bytes >= USERS * PAGE_BYTES;
+    return options.seconds > 0 && options.bytes >= USERS * PAGE_BYTES;
 }
 
 int main(int argc, char **argv)
@@ -179,14 +179,14 @@ int main(int argc, char **argv)
     }
     const int error = set_balancing(scan_ms);
     if (error) return error;
-    array = mmap(NULL, asked.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    array = mmap(NULL, options.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (array == MAP_FAILED) return EXIT_MEMORY;
-    madvise(array, asked.bytes, MADV_NOHUGEPAGE);
+    madvise(array, options.bytes, MADV_NOHUGEPAGE);
     if (!bind_to(user[0].pu)) return refuse("sched_setaffinity");
-    memset(array, 1, asked.bytes);
+    memset(array, 1, options.bytes);
     printf("{\"is_on\": %s, \"nodes\": [%d, %d], \"pages\": %zu, \"scan_min_ms\": %d, "
            "\"scan_max_ms\": %d, \"scan_delay_ms\": %d, \"samples\": [",
-           asked.is_on ? "true" : "false", user[0].node, user[1].node, asked.bytes / PAGE_BYTES,
+           options.is_on ? "true" : "false", user[0].node, user[1].node, options.bytes / PAGE_BYTES,
            scan_ms[0], scan_ms[1], scan_ms[2]);
     for (int i = 0; i < USERS; i++)
         if (pthread_create(&user[i].thread, NULL, use, &user[i]) != 0) return refuse("a thread");
@@ -194,12 +194,12 @@ int main(int argc, char **argv)
     for (const char *comma = "";; comma = ", ") {
         const double at_s = now_s() - begin_s;
         printf("%s[%.3f, %ld, %ld]", comma, at_s, pages_on(user[0].node), pages_on(user[1].node));
-        if (at_s >= asked.seconds) break;
-        usleep(LOOK_MS * 1000);
+        if (at_s >= options.seconds) break;
+        usleep(POLL_MS * 1000);
     }
     printf("]}\n");
     is_over = true;
     for (int i = 0; i < USERS; i++) pthread_join(user[i].thread, NULL);
-    if (asked.is_on) write_number("/proc/sys/kernel/numa_balancing", 0);
+    if (options.is_on) write_number("/proc/sys/kernel/numa_balancing", 0);
     return EXIT_SUCCESS;
 }

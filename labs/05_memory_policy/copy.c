@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
+enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
 enum { PREFERRED = 1, MASK_LONGS = 16, MOST_REPETITIONS = 64, PAGES_PER_CALL = 512 };
 
 static double now_s(void)
@@ -103,5 +103,5 @@ int main(int argc, char **argv)
         printf("%s%.9f", i ? ", " : "", now_s() - begin_s);
     }
     printf("]}\n");
-    return memcmp(to, from, bytes) == 0 ? EXIT_SUCCESS : EXIT_WRONG;
+    return memcmp(to, from, bytes) == 0 ? EXIT_SUCCESS : EXIT_MISMATCH;
 }

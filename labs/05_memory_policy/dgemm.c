@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4, EXIT_NO_BLAS = 5 };
+enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4, EXIT_NO_BLAS = 5 };
 enum { MOST_REPETITIONS = 64, INTERLEAVE = 3, MASK_LONGS = 16 };
 
 /* Of cblas.h. */
@@ -113,6 +113,6 @@ int main(int argc, char **argv)
     }
     printf("]}\n");
     for (size_t i = 0; i < elements; i++)
-        if (c[i] != (double)n) return EXIT_WRONG; /* a row of ones times a column of ones */
+        if (c[i] != (double)n) return EXIT_MISMATCH; /* a row of ones times a column of ones */
     return EXIT_SUCCESS;
 }

@@ -7,7 +7,7 @@
 
 #include "inputs.h"
 
-enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, AFTER, ARRAYS };
+enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, SUMS, ARRAYS };
 enum { MOST_CHANGED_TO = 1009 };
 
 struct numalab_oracle {
@@ -19,7 +19,7 @@ struct numalab_oracle {
 static const struct numalab_array arrays[ARRAYS] = {
     [TABLE] = {"table", sizeof(uint64_t)},   [BLOCKS] = {"blocks", sizeof(uint64_t)},
     [MATRIX] = {"matrix", sizeof(uint64_t)}, [STREAM] = {"stream", sizeof(uint64_t)},
-    [OTHERS] = {"others", sizeof(uint64_t)}, [AFTER] = {"after", sizeof(uint64_t)},
+    [OTHERS] = {"others", sizeof(uint64_t)}, [SUMS] = {"after", sizeof(uint64_t)},
 };
 
 /* Most of what compute waits for are loads from anywhere in the table. */
@@ -74,7 +74,7 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
             for (size_t k = 0; k < LOOKUPS; k++)
                 array[BLOCKS][i] += array[TABLE][table_index(i, k, n)];
             array[STREAM][i] += array[OTHERS][i];
-            array[AFTER][i] = array[BLOCKS][i] + array[STREAM][i];
+            array[SUMS][i] = array[BLOCKS][i] + array[STREAM][i];
         }
     } else if (strcmp(phase, "write_first") == 0) {
         write_matrix(oracle, 0, written_before(n));
@@ -95,23 +95,23 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const uint64_t *found = found_pointer, *expected = oracle->array[array] + first;
+    const uint64_t *actual = actual_pointer, *expected = oracle->array[array] + first;
     size_t wrong = 0;
-    if (array == AFTER && !oracle->has_computed) return 0;
-    if (memcmp(found, expected, count * sizeof *found) == 0) return 0;
+    if (array == SUMS && !oracle->has_computed) return 0;
+    if (memcmp(actual, expected, count * sizeof *actual) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch = numalab_mismatch_of_unsigned(array, first + i, expected[i], found[i]);
+        if (actual[i] != expected[i] && wrong++ == 0)
+            *mismatch = numalab_make_unsigned_mismatch(array, first + i, expected[i], actual[i]);
     return wrong;
 }
 
-static const struct numalab_placing placing = {
+static const struct numalab_memory_policy memory_policy = {
     .matrix = MATRIX,
-    .roll = OTHERS,
+    .thread_nodes = OTHERS,
     .control = OTHERS,
-    .roll_phase = "roll",
+    .thread_nodes_phase = "roll",
     .first_phase = "write_first",
     .hand_over_phase = "hand_over",
     .rest_phase = "write_rest",
@@ -126,7 +126,7 @@ static const struct numalab_driver driver = {
     /* A table of 64 MiB or more, which is larger than caches that a core loads from. */
     .timed_n = {(size_t)1 << 23, (size_t)1 << 24, (size_t)1 << 26},
     .evidence_n = (size_t)1 << 19, /* all pages are looked at */
-    .placing = &placing,
+    .memory_policy = &memory_policy,
     .bytes_moved = bytes_moved,
     .create = create,
     .destroy = destroy,

@@ -11,7 +11,7 @@
 #include "inputs.h"
 #include "memory_policy.h"
 
-enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, AFTER };
+enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, SUMS };
 
 /* NUMA node that the calling thread runs on. */
 static int own_node(void)
@@ -84,7 +84,7 @@ static void initialize(size_t n, void **arrays)
 static void compute(size_t n, void **arrays)
 {
     const uint64_t *table = arrays[TABLE], *others = arrays[OTHERS];
-    uint64_t *blocks = arrays[BLOCKS], *stream = arrays[STREAM], *after = arrays[AFTER];
+    uint64_t *blocks = arrays[BLOCKS], *stream = arrays[STREAM], *after = arrays[SUMS];
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < LOOKUPS; k++) blocks[i] += table[table_index(i, k, n)];

@@ -8,7 +8,7 @@
 static int failures;
 
 enum { N = 5003, ARRAYS = 6, REPETITIONS = 3, CHANGES = 20 };
-enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, AFTER };
+enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, SUMS };
 static uint64_t array[ARRAYS][N];
 
 static void initialize(void)
@@ -28,12 +28,12 @@ static void compute(void)
     for (size_t i = 0; i < N; i++) {
         for (size_t k = 0; k < LOOKUPS; k++) array[BLOCKS][i] += array[TABLE][table_index(i, k, N)];
         array[STREAM][i] += array[OTHERS][i];
-        array[AFTER][i] = array[BLOCKS][i] + array[STREAM][i];
+        array[SUMS][i] = array[BLOCKS][i] + array[STREAM][i];
     }
 }
 
-static size_t wrong_elements(const struct numalab_oracle *oracle, size_t chunk,
-                             struct numalab_mismatch *mismatch)
+static size_t count_mismatches(const struct numalab_oracle *oracle, size_t chunk,
+                               struct numalab_mismatch *mismatch)
 {
     const struct numalab_driver *driver = numalab_drivers[0];
     size_t wrong = 0;
@@ -85,13 +85,13 @@ int main(void)
         compute();
         driver->advance(oracle, "compute");
         for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++)
-            EXPECT(wrong_elements(oracle, chunks[i], &mismatch) == 0);
+            EXPECT(count_mismatches(oracle, chunks[i], &mismatch) == 0);
     }
     for (size_t k = 0; k < ARRAYS; k++) {
         array[k][N - 1]++;
-        EXPECT(wrong_elements(oracle, 1000, &mismatch) == 1);
+        EXPECT(count_mismatches(oracle, 1000, &mismatch) == 1);
         EXPECT(mismatch.array == k && mismatch.element == N - 1);
-        EXPECT(mismatch.found == mismatch.expected + 1);
+        EXPECT(mismatch.actual == mismatch.expected + 1);
         array[k][N - 1]--;
     }
 
@@ -100,9 +100,9 @@ int main(void)
     memset(array, 0, sizeof array);
     for (size_t i = 0; i < written_before(N); i++) array[MATRIX][i] = matrix_value(i);
     driver->advance(half, "write_first");
-    EXPECT(wrong_elements(half, N, &mismatch) == 0);
+    EXPECT(count_mismatches(half, N, &mismatch) == 0);
     driver->advance(half, "write_rest");
-    EXPECT(wrong_elements(half, N, &mismatch) == N - written_before(N));
+    EXPECT(count_mismatches(half, N, &mismatch) == N - written_before(N));
     driver->destroy(half);
     driver->destroy(oracle);
     return failures ? 1 : 0;

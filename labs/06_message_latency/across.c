@@ -29,9 +29,9 @@ enum {
 static const double batch_s = 0.02, least_s = 0.5, most_s = 4.0;
 
 /* What a rank finds in its buffer after some round trips. */
-struct found {
+struct received {
     int64_t growth;     /* of the word */
-    int64_t wrong_rest; /* bytes behind the word that are not rank 0's */
+    int64_t foreign_bytes; /* bytes behind the word that are not rank 0's */
 };
 
 struct curve {
@@ -53,27 +53,27 @@ static void fill(int rank, char *buffer, size_t bytes)
     if (bytes >= sizeof(int64_t)) memset(buffer, 0, sizeof(int64_t));
 }
 
-static struct found look(const char *buffer, size_t bytes)
+static struct received inspect_buffer(const char *buffer, size_t bytes)
 {
-    struct found found = {0, 0};
-    if (bytes < sizeof found.growth) return found;
-    memcpy(&found.growth, buffer, sizeof found.growth);
-    for (size_t i = sizeof found.growth; i < bytes; i++)
-        found.wrong_rest += buffer[i] != FILLED;
-    return found;
+    struct received received = {0, 0};
+    if (bytes < sizeof received.growth) return received;
+    memcpy(&received.growth, buffer, sizeof received.growth);
+    for (size_t i = sizeof received.growth; i < bytes; i++)
+        received.foreign_bytes += buffer[i] != FILLED;
+    return received;
 }
 
 /* Both ranks come to the same; rank 0 says what is wrong. */
-static bool is_right(int rank, const char *buffer, size_t bytes,
+static bool is_result_correct(int rank, const char *buffer, size_t bytes,
                      int repetitions)
 {
-    const struct found own = look(buffer, bytes);
+    const struct received own = inspect_buffer(buffer, bytes);
     const int64_t wanted = 2 * (int64_t)repetitions;
-    struct found of[2];
+    struct received of[2];
     MPI_Allgather(&own, 2, MPI_INT64_T, of, 2, MPI_INT64_T, MPI_COMM_WORLD);
     if (bytes < sizeof wanted || /* nobody has added anything */
         (of[0].growth == wanted && of[1].growth == wanted - 1 &&
-         of[0].wrong_rest == 0 && of[1].wrong_rest == 0))
+         of[0].foreign_bytes == 0 && of[1].foreign_bytes == 0))
         return true;
     if (rank == 0)
         fprintf(stderr,
@@ -83,8 +83,8 @@ static bool is_right(int rank, const char *buffer, size_t bytes,
                 "%lld.\n",
                 bytes, repetitions, (long long)of[0].growth,
                 (long long)of[1].growth, (long long)wanted,
-                (long long)wanted - 1, (long long)of[0].wrong_rest,
-                (long long)of[1].wrong_rest);
+                (long long)wanted - 1, (long long)of[0].foreign_bytes,
+                (long long)of[1].foreign_bytes);
     return false;
 }
 
@@ -96,7 +96,7 @@ static double batch(int rank, char *buffer, size_t bytes, int repetitions)
     const double start_s = MPI_Wtime();
     ping_pong(rank, 1 - rank, buffer, bytes, repetitions);
     const double elapsed_s = MPI_Wtime() - start_s;
-    return is_right(rank, buffer, bytes, repetitions) ? elapsed_s : -1;
+    return is_result_correct(rank, buffer, bytes, repetitions) ? elapsed_s : -1;
 }
 
 /* Of the next batch; 0: there have been enough. */
@@ -109,7 +109,7 @@ static int next_repetitions(double trip_s, double all_s, int batches)
 
 /* Microseconds of one message, one way, in the quickest batch; -1 where one was
  * wrong. */
-static double one_way_us(int rank, char *buffer, size_t bytes)
+static double measure_latency_us(int rank, char *buffer, size_t bytes)
 {
     double best_s = 0.0, all_s = 0.0;
     int repetitions = 1;
@@ -129,7 +129,7 @@ static double one_way_us(int rank, char *buffer, size_t bytes)
 
 /* t0 + n/B from the ends: t0 is the quickest of the shortest sizes, and B leads
  * from there to the longest. */
-static struct line from_the_ends(const struct curve *curve)
+static struct line fit_line(const struct curve *curve)
 {
     const int last = curve->sizes - 1;
     double t0_us = curve->us[0];
@@ -162,7 +162,7 @@ static void print_row(size_t bytes, double us, struct line line,
 
 static void print(const struct curve *curve, double link_mb_s)
 {
-    const struct line line = from_the_ends(curve);
+    const struct line line = fit_line(curve);
     double full_mb_s = link_mb_s;
     for (int i = 0; i < curve->sizes && link_mb_s <= 0; i++)
         if ((double)curve->bytes[i] / curve->us[i] > full_mb_s)
@@ -184,7 +184,7 @@ static void print(const struct curve *curve, double link_mb_s)
 static int measure(struct curve *curve, int rank, char *buffer, long most_bytes)
 {
     for (long bytes = 0; bytes <= most_bytes; bytes = bytes ? 4 * bytes : 16) {
-        const double us = one_way_us(rank, buffer, (size_t)bytes);
+        const double us = measure_latency_us(rank, buffer, (size_t)bytes);
         if (us < 0) return -1;
         curve->bytes[curve->sizes] = (size_t)bytes;
         curve->us[curve->sizes++] = us;

@@ -58,7 +58,7 @@ static struct numalab_oracle *create_ranks(size_t n, size_t ranks, bool is_brief
     return oracle;
 }
 
-static struct numalab_oracle *of_rank(struct numalab_oracle *oracle, size_t rank)
+static struct numalab_oracle *select_rank(struct numalab_oracle *oracle, size_t rank)
 {
     return oracle + rank;
 }
@@ -99,30 +99,30 @@ static int change(struct numalab_oracle *view, uint64_t random_position, uint64_
 }
 
 static size_t compare(const struct numalab_oracle *view, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const unsigned char *found = found_pointer;
+    const unsigned char *actual = actual_pointer;
     const unsigned char *expected = view->buffer + first;
     size_t wrong = 0;
-    if (count == 0 || memcmp(found, expected, count) == 0) return 0;
+    if (count == 0 || memcmp(actual, expected, count) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], found[i], "", ""};
+        if (actual[i] != expected[i] && wrong++ == 0)
+            *mismatch = (struct numalab_mismatch){array, first + i, expected[i], actual[i], "", ""};
     return wrong;
 }
 
 /* A first word that is off by no more than all additions of a call: some are missing, or
  * too many. */
 static void remark(const struct numalab_oracle *view, const struct numalab_mismatch *mismatch,
-                   size_t first, size_t count, const void *found_pointer,
+                   size_t first, size_t count, const void *actual_pointer,
                    char text[NUMALAB_REMARK_BYTES])
 {
-    int64_t expected, found;
-    if (first > 0 || count < sizeof found || mismatch->element >= sizeof found) return;
+    int64_t expected, actual;
+    if (first > 0 || count < sizeof actual || mismatch->element >= sizeof actual) return;
     memcpy(&expected, view->buffer, sizeof expected);
-    memcpy(&found, found_pointer, sizeof found);
+    memcpy(&actual, actual_pointer, sizeof actual);
     const int64_t most = (int64_t)(MOST_ADDED * view->round_trips);
-    const int64_t lack = (int64_t)((uint64_t)expected - (uint64_t)found);
+    const int64_t lack = (int64_t)((uint64_t)expected - (uint64_t)actual);
     if (lack == 0 || lack < -most || lack > most) return;
     snprintf(text, NUMALAB_REMARK_BYTES,
              "The first word is %" PRId64 " too %s after %zu round trips: who adds " ADDED_TO_WORD
@@ -148,7 +148,7 @@ static void remark(const struct numalab_oracle *view, const struct numalab_misma
         .repetitions = repetitions_of,                                                             \
         .bytes_moved = bytes_moved,                                                                \
         .create_ranks = create_ranks,                                                              \
-        .of_rank = of_rank,                                                                        \
+        .select_rank = select_rank,                                                                \
         .destroy = destroy,                                                                        \
         .advance = advance,                                                                        \
         .change = change,                                                                          \

@@ -13,7 +13,7 @@ static int failures;
 enum { RANKS = 2, LARGEST = 1 << 17, CALLS = 3, CHANGES = 8, WORD_BYTES = 8 };
 static unsigned char buffer[RANKS][LARGEST];
 
-static void add_one(unsigned char *message, size_t bytes)
+static void increment(unsigned char *message, size_t bytes)
 {
     int64_t word;
     if (bytes < sizeof word) return;
@@ -27,34 +27,34 @@ static void play(size_t bytes)
 {
     for (size_t i = 0; i < repetitions_of(bytes, false); i++) {
         memcpy(buffer[1], buffer[0], bytes);
-        add_one(buffer[1], bytes);
+        increment(buffer[1], bytes);
         memcpy(buffer[0], buffer[1], bytes);
-        add_one(buffer[0], bytes);
+        increment(buffer[0], bytes);
     }
 }
 
-static size_t wrong_in(struct numalab_oracle *oracle, size_t rank, size_t n, size_t chunk,
-                       struct numalab_mismatch *mismatch)
+static size_t count_in_rank(struct numalab_oracle *oracle, size_t rank, size_t n, size_t chunk,
+                            struct numalab_mismatch *mismatch)
 {
     const struct numalab_driver *driver = numalab_drivers[0];
-    const struct numalab_oracle *view = driver->of_rank(oracle, rank);
+    const struct numalab_oracle *view = driver->select_rank(oracle, rank);
     size_t wrong = 0;
     for (size_t first = 0; first < n; first += chunk) {
         struct numalab_mismatch here;
         size_t count = n - first < chunk ? n - first : chunk;
-        size_t found = driver->compare(view, 0, first, count, buffer[rank] + first, &here);
-        if (found && !wrong) *mismatch = here;
-        wrong += found;
+        size_t actual = driver->compare(view, 0, first, count, buffer[rank] + first, &here);
+        if (actual && !wrong) *mismatch = here;
+        wrong += actual;
     }
     return wrong;
 }
 
-static size_t wrong_bytes(struct numalab_oracle *oracle, size_t n)
+static size_t count_mismatches(struct numalab_oracle *oracle, size_t n)
 {
     struct numalab_mismatch ignored;
     size_t wrong = 0;
     for (size_t rank = 0; rank < RANKS; rank++)
-        wrong += wrong_in(oracle, rank, n, 1000, &ignored);
+        wrong += count_in_rank(oracle, rank, n, 1000, &ignored);
     return wrong;
 }
 
@@ -69,22 +69,22 @@ static void test_size(size_t n)
 
     for (size_t rank = 0; rank < RANKS; rank++) fill_buffer(buffer[rank], n, rank);
     driver->advance(oracle, "initialize");
-    EXPECT(wrong_bytes(oracle, n) == 0);
+    EXPECT(count_mismatches(oracle, n) == 0);
     for (size_t call = 0; call < CALLS; call++) {
         for (size_t i = 0; n > 0 && i < CHANGES; i++) {
             const size_t rank = numalab_splitmix(&state) % RANKS;
             struct numalab_change change;
-            EXPECT(driver->change(driver->of_rank(oracle, rank), numalab_splitmix(&state),
+            EXPECT(driver->change(driver->select_rank(oracle, rank), numalab_splitmix(&state),
                                   numalab_splitmix(&state), &change) == 0);
             EXPECT(change.array == 0 && change.element < n);
             EXPECT(buffer[rank][change.element] != change.value[0]);
             buffer[rank][change.element] = change.value[0];
-            EXPECT(wrong_bytes(oracle, n) == 0);
+            EXPECT(count_mismatches(oracle, n) == 0);
         }
         driver->advance(oracle, "ping_pong");
         play(n);
-        EXPECT(wrong_bytes(oracle, n) == 0);
-        EXPECT(wrong_in(oracle, 0, n, LARGEST, &mismatch) == 0);
+        EXPECT(count_mismatches(oracle, n) == 0);
+        EXPECT(count_in_rank(oracle, 0, n, LARGEST, &mismatch) == 0);
     }
 
     /* One byte off, in either rank, is found and named. */
@@ -94,10 +94,10 @@ static void test_size(size_t n)
             if (places[i] >= n) continue;
             unsigned char *byte = &buffer[rank][places[i]];
             *byte ^= 1;
-            EXPECT(wrong_bytes(oracle, n) == 1);
-            EXPECT(wrong_in(oracle, rank, n, 1000, &mismatch) == 1);
+            EXPECT(count_mismatches(oracle, n) == 1);
+            EXPECT(count_in_rank(oracle, rank, n, 1000, &mismatch) == 1);
             EXPECT(mismatch.array == 0 && mismatch.element == places[i]);
-            EXPECT(mismatch.found == *byte && mismatch.expected == (*byte ^ 1));
+            EXPECT(mismatch.actual == *byte && mismatch.expected == (*byte ^ 1));
             *byte ^= 1;
         }
 
@@ -109,21 +109,21 @@ static void test_size(size_t n)
         char remark[NUMALAB_REMARK_BYTES] = "";
         if (n <= WORD_BYTES || *byte < 2 || *byte == UCHAR_MAX) continue;
         *byte = (unsigned char)(*byte + off[i]);
-        EXPECT(wrong_in(oracle, 0, n, LARGEST, &mismatch) == 1);
-        driver->remark(driver->of_rank(oracle, 0), &mismatch, 0, n, buffer[0], remark);
+        EXPECT(count_in_rank(oracle, 0, n, LARGEST, &mismatch) == 1);
+        driver->remark(driver->select_rank(oracle, 0), &mismatch, 0, n, buffer[0], remark);
         EXPECT(says[i][0] ? strstr(remark, says[i]) != NULL : remark[0] == '\0');
         *byte = (unsigned char)(*byte - off[i]);
     }
 
     /* A message more or less, or none at all. */
     if (n >= WORD_BYTES) {
-        add_one(buffer[1], n);
-        EXPECT(wrong_bytes(oracle, n) == 1);
+        increment(buffer[1], n);
+        EXPECT(count_mismatches(oracle, n) == 1);
     }
     driver->advance(oracle, "ping_pong");
-    EXPECT((wrong_bytes(oracle, n) > 0) == (n >= WORD_BYTES));
+    EXPECT((count_mismatches(oracle, n) > 0) == (n >= WORD_BYTES));
     driver->advance(oracle, "initialize");
-    EXPECT(wrong_bytes(oracle, n) >= n);
+    EXPECT(count_mismatches(oracle, n) >= n);
     driver->destroy(oracle);
 }
 

@@ -143,7 +143,7 @@ static struct numalab_oracle *create(size_t n, size_t ranks, bool is_brief)
     return oracle;
 }
 
-static struct numalab_oracle *of_rank(struct numalab_oracle *oracle, size_t rank)
+static struct numalab_oracle *select_rank(struct numalab_oracle *oracle, size_t rank)
 {
     return &oracle->ranks[rank];
 }
@@ -225,7 +225,7 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 
 /* What a row of a rank's array should hold: values of the whole field, only zeros, or
  * something that nobody asks for. */
-enum row_kind { OF_THE_FIELD, ZEROS, ANYTHING };
+enum row_kind { FIELD_VALUES, ZEROS, ANYTHING };
 
 static enum row_kind kind_of(const struct numalab_oracle *oracle, size_t array, size_t row)
 {
@@ -234,13 +234,13 @@ static enum row_kind kind_of(const struct numalab_oracle *oracle, size_t array, 
         (row == 0 && (border_is_exchanged || oracle->first_row > 0)) ||
         (row == oracle->rows + 1 &&
          (border_is_exchanged || oracle->first_row + oracle->rows < whole->n));
-    if (!is_exchanged) return OF_THE_FIELD;
+    if (!is_exchanged) return FIELD_VALUES;
     if (whole->iterations == 0) return ZEROS;
-    return array == read_next(whole) ? ANYTHING : OF_THE_FIELD;
+    return array == read_next(whole) ? ANYTHING : FIELD_VALUES;
 }
 
 static size_t compare_field(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const double *found, struct numalab_mismatch *mismatch)
+                            size_t count, const double *actual, struct numalab_mismatch *mismatch)
 {
     const size_t columns = oracle->whole->columns;
     const double *field = oracle->whole->value[array] + oracle->first_row * columns;
@@ -251,8 +251,8 @@ static size_t compare_field(const struct numalab_oracle *oracle, size_t array, s
         size_t end = (row + 1) * columns;
         if (end > first + count) end = first + count;
         for (; element < end; element++) {
-            const double expected = kind == OF_THE_FIELD ? field[element] : 0.0;
-            const double value = found[element - first];
+            const double expected = kind == FIELD_VALUES ? field[element] : 0.0;
+            const double value = actual[element - first];
             /* Negated, so that NaN is wrong. */
             if (kind != ANYTHING && !(value == expected) && wrong++ == 0)
                 *mismatch = (struct numalab_mismatch){array, element, expected, value, "", ""};
@@ -269,20 +269,20 @@ static double residual_slack(const struct whole *whole)
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found, struct numalab_mismatch *mismatch)
+                      const void *actual, struct numalab_mismatch *mismatch)
 {
     const struct whole *whole = oracle->whole;
-    if (array <= NEXT) return compare_field(oracle, array, first, count, found, mismatch);
+    if (array <= NEXT) return compare_field(oracle, array, first, count, actual, mismatch);
     if (count == 0) return 0;
 
     double value, expected, slack = 0.0;
     if (array == RESIDUAL) {
-        value = *(const double *)found;
+        value = *(const double *)actual;
         expected = whole->residual;
         slack = residual_slack(whole);
     } else {
-        const int64_t counted = *(const int64_t *)found, due = (int64_t)whole->iterations;
-        if (counted != due) *mismatch = numalab_mismatch_of_signed(array, first, due, counted);
+        const int64_t counted = *(const int64_t *)actual, due = (int64_t)whole->iterations;
+        if (counted != due) *mismatch = numalab_make_signed_mismatch(array, first, due, counted);
         return counted != due;
     }
     if (fabs(value - expected) <= slack) return 0;
@@ -327,7 +327,7 @@ static const char *row_name(const struct numalab_oracle *oracle, size_t array, s
         .bytes_moved = bytes_moved,                                                                \
         .bytes_allocated = bytes_allocated,                                                        \
         .create_ranks = create,                                                                    \
-        .of_rank = of_rank,                                                                        \
+        .select_rank = select_rank,                                                                \
         .destroy = destroy,                                                                        \
         .advance = advance,                                                                        \
         .change = change,                                                                          \

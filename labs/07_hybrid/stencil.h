@@ -17,10 +17,10 @@ static inline void set_border(size_t n, size_t columns, double *field)
     (void)field;
 }
 
-/* Of the inner column j; above, own and below: rows of the field. */
-static inline double stencil(const double *above, const double *own, const double *below, size_t j)
+/* Of the inner column j; upper, row and lower: rows of the field. */
+static inline double stencil(const double *upper, const double *row, const double *lower, size_t j)
 {
-    return 0.25 * (((above[j] + below[j]) + own[j - 1]) + own[j + 1]);
+    return 0.25 * (((upper[j] + lower[j]) + row[j - 1]) + row[j + 1]);
 }
 
 #endif

@@ -103,25 +103,25 @@ static void exchange(struct job *job, size_t k)
     }
 }
 
-enum order { BY_ROWS, BACKWARDS, BY_RANKS, FUSED, ORDERS };
+enum order { ROWWISE, BACKWARDS, RANKWISE, FUSED, ORDERS };
 
 static double square_sum(const struct job *job, size_t from, enum order order)
 {
-    double total = 0.0, of_rank = 0.0;
+    double total = 0.0, rank_total = 0.0;
     for (size_t i = 1; i <= job->n; i++) {
         const size_t row = order == BACKWARDS ? job->n + 1 - i : i;
         const double *before = own_row(job, from, row), *after = own_row(job, 1 - from, row);
         for (size_t j = 1; j <= job->n; j++) {
             const double difference = after[j] - before[j];
-            of_rank = order == FUSED ? fma(difference, difference, of_rank)
-                                     : of_rank + difference * difference;
+            rank_total = order == FUSED ? fma(difference, difference, rank_total)
+                                     : rank_total + difference * difference;
         }
-        if (order == BY_RANKS && i % 3 == 0) {
-            total += of_rank;
-            of_rank = 0.0;
+        if (order == RANKWISE && i % 3 == 0) {
+            total += rank_total;
+            rank_total = 0.0;
         }
     }
-    return total + of_rank;
+    return total + rank_total;
 }
 
 static void iterate(struct job *job, enum order order)
@@ -149,8 +149,9 @@ static void change_some(struct job *job, uint64_t *state)
         const size_t rank = (size_t)(numalab_splitmix(state) % job->ranks);
         struct numalab_change change;
         double value;
-        EXPECT(job->driver->change(job->driver->of_rank(job->oracle, rank), numalab_splitmix(state),
-                                   numalab_splitmix(state), &change) == 0);
+        EXPECT(job->driver->change(job->driver->select_rank(job->oracle, rank),
+                                   numalab_splitmix(state), numalab_splitmix(state),
+                                   &change) == 0);
         memcpy(&value, change.value, sizeof value);
         EXPECT(value >= 0.0 && value < 16.0 && value * 0x1p20 == floor(value * 0x1p20));
         const size_t i = change.element / job->columns, j = change.element % job->columns;
@@ -160,45 +161,45 @@ static void change_some(struct job *job, uint64_t *state)
     }
 }
 
-static size_t wrong_in(const struct job *job, size_t rank, size_t chunk,
-                       struct numalab_mismatch *mismatch)
+static size_t count_in_rank(const struct job *job, size_t rank, size_t chunk,
+                            struct numalab_mismatch *mismatch)
 {
-    const struct numalab_oracle *view = job->driver->of_rank(job->oracle, rank);
+    const struct numalab_oracle *view = job->driver->select_rank(job->oracle, rank);
     struct numalab_mismatch here;
     size_t wrong = 0;
     for (size_t k = FIELD; k <= NEXT; k++)
         for (size_t first = 0; first < elements(job, rank); first += chunk) {
             const size_t left = elements(job, rank) - first, size = left < chunk ? left : chunk;
-            const size_t found = job->driver->compare(view, k, first, size,
+            const size_t actual = job->driver->compare(view, k, first, size,
                                                       job->array[rank][k] + first, &here);
-            if (found && !wrong) *mismatch = here;
-            wrong += found;
+            if (actual && !wrong) *mismatch = here;
+            wrong += actual;
         }
     const void *single[] = {&job->residual[rank], &job->iteration[rank]};
     for (size_t k = RESIDUAL; k <= ITERATION; k++) {
-        const size_t found =
+        const size_t actual =
             job->driver->compare(view, k, 0, 1, single[k - RESIDUAL], &here);
-        if (found && !wrong) *mismatch = here;
-        wrong += found;
+        if (actual && !wrong) *mismatch = here;
+        wrong += actual;
     }
     return wrong;
 }
 
-static size_t wrong_elements(const struct job *job, size_t chunk,
+static size_t count_mismatches(const struct job *job, size_t chunk,
                              struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t rank = 0; rank < job->ranks; rank++) {
         struct numalab_mismatch here;
-        const size_t found = wrong_in(job, rank, chunk, &here);
-        if (found && !wrong) *mismatch = here;
-        wrong += found;
+        const size_t actual = count_in_rank(job, rank, chunk, &here);
+        if (actual && !wrong) *mismatch = here;
+        wrong += actual;
     }
     return wrong;
 }
 
 /* Right in every size and with every number of ranks, whatever is changed meanwhile. */
-static void test_right(size_t n, size_t ranks)
+static void test_results(size_t n, size_t ranks)
 {
     struct job job;
     struct numalab_mismatch mismatch;
@@ -206,12 +207,12 @@ static void test_right(size_t n, size_t ranks)
     start(&job, n, ranks);
     for (int life = 0; life < 2; life++) {
         initialize(&job);
-        EXPECT(wrong_elements(&job, 77, &mismatch) == 0);
+        EXPECT(count_mismatches(&job, 77, &mismatch) == 0);
         for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
             change_some(&job, &state);
             iterate(&job, (enum order)(repetition % ORDERS));
-            EXPECT(wrong_elements(&job, 77, &mismatch) == 0);
-            EXPECT(wrong_elements(&job, SIZE_MAX / 2, &mismatch) == 0);
+            EXPECT(count_mismatches(&job, 77, &mismatch) == 0);
+            EXPECT(count_mismatches(&job, SIZE_MAX / 2, &mismatch) == 0);
         }
     }
     end(&job);
@@ -225,15 +226,15 @@ static void expect_element(const struct job *job, size_t rank, size_t k, size_t 
     const size_t element = i * job->columns + j;
     double *value = &job->array[rank][k][element], kept = *value;
     *value = kept == 0.0 ? 1e-300 : kept * (1.0 + DBL_EPSILON);
-    EXPECT(wrong_in(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
+    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
     if (is_found) {
         EXPECT(mismatch.array == k && mismatch.element == element);
-        EXPECT(mismatch.expected == kept && mismatch.found == *value);
+        EXPECT(mismatch.expected == kept && mismatch.actual == *value);
     }
     *value = NAN;
-    EXPECT(wrong_in(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
+    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
     *value = kept;
-    EXPECT(wrong_in(job, rank, 100, &mismatch) == 0);
+    EXPECT(count_in_rank(job, rank, 100, &mismatch) == 0);
 }
 
 static void test_places(void)
@@ -255,7 +256,7 @@ static void test_places(void)
                 expect_element(&job, rank, k, rows, job.columns - 1, true);
             }
         change_some(&job, &state);
-        iterate(&job, BY_ROWS);
+        iterate(&job, ROWWISE);
     }
     end(&job);
 }
@@ -266,7 +267,7 @@ static void test_row_names(void)
     struct job job;
     start(&job, 64, 3);
     for (size_t rank = 0; rank < job.ranks; rank++) {
-        const struct numalab_oracle *own = job.driver->of_rank(job.oracle, rank);
+        const struct numalab_oracle *own = job.driver->select_rank(job.oracle, rank);
         const size_t below = (rows_of(&job, rank) + 1) * job.columns;
         const char *above_name = job.driver->row_name(own, NEXT, job.columns - 1);
         const char *below_name = job.driver->row_name(own, FIELD, below);
@@ -298,16 +299,16 @@ static void test_mistakes(void)
     /* The halo of before, and a row of the wrong rank. */
     memcpy(kept, halo, row_bytes);
     memcpy(halo, job.array[1][1 - read_last], row_bytes);
-    EXPECT(wrong_in(&job, 1, 1000, &mismatch) > 32 && mismatch.element < job.columns);
+    EXPECT(count_in_rank(&job, 1, 1000, &mismatch) > 32 && mismatch.element < job.columns);
     memcpy(halo, job.array[2][read_last] + job.columns, row_bytes);
-    EXPECT(wrong_in(&job, 1, 1000, &mismatch) > 32);
+    EXPECT(count_in_rank(&job, 1, 1000, &mismatch) > 32);
     memcpy(halo, kept, row_bytes);
 
     /* Neighbours in a ring: the boundary is one of the others' rows. */
     memcpy(job.array[0][read_last], job.array[3][read_last] + 16 * job.columns, row_bytes);
-    EXPECT(wrong_in(&job, 0, 1000, &mismatch) > 32 && mismatch.expected == 0.0);
+    EXPECT(count_in_rank(&job, 0, 1000, &mismatch) > 32 && mismatch.expected == 0.0);
     memset(job.array[0][read_last], 0, row_bytes);
-    EXPECT(wrong_elements(&job, 1000, &mismatch) == 0);
+    EXPECT(count_mismatches(&job, 1000, &mismatch) == 0);
 
     /* A residual of one rank, with a square too few, from the iteration before, no number. */
     const double right = job.residual[2];
@@ -315,22 +316,22 @@ static void test_mistakes(void)
     const double wrong[] = {right / 4.0, right - least, right + least, -1.0, 0.0, NAN};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         job.residual[2] = wrong[i];
-        EXPECT(wrong_elements(&job, 1000, &mismatch) == 1 && mismatch.array == RESIDUAL);
+        EXPECT(count_mismatches(&job, 1000, &mismatch) == 1 && mismatch.array == RESIDUAL);
     }
     job.residual[2] = right;
     job.iteration[3]++;
-    EXPECT(wrong_elements(&job, 1000, &mismatch) == 1 && mismatch.array == ITERATION);
+    EXPECT(count_mismatches(&job, 1000, &mismatch) == 1 && mismatch.array == ITERATION);
     job.iteration[3]--;
 
     /* A changed input that the next iteration does not use. */
     struct numalab_change change;
-    struct numalab_oracle *view = job.driver->of_rank(job.oracle, 1);
+    struct numalab_oracle *view = job.driver->select_rank(job.oracle, 1);
     EXPECT(job.driver->change(view, 100, UINT64_MAX, &change) == 0);
-    EXPECT(wrong_elements(&job, 1000, &mismatch) == 1 && mismatch.array == change.array);
+    EXPECT(count_mismatches(&job, 1000, &mismatch) == 1 && mismatch.array == change.array);
     const size_t before = change.element;
-    iterate(&job, BY_ROWS);
-    EXPECT(wrong_elements(&job, 1000, &mismatch) > 4);
-    EXPECT(wrong_in(&job, 1, 1000, &mismatch) > 4 && before > 0);
+    iterate(&job, ROWWISE);
+    EXPECT(count_mismatches(&job, 1000, &mismatch) > 4);
+    EXPECT(count_in_rank(&job, 1, 1000, &mismatch) > 4 && before > 0);
     end(&job);
 }
 
@@ -352,8 +353,8 @@ int main(void)
 {
     test_drivers();
     for (size_t ranks = 1; ranks <= MAX_RANKS; ranks++)
-        for (size_t n = 4; n <= 64; n += n < 8 ? 1 : 8) test_right(n, ranks);
-    test_right(301, 3);
+        for (size_t n = 4; n <= 64; n += n < 8 ? 1 : 8) test_results(n, ranks);
+    test_results(301, 3);
     test_places();
     test_row_names();
     test_mistakes();

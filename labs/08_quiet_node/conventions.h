@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Whether stops between which no gap is without one count as one. */
-static const bool rows_are_one_stop = false;
+static const bool merge_stop_rows = false;
 
 /* By which share A and B may take longer than the other, and no word is worth it. */
 static const double not_worth[2] = {0.0, 0.0};

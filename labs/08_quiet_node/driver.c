@@ -21,7 +21,7 @@
 #include "conventions.h"
 #include "inputs.h"
 
-enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
+enum { READINGS, REQUEST, STOPS, STEAL };
 enum { A, B, LENGTH, VERDICT };
 
 /* Neither among so many readings at the begin nor at the end is there a stop, so that it makes no
@@ -36,7 +36,7 @@ static const double tolerance = 0.1;
 struct clock {
     size_t n;
     int64_t *reading;
-    int64_t asked[ASKED];
+    int64_t request[REQUEST_LENGTH];
     int64_t stops, stolen_ns; /* the truth */
     bool has_run;
 };
@@ -58,9 +58,9 @@ struct numalab_oracle {
 
 static const struct numalab_array noise_arrays[] = {
     [READINGS] = {"readings", sizeof(int64_t)},
-    [ASKED_ARRAY] = {"asked", sizeof(int64_t)},
+    [REQUEST] = {"asked", sizeof(int64_t)},
     [STOPS] = {"stops", sizeof(int64_t)},
-    [STOLEN] = {"stolen_ns", sizeof(int64_t)},
+    [STEAL] = {"stolen_ns", sizeof(int64_t)},
 };
 
 static const struct numalab_array decide_arrays[] = {
@@ -74,7 +74,7 @@ static size_t noise_count(size_t n, size_t array, size_t rank, size_t ranks)
 {
     (void)rank;
     (void)ranks;
-    return array == READINGS ? n : array == ASKED_ARRAY ? ASKED : 1;
+    return array == READINGS ? n : array == REQUEST ? REQUEST_LENGTH : 1;
 }
 
 static size_t decide_count(size_t n, size_t array, size_t rank, size_t ranks)
@@ -106,12 +106,12 @@ static double fraction(struct numalab_random *random)
     return numalab_fraction(numalab_random_next(random));
 }
 
-static double between(struct numalab_random *random, double least, double most)
+static double draw_between(struct numalab_random *random, double least, double most)
 {
     return least + (most - least) * fraction(random);
 }
 
-static size_t whole_between(struct numalab_random *random, size_t least, size_t most)
+static size_t draw_whole_between(struct numalab_random *random, size_t least, size_t most)
 {
     return least + (size_t)(numalab_random_next(random) % (most - least + 1));
 }
@@ -134,13 +134,13 @@ static double normal(struct numalab_random *random)
 /* cost_ns: of a reading, and up to jitter of it more; tick_ns: of the clock; stop: probability that
  * one lies behind a reading, of a row of row_length of them, and apart readings at least behind the
  * last one; most: length of one, over the least length that counts; too_short: probability of an
- * interruption that does not count. at_once: the first gap has a stop in it, and so may any: what a
- * reading takes does not follow from the first ones. */
+ * interruption that does not count. starts_stopped: the first gap has a stop in it, and so may any:
+ * what a reading takes does not follow from the first ones. */
 struct clock_kind {
     double cost_ns, jitter, tick_ns, least_ns;
     double stop, most, too_short;
     size_t row_length, apart;
-    bool at_once;
+    bool starts_stopped;
 };
 
 static const char *const clock_kind_names[] = {"no stop",       "few stops",  "many stops",
@@ -165,7 +165,7 @@ static const struct clock_kind clock_kinds[] = {
      .most = 5,
      .too_short = 0.02,
      .row_length = 1,
-     .at_once = true},
+     .starts_stopped = true},
     {.cost_ns = 60,
      .jitter = 0.3,
      .tick_ns = 1,
@@ -219,31 +219,32 @@ static void noise_advance(struct numalab_oracle *oracle, const char *phase)
     clock->has_run = strcmp(phase, "set_clock") != 0;
     if (clock->has_run) return;
     for (size_t i = 0; i < clock->n; i++) clock->reading[i] = initial_reading(i);
-    for (size_t i = 0; i < ASKED; i++) clock->asked[i] = initial_asked(clock->n, i);
+    for (size_t i = 0; i < REQUEST_LENGTH; i++) clock->request[i] = initial_request(clock->n, i);
     clock->stops = clock->stolen_ns = 0;
 }
 
 static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
                          struct numalab_random *random)
 {
-    double now_ns = between(random, 1e12, 1e15);
+    double now_ns = draw_between(random, 1e12, 1e15);
     size_t in_row = 0, since = kind->apart;
     bool follows_stop = false;
     clock->stops = clock->stolen_ns = 0;
     for (size_t i = 0; i < clock->n; i++) {
         clock->reading[i] = (int64_t)(now_ns / kind->tick_ns) * (int64_t)kind->tick_ns;
-        const bool may_stop = (kind->at_once || i >= QUIET_ENDS) && i + QUIET_ENDS < clock->n;
-        now_ns += kind->cost_ns * between(random, 1.0, 1.0 + kind->jitter);
+        const bool may_stop =
+            (kind->starts_stopped || i >= QUIET_ENDS) && i + QUIET_ENDS < clock->n;
+        now_ns += kind->cost_ns * draw_between(random, 1.0, 1.0 + kind->jitter);
         since++;
-        const bool is_first = kind->at_once && i == 0;
+        const bool is_first = kind->starts_stopped && i == 0;
         if (in_row == 0 && may_stop && since > kind->apart &&
             (is_first || is_drawn(random, kind->stop)))
             in_row = kind->row_length;
         if (in_row > 0 && may_stop) {
             const double length_ns =
-                floor(kind->least_ns * between(random, stop_least, kind->most));
+                floor(kind->least_ns * draw_between(random, stop_least, kind->most));
             now_ns += length_ns;
-            if (!(follows_stop && rows_are_one_stop)) clock->stops++;
+            if (!(follows_stop && merge_stop_rows)) clock->stops++;
             follows_stop = true;
             clock->stolen_ns += (int64_t)length_ns;
             in_row--;
@@ -252,11 +253,11 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
         }
         follows_stop = false;
         if (is_drawn(random, kind->too_short))
-            now_ns += kind->least_ns * between(random, too_short_least, too_short_most);
+            now_ns += kind->least_ns * draw_between(random, too_short_least, too_short_most);
     }
     /* It ends among the last readings, where there is no stop. */
-    clock->asked[WATCH_NS] = clock->reading[clock->n - QUIET_ENDS / 2] - clock->reading[0];
-    clock->asked[LEAST_NS] = (int64_t)kind->least_ns;
+    clock->request[WATCH_NS] = clock->reading[clock->n - QUIET_ENDS / 2] - clock->reading[0];
+    clock->request[LEAST_NS] = (int64_t)kind->least_ns;
     return clock->n;
 }
 
@@ -265,12 +266,12 @@ static size_t draw_clock(struct clock *clock, const struct clock_kind *kind,
 static struct clock_kind varied(const struct clock_kind *kind, struct numalab_random *random)
 {
     struct clock_kind clock = *kind;
-    const double pace = between(random, 0.8, 1.25);
+    const double pace = draw_between(random, 0.8, 1.25);
     clock.cost_ns *= pace;
     clock.least_ns = floor(pace * clock.least_ns);
-    clock.stop *= between(random, 0.5, 1.1);
-    clock.most *= between(random, 0.8, 1.0);
-    clock.too_short *= between(random, 0.5, 1.5);
+    clock.stop *= draw_between(random, 0.5, 1.1);
+    clock.most *= draw_between(random, 0.8, 1.0);
+    clock.too_short *= draw_between(random, 0.5, 1.5);
     return clock;
 }
 
@@ -281,7 +282,7 @@ static size_t noise_draw(struct numalab_oracle *oracle, size_t kind, uint64_t se
     return draw_clock(&oracle->clock, &clock, &random);
 }
 
-static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
+static void noise_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MAX_ANSWERS])
 {
     truth[0] = oracle->clock.stops;
     truth[1] = oracle->clock.stolen_ns;
@@ -304,14 +305,14 @@ static void noise_renew(struct numalab_oracle *oracle, uint64_t seed)
 
 static const void *noise_renewed(const struct numalab_oracle *oracle, size_t array)
 {
-    return array == READINGS      ? (const void *)oracle->clock.reading
-           : array == ASKED_ARRAY ? (const void *)oracle->clock.asked
-                                  : NULL;
+    return array == READINGS  ? (const void *)oracle->clock.reading
+           : array == REQUEST ? (const void *)oracle->clock.request
+                              : NULL;
 }
 
-static bool is_near(int64_t found, int64_t expected)
+static bool is_near(int64_t actual, int64_t expected)
 {
-    return fabs((double)found - (double)expected) <= tolerance * (double)expected;
+    return fabs((double)actual - (double)expected) <= tolerance * (double)expected;
 }
 
 static int64_t noise_expected(const struct clock *clock, size_t array, size_t element)
@@ -319,8 +320,8 @@ static int64_t noise_expected(const struct clock *clock, size_t array, size_t el
     switch (array) {
     case READINGS:
         return clock->reading[element];
-    case ASKED_ARRAY:
-        return clock->asked[element];
+    case REQUEST:
+        return clock->request[element];
     case STOPS:
         return clock->has_run ? clock->stops : initial_answer;
     default:
@@ -329,32 +330,32 @@ static int64_t noise_expected(const struct clock *clock, size_t array, size_t el
 }
 
 static size_t noise_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const void *found_pointer,
+                            size_t count, const void *actual_pointer,
                             struct numalab_mismatch *mismatch)
 {
-    const int64_t *found = found_pointer;
+    const int64_t *actual = actual_pointer;
     const struct clock *clock = &oracle->clock;
-    const bool is_answer = clock->has_run && (array == STOPS || array == STOLEN);
+    const bool is_answer = clock->has_run && (array == STOPS || array == STEAL);
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         const int64_t expected = noise_expected(clock, array, first + i);
-        if (is_answer ? is_near(found[i], expected) : found[i] == expected) continue;
+        if (is_answer ? is_near(actual[i], expected) : actual[i] == expected) continue;
         if (wrong++ == 0)
-            *mismatch = numalab_mismatch_of_signed(array, first + i, expected, found[i]);
+            *mismatch = numalab_make_signed_mismatch(array, first + i, expected, actual[i]);
     }
     return wrong;
 }
 
 static void noise_remark(const struct numalab_oracle *oracle,
                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                         const void *found, char remark[NUMALAB_REMARK_BYTES])
+                         const void *actual, char remark[NUMALAB_REMARK_BYTES])
 {
     const struct clock *clock = &oracle->clock;
     (void)first;
     (void)count;
-    (void)found;
-    if (mismatch->array != STOPS && mismatch->array != STOLEN) return;
-    if (mismatch->found == (double)initial_answer)
+    (void)actual;
+    if (mismatch->array != STOPS && mismatch->array != STEAL) return;
+    if (mismatch->actual == (double)initial_answer)
         snprintf(remark, NUMALAB_REMARK_BYTES, "noise has written nothing there.");
     else
         snprintf(
@@ -397,7 +398,7 @@ struct made {
     size_t n;
     size_t faster; /* A or B */
     double time[2][MOST_PAIRS];
-    bool is_told; /* the times tell */
+    bool is_decidable; /* the times tell */
 };
 
 /* By what one program takes longer than the other, if without not_worth it were factor, 1 where
@@ -406,7 +407,7 @@ static double drawn_apart(double factor, size_t faster, struct numalab_random *r
 {
     const double most = 1.0 + not_worth[1 - faster];
     if (factor != 1.0) return most * factor;
-    return most > 1.0 ? between(random, 1.0, most) : 1.0;
+    return most > 1.0 ? draw_between(random, 1.0, most) : 1.0;
 }
 
 /* The two programs' own times, with noise of each: 1, and what they are apart. */
@@ -414,7 +415,7 @@ static void begin(struct made *made, size_t n, double factor, double spread,
                   struct numalab_random *random)
 {
     made->n = n;
-    made->is_told = factor != 1.0;
+    made->is_decidable = factor != 1.0;
     const double apart = drawn_apart(factor, made->faster, random);
     for (size_t i = 0; i < n; i++) {
         made->time[0][i] = exp(spread * normal(random));
@@ -425,7 +426,7 @@ static void begin(struct made *made, size_t n, double factor, double spread,
 /* 1, or between least and most, either half of the time. */
 static double factor_of(struct numalab_random *random, double least, double most)
 {
-    return is_drawn(random, 0.5) ? 1.0 : between(random, least, most);
+    return is_drawn(random, 0.5) ? 1.0 : draw_between(random, least, most);
 }
 
 static void scale(struct made *made, size_t which, size_t i, double factor)
@@ -435,38 +436,39 @@ static void scale(struct made *made, size_t which, size_t i, double factor)
 
 static void equal_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 15, 50), 1.0, between(random, 0.02, 0.10), random);
+    begin(made, draw_whole_between(random, 15, 50), 1.0, draw_between(random, 0.02, 0.10), random);
 }
 
 static void noisy_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 10, 30), 1.0, between(random, 0.20, 0.40), random);
+    begin(made, draw_whole_between(random, 10, 30), 1.0, draw_between(random, 0.20, 0.40), random);
 }
 
 static void faster_kind(struct made *made, struct numalab_random *random)
 {
-    const double spread = between(random, 0.01, 0.10);
+    const double spread = draw_between(random, 0.01, 0.10);
     const double least = 1.05 > 1.0 + 1.8 * spread ? 1.05 : 1.0 + 1.8 * spread;
-    begin(made, whole_between(random, 30, 60), between(random, least, 1.3), spread, random);
+    begin(made, draw_whole_between(random, 30, 60), draw_between(random, least, 1.3), spread,
+          random);
 }
 
 static void few_kind(struct made *made, struct numalab_random *random)
 {
     const bool is_equal = is_drawn(random, 0.7);
     if (is_equal)
-        begin(made, whole_between(random, LEAST_PAIRS, 8), 1.0, between(random, 0.10, 0.20),
-              random);
+        begin(made, draw_whole_between(random, LEAST_PAIRS, 8), 1.0,
+              draw_between(random, 0.10, 0.20), random);
     else
-        begin(made, whole_between(random, 8, 10), between(random, 1.2, 1.3),
-              between(random, 0.01, 0.03), random);
+        begin(made, draw_whole_between(random, 8, 10), draw_between(random, 1.2, 1.3),
+              draw_between(random, 0.01, 0.03), random);
 }
 
 /* Both slow down, or get faster, over the series: the frequency falls, or a node empties. */
 static void drift_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 30, 60), factor_of(random, 1.07, 1.15),
-          between(random, 0.01, 0.03), random);
-    const double most = between(random, 2.0, 4.0);
+    begin(made, draw_whole_between(random, 30, 60), factor_of(random, 1.07, 1.15),
+          draw_between(random, 0.01, 0.03), random);
+    const double most = draw_between(random, 2.0, 4.0);
     const bool is_up = is_drawn(random, 0.5);
     for (size_t i = 0; i < made->n; i++) {
         const double share = (double)(is_up ? i : made->n - 1 - i) / (double)(made->n - 1);
@@ -477,11 +479,11 @@ static void drift_kind(struct made *made, struct numalab_random *random)
 /* Rows of pairs in which something else ran, which meets both. */
 static void both_hit_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 30, 60), factor_of(random, 1.08, 1.2),
-          between(random, 0.01, 0.03), random);
-    for (size_t rows = whole_between(random, 2, 4); rows > 0; rows--) {
-        const double factor = between(random, 2.0, 6.0);
-        const size_t first = whole_between(random, 0, made->n - 1);
+    begin(made, draw_whole_between(random, 30, 60), factor_of(random, 1.08, 1.2),
+          draw_between(random, 0.01, 0.03), random);
+    for (size_t rows = draw_whole_between(random, 2, 4); rows > 0; rows--) {
+        const double factor = draw_between(random, 2.0, 6.0);
+        const size_t first = draw_whole_between(random, 0, made->n - 1);
         for (size_t i = first; i < first + 6; i++)
             for (size_t which = 0; which < 2; which++)
                 scale(made, which, i, factor * exp(0.1 * normal(random)));
@@ -489,29 +491,29 @@ static void both_hit_kind(struct made *made, struct numalab_random *random)
 }
 
 /* Some times of the faster program, or of one of two that are equal, are disturbed. */
-static void one_hit_kind(struct made *made, struct numalab_random *random)
+static void single_hit_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 30, 60), factor_of(random, 1.12, 1.3),
-          between(random, 0.01, 0.03), random);
+    begin(made, draw_whole_between(random, 30, 60), factor_of(random, 1.12, 1.3),
+          draw_between(random, 0.01, 0.03), random);
     for (size_t i = 0; i < made->n; i++)
-        if (is_drawn(random, 0.12)) scale(made, 0, i, between(random, 2.0, 8.0));
+        if (is_drawn(random, 0.12)) scale(made, 0, i, draw_between(random, 2.0, 8.0));
 }
 
 /* Some times of the slower program, or of one of two that are equal, are short by chance: the core
  * ran at a higher frequency, or a page was where it had been. */
 static void lucky_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 30, 60), factor_of(random, 1.1, 1.2),
-          between(random, 0.01, 0.03), random);
-    for (size_t lucky = whole_between(random, 1, 3); lucky > 0; lucky--)
-        scale(made, 1, whole_between(random, 0, made->n - 1), between(random, 0.6, 0.75));
+    begin(made, draw_whole_between(random, 30, 60), factor_of(random, 1.1, 1.2),
+          draw_between(random, 0.01, 0.03), random);
+    for (size_t lucky = draw_whole_between(random, 1, 3); lucky > 0; lucky--)
+        scale(made, 1, draw_whole_between(random, 0, made->n - 1), draw_between(random, 0.6, 0.75));
 }
 
 /* In ticks, some of which a time has; a coarse clock shows as many, or one more or less. */
 static void coarse_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 40, 60), factor_of(random, 1.2, 1.3), 0.02, random);
-    const double ticks = between(random, 5.0, 10.0);
+    begin(made, draw_whole_between(random, 40, 60), factor_of(random, 1.2, 1.3), 0.02, random);
+    const double ticks = draw_between(random, 5.0, 10.0);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++)
             made->time[which][i] = floor(ticks * made->time[which][i] + fraction(random)) / ticks;
@@ -520,9 +522,9 @@ static void coarse_kind(struct made *made, struct numalab_random *random)
 /* Each time is in one of two modes, whichever, such as two places of a page in a cache. */
 static void two_modes_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 50, 60), factor_of(random, 1.12, 1.25),
-          between(random, 0.01, 0.02), random);
-    const double slow = between(random, 1.4, 2.0);
+    begin(made, draw_whole_between(random, 50, 60), factor_of(random, 1.12, 1.25),
+          draw_between(random, 0.01, 0.02), random);
+    const double slow = draw_between(random, 1.4, 2.0);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++)
             if (is_drawn(random, 0.25)) scale(made, which, i, slow);
@@ -534,8 +536,8 @@ static const double most_off = 20.0;
 
 static void far_off_kind(struct made *made, struct numalab_random *random)
 {
-    begin(made, whole_between(random, 40, 60), factor_of(random, 1.12, 1.3), 0.0, random);
-    const double spread = between(random, 0.01, 0.03);
+    begin(made, draw_whole_between(random, 40, 60), factor_of(random, 1.12, 1.3), 0.0, random);
+    const double spread = draw_between(random, 0.01, 0.03);
     for (size_t i = 0; i < made->n; i++)
         for (size_t which = 0; which < 2; which++) {
             const double off = exp(spread * normal(random) / fabs(normal(random)));
@@ -544,8 +546,8 @@ static void far_off_kind(struct made *made, struct numalab_random *random)
 }
 
 static void (*const pair_kinds[])(struct made *, struct numalab_random *) = {
-    equal_kind,   noisy_kind, faster_kind, few_kind,       drift_kind,  both_hit_kind,
-    one_hit_kind, lucky_kind, coarse_kind, two_modes_kind, far_off_kind};
+    equal_kind,      noisy_kind, faster_kind, few_kind,       drift_kind,  both_hit_kind,
+    single_hit_kind, lucky_kind, coarse_kind, two_modes_kind, far_off_kind};
 
 static const char *const pair_kind_names[] = {apart_in_nothing,        apart_in_noise,
                                               "one is faster",         "few pairs",
@@ -560,14 +562,14 @@ _Static_assert(sizeof pair_kinds / sizeof pair_kinds[0] + 1 ==
 /* In seconds, of whatever size. What lies behind the series is no number, for who reads on. */
 static void take(struct pairs *pairs, const struct made *made, struct numalab_random *random)
 {
-    const double unit_s = pow(10.0, between(random, -6.0, 1.0));
+    const double unit_s = pow(10.0, draw_between(random, -6.0, 1.0));
     const size_t faster = made->faster;
     for (size_t i = 0; i < pairs->n; i++)
         for (size_t which = 0; which < 2; which++)
             pairs->time_s[which == 0 ? faster : 1 - faster][i] =
                 i < made->n ? unit_s * made->time[which][i] : NAN;
     pairs->length = (int64_t)made->n;
-    pairs->verdict = !made->is_told ? 0 : faster == A ? -1 : 1;
+    pairs->verdict = !made->is_decidable ? 0 : faster == A ? -1 : 1;
 }
 
 static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t seed)
@@ -580,7 +582,7 @@ static size_t decide_draw(struct numalab_oracle *oracle, size_t kind, uint64_t s
     return made.n;
 }
 
-static void decide_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD])
+static void decide_truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MAX_ANSWERS])
 {
     truth[0] = oracle->pairs.verdict;
 }
@@ -596,7 +598,7 @@ static void decide_renew(struct numalab_oracle *oracle, uint64_t seed)
     pairs->verdict = pairs->n < LEAST_CLEAR ? 0 : (int64_t)(numalab_random_next(&random) % 3) - 1;
     pairs->length = (int64_t)pairs->n;
     for (size_t i = 0; i < pairs->n; i++) {
-        const double time_s = between(&random, 0.01, 0.011);
+        const double time_s = draw_between(&random, 0.01, 0.011);
         pairs->time_s[A][i] = pairs->verdict == 1 ? 2 * (1 + not_worth[A]) * time_s : time_s;
         pairs->time_s[B][i] = pairs->verdict == -1 ? 2 * (1 + not_worth[B]) * time_s : time_s;
     }
@@ -611,7 +613,7 @@ static const void *decide_renewed(const struct numalab_oracle *oracle, size_t ar
 }
 
 static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                             size_t count, const void *found, struct numalab_mismatch *mismatch)
+                             size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
     const struct pairs *pairs = &oracle->pairs;
     size_t wrong = 0;
@@ -619,11 +621,11 @@ static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, 
         double expected, value;
         if (array == A || array == B) {
             expected = pairs->time_s[array][first + i];
-            value = ((const double *)found)[i];
+            value = ((const double *)actual)[i];
         } else {
             const int64_t verdict = pairs->has_run ? pairs->verdict : initial_answer;
             expected = (double)(array == LENGTH ? pairs->length : verdict);
-            value = (double)((const int64_t *)found)[i];
+            value = (double)((const int64_t *)actual)[i];
         }
         if (!(value == expected) && wrong++ == 0) /* Negated, so that NaN is wrong. */
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
@@ -633,12 +635,12 @@ static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, 
 
 static void decide_remark(const struct numalab_oracle *oracle,
                           const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                          const void *found, char remark[NUMALAB_REMARK_BYTES])
+                          const void *actual, char remark[NUMALAB_REMARK_BYTES])
 {
     const struct pairs *pairs = &oracle->pairs;
     (void)first;
     (void)count;
-    (void)found;
+    (void)actual;
     if (mismatch->array != VERDICT) return;
     snprintf(remark, NUMALAB_REMARK_BYTES, "In each of %lld pairs %s.", (long long)pairs->length,
              pairs->verdict == 0   ? "both times were the same"
@@ -650,27 +652,27 @@ static void decide_remark(const struct numalab_oracle *oracle,
 
 static const struct numalab_series noise_series = {
     .kinds = clock_kind_names,
-    .of_each = 4,
+    .series_per_kind = 4,
     .n = 7000,
-    .first_told = STOPS,
-    .told_count = 2,
+    .first_answer = STOPS,
+    .answer_count = 2,
     .draw = noise_draw,
     .truth = noise_truth,
 };
 
-static const struct numalab_watching watching = {
-    .asked = ASKED_ARRAY,
+static const struct numalab_stop_detection stop_detection = {
+    .request = REQUEST,
     .stops = STOPS,
-    .stolen = STOLEN,
+    .steal = STEAL,
     .live_phase = "noise_live",
 };
 
 static const struct numalab_series decide_series = {
     .kinds = pair_kind_names,
-    .of_each = 20,
+    .series_per_kind = 20,
     .n = MOST_PAIRS,
-    .first_told = VERDICT,
-    .told_count = 1,
+    .first_answer = VERDICT,
+    .answer_count = 1,
     .draw = decide_draw,
     .truth = decide_truth,
 };
@@ -688,7 +690,7 @@ static const struct numalab_driver noise_driver = {
     .compute_phase = "noise",
     .check_n = noise_check_n,
     .series = &noise_series,
-    .watching = &watching,
+    .stop_detection = &stop_detection,
     .n_unit = "readings",
     .bytes_moved = bytes_moved,
     .create = noise_create,

@@ -8,7 +8,7 @@
 
 /* What a call of noise is asked, as elements of the array `asked`; and how far the real clock is
  * ahead of the system's, which the monitor changes while noise watches. */
-enum { WATCH_NS, LEAST_NS, AHEAD_NS, ASKED };
+enum { WATCH_NS, LEAST_NS, AHEAD_NS, REQUEST_LENGTH };
 
 /* A clock that takes a microsecond to read, and no stop. */
 enum { INITIAL_COST_NS = 1000 };
@@ -18,7 +18,7 @@ static inline int64_t initial_reading(size_t i)
     return (int64_t)(i + 1) * INITIAL_COST_NS;
 }
 
-static inline int64_t initial_asked(size_t n, size_t i)
+static inline int64_t initial_request(size_t n, size_t i)
 {
     const int64_t whole_ns = (int64_t)(n - 1) * INITIAL_COST_NS;
     return i == WATCH_NS ? whole_ns : i == LEAST_NS ? 2 * INITIAL_COST_NS : 0;

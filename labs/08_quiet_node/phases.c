@@ -40,17 +40,17 @@ static int64_t real_now_ns(void)
 
 static void set_clock(size_t n, void **arrays)
 {
-    int64_t *reading = arrays[0], *asked = arrays[1], *stops = arrays[2], *stolen_ns = arrays[3];
+    int64_t *reading = arrays[0], *request = arrays[1], *stops = arrays[2], *stolen_ns = arrays[3];
     for (size_t i = 0; i < n; i++) reading[i] = initial_reading(i);
-    for (size_t i = 0; i < ASKED; i++) asked[i] = initial_asked(n, i);
+    for (size_t i = 0; i < REQUEST_LENGTH; i++) request[i] = initial_request(n, i);
     stops[0] = stolen_ns[0] = initial_answer;
 }
 
 static void watch(int64_t (*now_ns)(void), void **arrays)
 {
-    const int64_t *asked = arrays[1];
+    const int64_t *request = arrays[1];
     int64_t *stops = arrays[2], *stolen_ns = arrays[3];
-    noise(now_ns, asked[WATCH_NS], asked[LEAST_NS], stops, stolen_ns);
+    noise(now_ns, request[WATCH_NS], request[LEAST_NS], stops, stolen_ns);
 }
 
 static void run_noise(size_t n, void **arrays)
@@ -63,9 +63,9 @@ static void run_noise(size_t n, void **arrays)
 
 static void run_noise_live(size_t n, void **arrays)
 {
-    const int64_t *asked = arrays[1];
+    const int64_t *request = arrays[1];
     (void)n;
-    ahead_ns = &asked[AHEAD_NS];
+    ahead_ns = &request[AHEAD_NS];
     watch(real_now_ns, arrays);
 }
 

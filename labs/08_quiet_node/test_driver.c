@@ -9,7 +9,7 @@
 
 static int failures;
 
-enum { READINGS, ASKED_ARRAY, STOPS, STOLEN };
+enum { READINGS, REQUEST, STOPS, STEAL };
 enum { A, B, LENGTH, VERDICT };
 enum { SEEDS = 40 };
 
@@ -35,30 +35,30 @@ static const int64_t *readings_of(const struct numalab_driver *driver,
     return driver->renewed(oracle, READINGS);
 }
 
-static const int64_t *asked_of(const struct numalab_driver *driver,
-                               const struct numalab_oracle *oracle)
+static const int64_t *get_request(const struct numalab_driver *driver,
+                                  const struct numalab_oracle *oracle)
 {
-    return driver->renewed(oracle, ASKED_ARRAY);
+    return driver->renewed(oracle, REQUEST);
 }
 
 /* By hand: each gap over the shortest of all, as far as the watch goes. */
-static void find(const int64_t *reading, size_t n, const int64_t *asked, int64_t found[2])
+static void find(const int64_t *reading, size_t n, const int64_t *request, int64_t actual[2])
 {
     int64_t shortest = INT64_MAX;
-    found[0] = found[1] = 0;
+    actual[0] = actual[1] = 0;
     for (size_t i = 1; i < n; i++)
         if (reading[i] - reading[i - 1] < shortest) shortest = reading[i] - reading[i - 1];
-    for (size_t i = 1; i < n && reading[i - 1] - reading[0] < asked[WATCH_NS]; i++) {
+    for (size_t i = 1; i < n && reading[i - 1] - reading[0] < request[WATCH_NS]; i++) {
         const int64_t over_ns = reading[i] - reading[i - 1] - shortest;
-        if (over_ns < asked[LEAST_NS]) continue;
-        found[0]++;
-        found[1] += over_ns;
+        if (over_ns < request[LEAST_NS]) continue;
+        actual[0]++;
+        actual[1] += over_ns;
     }
 }
 
-static bool is_near(int64_t found, int64_t truth)
+static bool is_near(int64_t actual, int64_t truth)
 {
-    return llabs(found - truth) <= truth / 20;
+    return llabs(actual - truth) <= truth / 20;
 }
 
 /* No gap is so long that one could argue about it, and the readings tell the truth. */
@@ -66,34 +66,34 @@ static void test_clock(const struct numalab_driver *driver, size_t kind, uint64_
 {
     const size_t n = driver->series->n;
     struct numalab_oracle *oracle = driver->create(n);
-    int64_t truth[NUMALAB_MOST_TOLD], found[2], wrong[1];
+    int64_t truth[NUMALAB_MAX_ANSWERS], actual[2], wrong[1];
     struct numalab_mismatch mismatch;
     EXPECT(oracle != NULL);
     driver->advance(oracle, "set_clock");
     EXPECT(driver->series->draw(oracle, kind, seed) == n);
     driver->series->truth(oracle, truth);
-    const int64_t *reading = readings_of(driver, oracle), *asked = asked_of(driver, oracle);
+    const int64_t *reading = readings_of(driver, oracle), *request = get_request(driver, oracle);
     for (size_t i = 1; i < n; i++) EXPECT(reading[i] >= reading[i - 1]);
-    EXPECT(reading[0] + asked[WATCH_NS] <= reading[n - 1]);
-    find(reading, n, asked, found);
-    EXPECT(found[0] == truth[0] && is_near(found[1], truth[1]));
+    EXPECT(reading[0] + request[WATCH_NS] <= reading[n - 1]);
+    find(reading, n, request, actual);
+    EXPECT(actual[0] == truth[0] && is_near(actual[1], truth[1]));
 
     driver->advance(oracle, "noise");
     EXPECT(driver->compare(oracle, STOPS, 0, 1, &truth[0], &mismatch) == 0);
-    EXPECT(driver->compare(oracle, STOLEN, 0, 1, &truth[1], &mismatch) == 0);
+    EXPECT(driver->compare(oracle, STEAL, 0, 1, &truth[1], &mismatch) == 0);
     EXPECT(driver->compare(oracle, READINGS, 0, n, reading, &mismatch) == 0);
     wrong[0] = truth[0] + 1 + truth[0] / 5;
     EXPECT(driver->compare(oracle, STOPS, 0, 1, wrong, &mismatch) == 1);
     EXPECT(mismatch.array == STOPS && mismatch.expected == (double)truth[0]);
     wrong[0] = truth[1] - 1 - truth[1] / 5;
-    EXPECT(driver->compare(oracle, STOLEN, 0, 1, wrong, &mismatch) == 1);
+    EXPECT(driver->compare(oracle, STEAL, 0, 1, wrong, &mismatch) == 1);
     driver->destroy(oracle);
 }
 
 static int64_t stops_of(const struct numalab_driver *driver, const char *name, uint64_t seed)
 {
     struct numalab_oracle *oracle = driver->create(driver->series->n);
-    int64_t truth[NUMALAB_MOST_TOLD];
+    int64_t truth[NUMALAB_MAX_ANSWERS];
     driver->series->draw(oracle, kind_named(driver, name), seed);
     driver->series->truth(oracle, truth);
     driver->destroy(oracle);
@@ -115,7 +115,7 @@ static void test_clocks(const struct numalab_driver *driver)
 static void test_check_of_clock(const struct numalab_driver *driver, size_t n)
 {
     struct numalab_oracle *oracle = driver->create(n);
-    int64_t reading[1], answer = initial_answer, found[2];
+    int64_t reading[1], answer = initial_answer, actual[2];
     char remark[NUMALAB_REMARK_BYTES] = "";
     struct numalab_mismatch mismatch;
     driver->advance(oracle, "set_clock");
@@ -125,17 +125,17 @@ static void test_check_of_clock(const struct numalab_driver *driver, size_t n)
         reading[0]++;
         EXPECT(driver->compare(oracle, READINGS, i, 1, reading, &mismatch) == 1);
     }
-    for (size_t i = 0; i < ASKED; i++) {
-        const int64_t asked = initial_asked(n, i);
-        EXPECT(driver->compare(oracle, ASKED_ARRAY, i, 1, &asked, &mismatch) == 0);
+    for (size_t i = 0; i < REQUEST_LENGTH; i++) {
+        const int64_t request = initial_request(n, i);
+        EXPECT(driver->compare(oracle, REQUEST, i, 1, &request, &mismatch) == 0);
     }
     EXPECT(driver->compare(oracle, STOPS, 0, 1, &answer, &mismatch) == 0);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         driver->renew(oracle, seed);
         driver->advance(oracle, "noise");
-        find(readings_of(driver, oracle), n, asked_of(driver, oracle), found);
-        EXPECT(driver->compare(oracle, STOPS, 0, 1, &found[0], &mismatch) == 0);
-        EXPECT(driver->compare(oracle, STOLEN, 0, 1, &found[1], &mismatch) == 0);
+        find(readings_of(driver, oracle), n, get_request(driver, oracle), actual);
+        EXPECT(driver->compare(oracle, STOPS, 0, 1, &actual[0], &mismatch) == 0);
+        EXPECT(driver->compare(oracle, STEAL, 0, 1, &actual[1], &mismatch) == 0);
         EXPECT(driver->compare(oracle, STOPS, 0, 1, &answer, &mismatch) == 1);
     }
     driver->remark(oracle, &mismatch, 0, 1, &answer, remark);
@@ -151,7 +151,7 @@ static void test_pairs(const struct numalab_driver *driver, size_t kind)
     struct numalab_oracle *oracle = driver->create(driver->series->n);
     size_t told[3] = {0}, against = 0, wins[3] = {0}, pairs[3] = {0};
     for (uint64_t seed = 0; seed < SEEDS * 10; seed++) {
-        int64_t truth[NUMALAB_MOST_TOLD];
+        int64_t truth[NUMALAB_MAX_ANSWERS];
         const size_t n = driver->series->draw(oracle, kind, seed * 104729);
         const double *a_s = driver->renewed(oracle, A), *b_s = driver->renewed(oracle, B);
         const int64_t *length = driver->renewed(oracle, LENGTH);
@@ -212,9 +212,9 @@ static void test_check_of_pairs(const struct numalab_driver *driver, size_t n)
 int main(void)
 {
     const struct numalab_driver *noise = numalab_drivers[0], *decide = numalab_drivers[1];
-    EXPECT(noise->watching && noise->watching->asked == ASKED_ARRAY);
-    EXPECT(noise->series->first_told == STOPS && noise->series->told_count == 2);
-    EXPECT(decide->series->first_told == VERDICT && !decide->watching);
+    EXPECT(noise->stop_detection && noise->stop_detection->request == REQUEST);
+    EXPECT(noise->series->first_answer == STOPS && noise->series->answer_count == 2);
+    EXPECT(decide->series->first_answer == VERDICT && !decide->stop_detection);
     test_clocks(noise);
     test_check_of_clock(noise, 100);
     test_check_of_clock(noise, 1001);

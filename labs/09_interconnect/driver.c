@@ -20,7 +20,7 @@ enum { LARGEST_CHECK_N = 4099 };
 static const double relative_slack = 1e-12;
 
 struct numalab_oracle {
-    struct simulated seen;
+    struct simulated series;
     bool is_told; /* of which kernel */
     int64_t *bytes;
     double mean_bytes_per_s;
@@ -68,10 +68,10 @@ static size_t bytes_moved(size_t n)
 
 static void destroy(struct numalab_oracle *oracle)
 {
-    free(oracle->seen.moments_ms);
-    free(oracle->seen.readings);
-    free(oracle->seen.words);
-    free(oracle->seen.cleared);
+    free(oracle->series.moments_ms);
+    free(oracle->series.readings);
+    free(oracle->series.words);
+    free(oracle->series.cleared);
     free(oracle->bytes);
     free(oracle);
 }
@@ -81,14 +81,14 @@ static struct numalab_oracle *create(size_t n, bool is_told)
     struct numalab_oracle *oracle = calloc(1, sizeof *oracle);
     if (!oracle) return NULL;
     oracle->is_told = is_told;
-    oracle->seen.n = n;
-    oracle->seen.moments_ms = calloc(n + 1, sizeof *oracle->seen.moments_ms);
-    oracle->seen.readings = calloc(n + 1, sizeof *oracle->seen.readings);
-    oracle->seen.words = calloc(n, sizeof *oracle->seen.words);
-    oracle->seen.cleared = calloc(n, sizeof *oracle->seen.cleared);
+    oracle->series.n = n;
+    oracle->series.moments_ms = calloc(n + 1, sizeof *oracle->series.moments_ms);
+    oracle->series.readings = calloc(n + 1, sizeof *oracle->series.readings);
+    oracle->series.words = calloc(n, sizeof *oracle->series.words);
+    oracle->series.cleared = calloc(n, sizeof *oracle->series.cleared);
     oracle->bytes = calloc(n, sizeof *oracle->bytes);
-    if (oracle->seen.moments_ms && oracle->seen.readings && oracle->seen.words &&
-        oracle->seen.cleared && oracle->bytes)
+    if (oracle->series.moments_ms && oracle->series.readings && oracle->series.words &&
+        oracle->series.cleared && oracle->bytes)
         return oracle;
     destroy(oracle);
     return NULL;
@@ -105,60 +105,60 @@ static struct numalab_oracle *told_create(size_t n)
 }
 
 /* Whether an interval's readings can mean what was moved there and no other number. */
-static bool has_one_meaning(const struct simulated *seen, size_t i)
+static bool is_unambiguous(const struct simulated *series, size_t i)
 {
-    const uint64_t most = largest_count(&seen->port), can = most_words(seen, i);
-    const uint64_t before = seen->readings[i], after = seen->readings[i + 1];
-    if (seen->cleared[i]) return false;
-    if (seen->port.sticks) return after != most;
+    const uint64_t most = largest_count(&series->port), can = most_words(series, i);
+    const uint64_t before = series->readings[i], after = series->readings[i + 1];
+    if (series->cleared[i]) return false;
+    if (series->port.sticks) return after != most;
     const uint64_t least = (after - before) & most;
     return can - least <= most;
 }
 
-static void tell(struct numalab_oracle *oracle)
+static void solve(struct numalab_oracle *oracle)
 {
-    const struct simulated *seen = &oracle->seen;
+    const struct simulated *series = &oracle->series;
     int64_t sum_bytes = 0, sum_ms = 0;
-    for (size_t i = 0; i < seen->n; i++) {
+    for (size_t i = 0; i < series->n; i++) {
         oracle->bytes[i] = UNKNOWN;
-        if (oracle->is_told && !has_one_meaning(seen, i)) continue;
-        oracle->bytes[i] = (int64_t)(seen->words[i] * PORT_WORD_BYTES);
+        if (oracle->is_told && !is_unambiguous(series, i)) continue;
+        oracle->bytes[i] = (int64_t)(series->words[i] * PORT_WORD_BYTES);
         if (!oracle->is_told) continue;
         sum_bytes += oracle->bytes[i];
-        sum_ms += seen->moments_ms[i + 1] - seen->moments_ms[i];
+        sum_ms += series->moments_ms[i + 1] - series->moments_ms[i];
     }
     oracle->mean_bytes_per_s = sum_ms ? 1000.0 * (double)sum_bytes / (double)sum_ms : 0.0;
 }
 
 static void advance(struct numalab_oracle *oracle, const char *phase)
 {
-    struct simulated *seen = &oracle->seen;
+    struct simulated *series = &oracle->series;
     if (strcmp(phase, "moved") == 0 || strcmp(phase, "told") == 0) {
-        tell(oracle);
+        solve(oracle);
         return;
     }
-    seen->port = initial_port;
-    for (size_t i = 0; i <= seen->n; i++) {
-        seen->moments_ms[i] = initial_moment_ms(i);
-        seen->readings[i] = initial_reading;
+    series->port = initial_port;
+    for (size_t i = 0; i <= series->n; i++) {
+        series->moments_ms[i] = initial_moment_ms(i);
+        series->readings[i] = initial_reading;
     }
-    for (size_t i = 0; i < seen->n; i++) oracle->bytes[i] = initial_bytes;
+    for (size_t i = 0; i < series->n; i++) oracle->bytes[i] = initial_bytes;
     oracle->mean_bytes_per_s = initial_mean;
 }
 
 static void renew(struct numalab_oracle *oracle, uint64_t random)
 {
     if (oracle->is_told)
-        simulate_told(&oracle->seen, random);
+        simulate_told(&oracle->series, random);
     else
-        simulate_moved(&oracle->seen, random);
+        simulate_moved(&oracle->series, random);
 }
 
 static const void *moved_held(const struct numalab_oracle *oracle, size_t array)
 {
     const void *const held[] = {
-        [MOVED_WIDTH] = &oracle->seen.port.width_bits,
-        [MOVED_READINGS] = oracle->seen.readings,
+        [MOVED_WIDTH] = &oracle->series.port.width_bits,
+        [MOVED_READINGS] = oracle->series.readings,
         [MOVED_BYTES] = oracle->bytes,
     };
     return held[array];
@@ -167,8 +167,8 @@ static const void *moved_held(const struct numalab_oracle *oracle, size_t array)
 static const void *told_held(const struct numalab_oracle *oracle, size_t array)
 {
     const void *const held[] = {
-        [TOLD_PORT] = &oracle->seen.port,        [TOLD_MOMENTS] = oracle->seen.moments_ms,
-        [TOLD_READINGS] = oracle->seen.readings, [TOLD_BYTES] = oracle->bytes,
+        [TOLD_PORT] = &oracle->series.port,        [TOLD_MOMENTS] = oracle->series.moments_ms,
+        [TOLD_READINGS] = oracle->series.readings, [TOLD_BYTES] = oracle->bytes,
         [TOLD_MEAN] = &oracle->mean_bytes_per_s,
     };
     return held[array];
@@ -185,30 +185,30 @@ static const void *told_renewed(const struct numalab_oracle *oracle, size_t arra
 }
 
 static size_t compare_whole(size_t array, size_t first, size_t count, const int64_t *expected,
-                            const int64_t *found, struct numalab_mismatch *mismatch)
+                            const int64_t *actual, struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++)
-        if (found[i] != expected[i] && wrong++ == 0)
-            *mismatch = numalab_mismatch_of_signed(array, first + i, expected[i], found[i]);
+        if (actual[i] != expected[i] && wrong++ == 0)
+            *mismatch = numalab_make_signed_mismatch(array, first + i, expected[i], actual[i]);
     return wrong;
 }
 
 static size_t moved_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                            size_t count, const void *found, struct numalab_mismatch *mismatch)
+                            size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
     const int64_t *expected = moved_held(oracle, array);
-    return compare_whole(array, first, count, expected + first, found, mismatch);
+    return compare_whole(array, first, count, expected + first, actual, mismatch);
 }
 
 static size_t told_compare(const struct numalab_oracle *oracle, size_t array, size_t first,
-                           size_t count, const void *found, struct numalab_mismatch *mismatch)
+                           size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
     if (array != TOLD_MEAN) {
         const int64_t *expected = told_held(oracle, array);
-        return compare_whole(array, first, count, expected + first, found, mismatch);
+        return compare_whole(array, first, count, expected + first, actual, mismatch);
     }
-    const double expected = oracle->mean_bytes_per_s, mean = *(const double *)found;
+    const double expected = oracle->mean_bytes_per_s, mean = *(const double *)actual;
     if (fabs(mean - expected) <= relative_slack * fabs(expected)) return 0; /* not so of NaN */
     *mismatch = (struct numalab_mismatch){array, first, expected, mean, "", ""};
     return 1;
@@ -216,11 +216,11 @@ static size_t told_compare(const struct numalab_oracle *oracle, size_t array, si
 
 /* ---- what a wrong number of bytes looks like ------------------------------------ */
 
-static const char *counted_as(const struct simulated *seen, size_t i, int64_t found)
+static const char *counted_as(const struct simulated *series, size_t i, int64_t actual)
 {
-    const uint64_t before = seen->readings[i], after = seen->readings[i + 1];
-    const uint64_t words = (after - before) & largest_count(&seen->port);
-    const uint64_t bytes = words * PORT_WORD_BYTES, value = (uint64_t)found;
+    const uint64_t before = series->readings[i], after = series->readings[i + 1];
+    const uint64_t words = (after - before) & largest_count(&series->port);
+    const uint64_t bytes = words * PORT_WORD_BYTES, value = (uint64_t)actual;
     const uint64_t off = value > bytes ? value - bytes : bytes - value;
     if (words == 0) return "";
     if (value == words) return "That is what the counter has counted: words, not bytes.";
@@ -238,69 +238,70 @@ static const char *counted_as(const struct simulated *seen, size_t i, int64_t fo
     return "";
 }
 
-static const char *why_unknown(const struct simulated *seen, size_t i)
+static const char *why_unknown(const struct simulated *series, size_t i)
 {
-    const uint64_t most = largest_count(&seen->port);
-    if (seen->port.sticks && seen->readings[i + 1] == most)
+    const uint64_t most = largest_count(&series->port);
+    if (series->port.sticks && series->readings[i + 1] == most)
         return "It sticks, and stands at its end: it may have moved more.";
-    if (seen->port.sticks && seen->readings[i] == most)
+    if (series->port.sticks && series->readings[i] == most)
         return "It stood at its end until it was cleared: nobody knows when that was.";
-    if (seen->cleared[i] && seen->port.sticks)
+    if (series->cleared[i] && series->port.sticks)
         return "A counter that sticks becomes smaller only where it is cleared.";
-    if (seen->cleared[i])
+    if (series->cleared[i])
         return "The link can't have carried it around in that time: it was cleared.";
     return "In that time the link can have carried it once more around.";
 }
 
-static void remark_bytes(const struct simulated *seen, size_t i, int64_t expected, int64_t found,
+static void remark_bytes(const struct simulated *series, size_t i, int64_t expected, int64_t actual,
                          char remark[NUMALAB_REMARK_BYTES])
 {
-    const char *what = counted_as(seen, i, found);
-    if (expected == UNKNOWN && found != UNKNOWN) what = why_unknown(seen, i);
-    if (expected != UNKNOWN && found == UNKNOWN) what = "Only one number can be meant there.";
+    const char *what = counted_as(series, i, actual);
+    if (expected == UNKNOWN && actual != UNKNOWN) what = why_unknown(series, i);
+    if (expected != UNKNOWN && actual == UNKNOWN) what = "Only one number can be meant there.";
     snprintf(remark, NUMALAB_REMARK_BYTES, "%" PRId64 " bits, from %" PRIu64 " to %" PRIu64 ".%s%s",
-             seen->port.width_bits, seen->readings[i], seen->readings[i + 1], *what ? " " : "",
-             what);
+             series->port.width_bits, series->readings[i], series->readings[i + 1],
+             *what ? " " : "", what);
 }
 
 static void moved_remark(const struct numalab_oracle *oracle,
                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                         const void *found, char remark[NUMALAB_REMARK_BYTES])
+                         const void *actual, char remark[NUMALAB_REMARK_BYTES])
 {
     const size_t i = mismatch->element;
     if (mismatch->array != MOVED_BYTES || i < first || i >= first + count) return;
-    remark_bytes(&oracle->seen, i, oracle->bytes[i], ((const int64_t *)found)[i - first], remark);
+    remark_bytes(&oracle->series, i, oracle->bytes[i], ((const int64_t *)actual)[i - first],
+                 remark);
 }
 
-static void remark_mean(const struct numalab_oracle *oracle, double found,
+static void remark_mean(const struct numalab_oracle *oracle, double actual,
                         char remark[NUMALAB_REMARK_BYTES])
 {
-    const struct simulated *seen = &oracle->seen;
-    const int64_t all_ms = seen->moments_ms[seen->n] - seen->moments_ms[0];
+    const struct simulated *series = &oracle->series;
+    const int64_t all_ms = series->moments_ms[series->n] - series->moments_ms[0];
     double sum_bytes = 0.0;
-    for (size_t i = 0; i < seen->n; i++)
+    for (size_t i = 0; i < series->n; i++)
         if (oracle->bytes[i] != UNKNOWN) sum_bytes += (double)oracle->bytes[i];
     const double of_all = 1000.0 * sum_bytes / (double)all_ms, mean = oracle->mean_bytes_per_s;
-    if (mean > 0 && fabs(1000.0 * found - mean) <= 1e-9 * mean)
+    if (mean > 0 && fabs(1000.0 * actual - mean) <= 1e-9 * mean)
         snprintf(remark, NUMALAB_REMARK_BYTES, "That is per millisecond.");
-    else if (mean > 0 && fabs(found - of_all) <= 1e-9 * of_all)
+    else if (mean > 0 && fabs(actual - of_all) <= 1e-9 * of_all)
         snprintf(remark, NUMALAB_REMARK_BYTES,
                  "That divides by all of the time; of a part of it the bytes are not known.");
-    else if (!(mean > 0) && found != found)
+    else if (!(mean > 0) && actual != actual)
         snprintf(remark, NUMALAB_REMARK_BYTES, "Of no interval there the bytes are known.");
 }
 
 static void told_remark(const struct numalab_oracle *oracle,
                         const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                        const void *found, char remark[NUMALAB_REMARK_BYTES])
+                        const void *actual, char remark[NUMALAB_REMARK_BYTES])
 {
     const size_t i = mismatch->element;
     if (i < first || i >= first + count) return;
     if (mismatch->array == TOLD_BYTES)
-        remark_bytes(&oracle->seen, i, oracle->bytes[i], ((const int64_t *)found)[i - first],
+        remark_bytes(&oracle->series, i, oracle->bytes[i], ((const int64_t *)actual)[i - first],
                      remark);
     else if (mismatch->array == TOLD_MEAN)
-        remark_mean(oracle, *(const double *)found, remark);
+        remark_mean(oracle, *(const double *)actual, remark);
 }
 
 static const struct numalab_driver moved_driver = {

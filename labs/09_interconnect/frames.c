@@ -20,7 +20,7 @@
 
 enum { WHOLE_FRAME = ETH_FRAME_LEN }; /* 1500 bytes behind a header of 14 */
 
-struct seen {
+struct sent {
     unsigned long frames, larger, bytes, longest;
 };
 
@@ -41,7 +41,7 @@ static int open_card(const char *name)
 }
 
 /* Of what is sent: what comes in may have been joined on its way up. */
-static void count(int card, struct seen *seen)
+static void count(int card, struct sent *sent)
 {
     struct sockaddr_ll from = {0};
     socklen_t length = sizeof from;
@@ -49,16 +49,16 @@ static void count(int card, struct seen *seen)
     const ssize_t bytes = recvfrom(card, &byte, 1, MSG_TRUNC,
                                    (struct sockaddr *)&from, &length);
     if (bytes <= 0 || from.sll_pkttype != PACKET_OUTGOING) return;
-    seen->frames++;
-    seen->larger += bytes > WHOLE_FRAME;
-    seen->bytes += (unsigned long)bytes;
-    if ((unsigned long)bytes > seen->longest)
-        seen->longest = (unsigned long)bytes;
+    sent->frames++;
+    sent->larger += bytes > WHOLE_FRAME;
+    sent->bytes += (unsigned long)bytes;
+    if ((unsigned long)bytes > sent->longest)
+        sent->longest = (unsigned long)bytes;
 }
 
 int main(int argc, char **argv)
 {
-    struct seen seen = {0};
+    struct sent sent = {0};
     int status, card = argc > 2 ? open_card(argv[1]) : -1;
     pid_t child;
 
@@ -72,9 +72,9 @@ int main(int argc, char **argv)
         execvp(argv[2], argv + 2);
         _exit(127);
     }
-    while (waitpid(child, &status, WNOHANG) == 0) count(card, &seen);
+    while (waitpid(child, &status, WNOHANG) == 0) count(card, &sent);
     printf("handed to the card: %lu frames, %lu bytes; %lu larger than %d "
            "bytes, the longest %lu\n",
-           seen.frames, seen.bytes, seen.larger, WHOLE_FRAME, seen.longest);
+           sent.frames, sent.bytes, sent.larger, WHOLE_FRAME, sent.longest);
     return 0;
 }

@@ -113,15 +113,15 @@ static int make(struct items *items, int count, int rank)
     return 0;
 }
 
-static int wrong_items(const struct items *items)
+static int count_mismatches(const struct items *items)
 {
     int wrong = 0;
     for (int i = 0; i < items->count; i++) {
         const int64_t *slot = items->slot + (size_t)i * SLOT;
-        bool is_right = true;
+        bool is_equal = true;
         for (int k = 0; k < items->length[i]; k++)
-            is_right = is_right && slot[k] == (int64_t)i * SLOT + k + 1;
-        wrong += !is_right;
+            is_equal = is_equal && slot[k] == (int64_t)i * SLOT + k + 1;
+        wrong += !is_equal;
     }
     return wrong;
 }
@@ -148,6 +148,6 @@ int main(int argc, char **argv)
     if (rank == 1)
         printf("%s: %d items, %zu bytes of payload, %d wrong\n", ways[way].name,
                count, (size_t)items.numbers * sizeof *items.slot,
-               ways[way].send == nothing ? 0 : wrong_items(&items));
+               ways[way].send == nothing ? 0 : count_mismatches(&items));
     return MPI_Finalize() != MPI_SUCCESS;
 }

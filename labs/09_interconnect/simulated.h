@@ -32,10 +32,10 @@ static inline uint64_t largest_count(const struct port *port)
     return port->width_bits == 32 ? UINT32_MAX : UINT64_MAX;
 }
 
-static inline uint64_t most_words(const struct simulated *seen, size_t interval)
+static inline uint64_t most_words(const struct simulated *series, size_t interval)
 {
-    const int64_t took_ms = seen->moments_ms[interval + 1] - seen->moments_ms[interval];
-    return (uint64_t)(seen->port.most_bytes_per_ms * took_ms) / PORT_WORD_BYTES;
+    const int64_t took_ms = series->moments_ms[interval + 1] - series->moments_ms[interval];
+    return (uint64_t)(series->port.most_bytes_per_ms * took_ms) / PORT_WORD_BYTES;
 }
 
 /* From 0 to most, each power of two about as likely as any other, now and then an end. */
@@ -57,18 +57,18 @@ static inline uint64_t first_reading(const struct port *port, struct numalab_ran
 }
 
 /* Of counters that nobody clears, less than once around in each interval; bytes fit an int64_t. */
-static inline void simulate_moved(struct simulated *seen, uint64_t seed)
+static inline void simulate_moved(struct simulated *series, uint64_t seed)
 {
     struct numalab_random random = {.seed = seed};
-    seen->port = (struct port){.width_bits = numalab_random_next(&random) % 2 ? 32 : 64};
-    const uint64_t most = largest_count(&seen->port);
+    series->port = (struct port){.width_bits = numalab_random_next(&random) % 2 ? 32 : 64};
+    const uint64_t most = largest_count(&series->port);
     const uint64_t fitting = INT64_MAX / (2 * PORT_WORD_BYTES);
     const uint64_t fitting_words = most < fitting ? most : fitting;
-    seen->readings[0] = first_reading(&seen->port, &random);
-    for (size_t i = 0; i < seen->n; i++) {
-        seen->cleared[i] = false;
-        seen->words[i] = draw_up_to(fitting_words, &random);
-        seen->readings[i + 1] = (seen->readings[i] + seen->words[i]) & most;
+    series->readings[0] = first_reading(&series->port, &random);
+    for (size_t i = 0; i < series->n; i++) {
+        series->cleared[i] = false;
+        series->words[i] = draw_up_to(fitting_words, &random);
+        series->readings[i + 1] = (series->readings[i] + series->words[i]) & most;
     }
 }
 
@@ -92,47 +92,49 @@ static inline uint64_t draw_words(uint64_t fitting_words, uint64_t most, struct 
 }
 
 /* What a counter shows after so many words. */
-static inline uint64_t counted(const struct port *port, uint64_t from, uint64_t words)
+static inline uint64_t counted(const struct port *port, uint64_t start, uint64_t words)
 {
     const uint64_t most = largest_count(port);
-    if (port->sticks) return words > most - from ? most : from + words;
-    return (from + words) & most;
+    if (port->sticks) return words > most - start ? most : start + words;
+    return (start + words) & most;
 }
 
 /* Clears the counter in an interval, if readings can show it: it is smaller afterwards, and where
  * it may go around, by more than the link can have carried. */
-static inline void clear_in(struct simulated *seen, size_t i, struct numalab_random *random)
+static inline void clear_in(struct simulated *series, size_t i, struct numalab_random *random)
 {
-    const uint64_t most = largest_count(&seen->port), before = seen->readings[i];
-    const uint64_t since = seen->words[i] ? numalab_random_next(random) % (seen->words[i] + 1) : 0;
+    const uint64_t most = largest_count(&series->port), before = series->readings[i];
+    const uint64_t words = series->words[i];
+    const uint64_t since = words ? numalab_random_next(random) % (words + 1) : 0;
     if (since >= before) return;
-    if (!seen->port.sticks && ((since - before) & most) <= most_words(seen, i)) return;
-    seen->cleared[i] = true;
-    seen->readings[i + 1] = since;
+    if (!series->port.sticks && ((since - before) & most) <= most_words(series, i)) return;
+    series->cleared[i] = true;
+    series->readings[i + 1] = since;
 }
 
-static inline void simulate_told(struct simulated *seen, uint64_t seed)
+static inline void simulate_told(struct simulated *series, uint64_t seed)
 {
     struct numalab_random random = {.seed = seed};
-    seen->port = (struct port){
+    series->port = (struct port){
         .width_bits = numalab_random_next(&random) % 2 ? 32 : 64,
         .sticks = (int64_t)(numalab_random_next(&random) % 2),
         .most_bytes_per_ms = link_bytes_per_ms[numalab_random_next(&random) % LINKS],
     };
     /* Of one in eight nothing can be told: it stands at its end throughout. */
     const bool is_full = numalab_random_next(&random) % 8 == 0;
-    if (is_full) seen->port.sticks = 1;
-    const uint64_t most = largest_count(&seen->port);
-    seen->moments_ms[0] = (int64_t)(numalab_random_next(&random) % 1000);
-    seen->readings[0] = is_full ? most : first_reading(&seen->port, &random);
-    for (size_t i = 0; i < seen->n; i++) {
-        const bool stands = seen->port.sticks && seen->readings[i] == most;
-        seen->moments_ms[i + 1] = seen->moments_ms[i] + draw_interval_ms(&seen->port, &random);
-        seen->words[i] = draw_words(most_words(seen, i), most, &random);
-        seen->readings[i + 1] = counted(&seen->port, seen->readings[i], seen->words[i]);
-        seen->cleared[i] = false;
+    if (is_full) series->port.sticks = 1;
+    const uint64_t most = largest_count(&series->port);
+    series->moments_ms[0] = (int64_t)(numalab_random_next(&random) % 1000);
+    series->readings[0] = is_full ? most : first_reading(&series->port, &random);
+    for (size_t i = 0; i < series->n; i++) {
+        const bool stands = series->port.sticks && series->readings[i] == most;
+        const int64_t interval_ms = draw_interval_ms(&series->port, &random);
+        series->moments_ms[i + 1] = series->moments_ms[i] + interval_ms;
+        series->words[i] = draw_words(most_words(series, i), most, &random);
+        series->readings[i + 1] = counted(&series->port, series->readings[i], series->words[i]);
+        series->cleared[i] = false;
         if (!is_full && numalab_random_next(&random) % (stands ? 2 : 8) == 0)
-            clear_in(seen, i, &random);
+            clear_in(series, i, &random);
     }
 }
 

@@ -17,30 +17,30 @@ __extension__ typedef unsigned __int128 wide;
 static int64_t moments_ms[N + 1], bytes[N];
 static uint64_t readings[N + 1], words[N];
 static bool cleared[N];
-static struct simulated seen = {
+static struct simulated drawn = {
     .n = N, .moments_ms = moments_ms, .readings = readings, .words = words, .cleared = cleared};
 
 /* Bytes by trying one number of words after another that a counter of so many values would show
  * alike; UNKNOWN where none is possible, or more than one. */
-static int64_t found_by_search(const struct port *port, uint64_t before, uint64_t after,
-                               wide can_bytes)
+static int64_t search_bytes(const struct port *port, uint64_t before, uint64_t after,
+                            wide can_bytes)
 {
     const wide values = (wide)1 << port->width_bits;
-    int64_t found = UNKNOWN;
+    int64_t actual = UNKNOWN;
     size_t possible = 0;
     if (port->sticks && after == largest_count(port)) return UNKNOWN;
     for (wide to = after; to < (wide)after + 4 * values; to += values) {
         if (to < before || 4 * (to - before) > can_bytes) continue;
         if (port->sticks && to != after) continue;
-        found = (int64_t)(4 * (to - before));
+        actual = (int64_t)(4 * (to - before));
         possible++;
     }
-    return possible == 1 ? found : UNKNOWN;
+    return possible == 1 ? actual : UNKNOWN;
 }
 
 /* What each kind of interval is met by; else nothing would be tested of it. */
 static struct {
-    size_t known, gone_around, cleared, once_more, stuck, quiet, at_most, over_signed, untold;
+    size_t known, gone_around, cleared, once_more, stuck, quiet, maximal, negative_reading, untold;
 } met;
 
 static void note(size_t i, int64_t right)
@@ -49,25 +49,25 @@ static void note(size_t i, int64_t right)
     met.known += known;
     met.gone_around += known && is_smaller;
     met.cleared += cleared[i];
-    met.once_more += !known && !cleared[i] && !seen.port.sticks;
-    met.stuck += !known && !cleared[i] && seen.port.sticks;
+    met.once_more += !known && !cleared[i] && !drawn.port.sticks;
+    met.stuck += !known && !cleared[i] && drawn.port.sticks;
     met.quiet += words[i] == 0;
-    met.at_most += words[i] == most_words(&seen, i);
-    met.over_signed += readings[i] > INT64_MAX;
+    met.maximal += words[i] == most_words(&drawn, i);
+    met.negative_reading += readings[i] > INT64_MAX;
 }
 
-static void test_what_can_be_told(void)
+static void test_known_intervals(void)
 {
     for (uint64_t series = 0; series < SERIES; series++) {
         bool all_unknown = true;
-        simulate_told(&seen, series * UINT64_C(0x2545f4914f6cdd1d));
+        simulate_told(&drawn, series * UINT64_C(0x2545f4914f6cdd1d));
         for (size_t i = 0; i < N; i++) {
             const wide can =
-                (wide)seen.port.most_bytes_per_ms * (wide)(moments_ms[i + 1] - moments_ms[i]);
-            const int64_t right = found_by_search(&seen.port, readings[i], readings[i + 1], can);
+                (wide)drawn.port.most_bytes_per_ms * (wide)(moments_ms[i + 1] - moments_ms[i]);
+            const int64_t right = search_bytes(&drawn.port, readings[i], readings[i + 1], can);
             EXPECT(moments_ms[i + 1] > moments_ms[i]);
-            EXPECT(readings[i + 1] <= largest_count(&seen.port));
-            EXPECT(words[i] <= most_words(&seen, i));
+            EXPECT(readings[i + 1] <= largest_count(&drawn.port));
+            EXPECT(words[i] <= most_words(&drawn, i));
             EXPECT(right == UNKNOWN || right == (int64_t)(4 * words[i]));
             EXPECT(right == UNKNOWN || !cleared[i]);
             note(i, right);
@@ -77,15 +77,15 @@ static void test_what_can_be_told(void)
     }
     EXPECT(met.known > SERIES * N / 8 && met.known < SERIES * N * 7 / 8);
     EXPECT(met.gone_around > SERIES && met.cleared > SERIES && met.once_more > SERIES);
-    EXPECT(met.stuck > SERIES && met.quiet > SERIES && met.at_most > SERIES);
-    EXPECT(met.over_signed > SERIES);
+    EXPECT(met.stuck > SERIES && met.quiet > SERIES && met.maximal > SERIES);
+    EXPECT(met.negative_reading > SERIES);
     EXPECT(met.untold > SERIES / 16);
 }
 
 static size_t compare_all(const struct numalab_driver *driver, struct numalab_oracle *oracle,
-                          size_t array, const void *found, struct numalab_mismatch *mismatch)
+                          size_t array, const void *actual, struct numalab_mismatch *mismatch)
 {
-    return driver->compare(oracle, array, 0, driver->count(N, array, 0, 1), found, mismatch);
+    return driver->compare(oracle, array, 0, driver->count(N, array, 0, 1), actual, mismatch);
 }
 
 /* As a kernel would, by the search. Returns the mean. */
@@ -98,7 +98,7 @@ static double compute_told(const struct numalab_driver *driver, struct numalab_o
     EXPECT(!driver->renewed(oracle, TOLD_BYTES) && !driver->renewed(oracle, TOLD_MEAN));
     for (size_t i = 0; i < N; i++) {
         const wide can = (wide)port->most_bytes_per_ms * (wide)(moments[i + 1] - moments[i]);
-        bytes[i] = found_by_search(port, counts[i], counts[i + 1], can);
+        bytes[i] = search_bytes(port, counts[i], counts[i + 1], can);
         if (bytes[i] == UNKNOWN) continue;
         sum_bytes += (double)bytes[i];
         sum_s += (double)(moments[i + 1] - moments[i]) / 1000;
@@ -159,11 +159,11 @@ static void test_moved(const struct numalab_driver *driver)
 
 /* Of wrong bytes the sentence that each deserves. */
 static void expect_remark(const struct numalab_driver *driver, const struct numalab_oracle *oracle,
-                          size_t array, size_t i, const void *found, const char *says)
+                          size_t array, size_t i, const void *actual, const char *says)
 {
     char remark[NUMALAB_REMARK_BYTES] = "";
     const struct numalab_mismatch mismatch = {.array = array, .element = i};
-    driver->remark(oracle, &mismatch, i, 1, found, remark);
+    driver->remark(oracle, &mismatch, i, 1, actual, remark);
     EXPECT(strstr(remark, says) != NULL);
 }
 
@@ -209,7 +209,7 @@ static void test_remarks(const struct numalab_driver *driver)
 
 int main(void)
 {
-    test_what_can_be_told();
+    test_known_intervals();
     test_moved(numalab_drivers[MOVED]);
     test_told(numalab_drivers[TOLD]);
     test_remarks(numalab_drivers[TOLD]);

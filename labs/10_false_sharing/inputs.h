@@ -22,7 +22,7 @@ static const int64_t initial_count = -1;
 struct slot {
     const int64_t *first;
     size_t length;
-    size_t on_stack; /* 1: of a thread, which other calls have used since */
+    size_t is_on_stack; /* 1: of a thread, which other calls have used since */
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "asked_slots.h"
+#include "query_slots.h"
 #include "inputs.h"
 
 /* Of the contract. */
@@ -18,12 +18,12 @@ static void initialize(size_t n, void **arrays)
 {
     int32_t *keys = arrays[0];
     int64_t *counts = arrays[1];
-    struct slot *said = arrays[2];
+    struct slot *reported = arrays[2];
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++) {
         keys[i] = initial_key(i);
         counts[i] = initial_count;
-        said[i] = (struct slot){NULL, 0, 0};
+        reported[i] = (struct slot){NULL, 0, 0};
     }
 }
 

@@ -11,20 +11,20 @@ enum { N = 5000, REPETITIONS = 6, CHANGES = 9 };
 enum { KEYS, COUNTS, SLOTS };
 static int32_t keys[N];
 static int64_t counts[N];
-static struct slot said[N];
-static void *const arrays[] = {keys, counts, said};
+static struct slot reported[N];
+static void *const arrays[] = {keys, counts, reported};
 
-static size_t wrong_elements(const struct numalab_driver *driver,
-                             const struct numalab_oracle *oracle, size_t n, size_t chunk,
-                             struct numalab_mismatch *mismatch)
+static size_t count_mismatches(const struct numalab_driver *driver,
+                               const struct numalab_oracle *oracle, size_t n, size_t chunk,
+                               struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t k = 0; k < driver->array_count; k++)
         for (size_t first = 0; first < n; first += chunk) {
             struct numalab_mismatch here;
             const size_t count = n - first < chunk ? n - first : chunk;
-            const char *found = (const char *)arrays[k] + first * driver->arrays[k].element_bytes;
-            const size_t more = driver->compare(oracle, k, first, count, found, &here);
+            const char *actual = (const char *)arrays[k] + first * driver->arrays[k].element_bytes;
+            const size_t more = driver->compare(oracle, k, first, count, actual, &here);
             if (more && !wrong) *mismatch = here;
             wrong += more;
         }
@@ -66,7 +66,7 @@ static void test_size(const struct numalab_driver *driver, size_t n)
     uint64_t random = n;
     EXPECT(oracle != NULL);
     initialize(driver, oracle, n);
-    EXPECT(wrong_elements(driver, oracle, n, 77, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, n, 77, &mismatch) == 0);
 
     for (size_t repetition = 0; repetition < REPETITIONS; repetition++) {
         for (size_t i = 0; i < CHANGES; i++) {
@@ -77,42 +77,42 @@ static void test_size(const struct numalab_driver *driver, size_t n)
             memcpy(&keys[change.element], change.value, sizeof(int32_t));
         }
         /* What was counted is that of before until it is counted again. */
-        EXPECT(wrong_elements(driver, oracle, n, N, &mismatch) == 0);
+        EXPECT(count_mismatches(driver, oracle, n, N, &mismatch) == 0);
         count_keys(n);
         driver->advance(oracle, "count");
-        EXPECT(wrong_elements(driver, oracle, n, 77, &mismatch) == 0);
+        EXPECT(count_mismatches(driver, oracle, n, 77, &mismatch) == 0);
     }
 
     /* One too many or too few, of each; and a key that somebody has written. */
     for (size_t k = 0; k < BINS && k < n; k++)
         for (int off = -1; off <= 1; off += 2) {
             counts[k] += off;
-            EXPECT(wrong_elements(driver, oracle, n, 512, &mismatch) == 1);
+            EXPECT(count_mismatches(driver, oracle, n, 512, &mismatch) == 1);
             EXPECT(mismatch.array == COUNTS && mismatch.element == k);
-            EXPECT((int64_t)mismatch.found - (int64_t)mismatch.expected == off);
+            EXPECT((int64_t)mismatch.actual - (int64_t)mismatch.expected == off);
             counts[k] -= off;
         }
     keys[n - 1] ^= 1;
-    EXPECT(wrong_elements(driver, oracle, n, 512, &mismatch) == 1);
+    EXPECT(count_mismatches(driver, oracle, n, 512, &mismatch) == 1);
     EXPECT(mismatch.array == KEYS && mismatch.element == n - 1);
     keys[n - 1] ^= 1;
     if (n > BINS) {
         counts[BINS] = 0; /* behind the last of them */
-        EXPECT(wrong_elements(driver, oracle, n, 512, &mismatch) == 1);
+        EXPECT(count_mismatches(driver, oracle, n, 512, &mismatch) == 1);
         counts[BINS] = initial_count;
     }
 
     /* Sums that were not cleared hold those of the call before, too. */
     for (size_t k = 0; k < BINS && k < n; k++) counts[k] += (int64_t)n;
-    if (n > BINS) EXPECT(wrong_elements(driver, oracle, n, N, &mismatch) == BINS);
+    if (n > BINS) EXPECT(count_mismatches(driver, oracle, n, N, &mismatch) == BINS);
     count_keys(n);
 
     /* Whatever slots says is no result. */
-    said[0] = (struct slot){counts, BINS, 0};
-    EXPECT(wrong_elements(driver, oracle, n, N, &mismatch) == 0);
+    reported[0] = (struct slot){counts, BINS, 0};
+    EXPECT(count_mismatches(driver, oracle, n, N, &mismatch) == 0);
 
     initialize(driver, oracle, n);
-    EXPECT(wrong_elements(driver, oracle, n, N, &mismatch) == 0);
+    EXPECT(count_mismatches(driver, oracle, n, N, &mismatch) == 0);
     driver->destroy(oracle);
 }
 

@@ -36,11 +36,11 @@ void *numalab_changed_find(const struct numalab_changed *changed, size_t element
  * there was none it is a copy of fresh; otherwise the rest of fresh is ignored. The entry
  * is the list's, and stays where it is until another is added or all are freed. Returns
  * NULL when there is no memory; the list is then as it was. */
-void *numalab_changed_entry(struct numalab_changed *changed, const void *fresh);
+void *numalab_changed_add(struct numalab_changed *changed, const void *fresh);
 
 /* The entries of count elements from element first on, in no order, to here, which has room for
  * count pointers. Returns how many there are. */
-size_t numalab_changed_within(const struct numalab_changed *changed, size_t first, size_t count,
-                              const void **here);
+size_t numalab_changed_collect(const struct numalab_changed *changed, size_t first, size_t count,
+                               const void **entries);
 
 #endif

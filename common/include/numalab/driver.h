@@ -13,7 +13,7 @@
 enum { NUMALAB_MAX_ARRAYS = 8, NUMALAB_MAX_ELEMENT_BYTES = 16 };
 enum { NUMALAB_REMARK_BYTES = 160 }; /* with the 0 at its end */
 enum { NUMALAB_SMALL_PAGE_BYTES = 4096 };
-enum { NUMALAB_BEFORE_PATTERN = 0xa5 }; /* of each byte of an array's first page before the array */
+enum { NUMALAB_GUARD_PATTERN = 0xa5 }; /* of each byte of an array's first page before the array */
 
 struct numalab_array {
     const char *name;     /* as in the lab's contract header */
@@ -39,14 +39,14 @@ struct numalab_counting {
     const char *slots_phase;
 };
 
-/* Of kernels that say where memory goes (runs/placing.c): arrays by their index, of elements of 8
- * bytes, and phases. roll_phase writes into the first elements of roll the NUMA node that each
- * thread of the team runs on. control: an array that no kernel is asked to place. The matrix is
- * handed to the NUMA node of the last thread: first_phase writes its first part, hand_over_phase
- * calls the kernel, rest_phase writes what is left. */
-struct numalab_placing {
-    size_t matrix, roll, control;
-    const char *roll_phase, *first_phase, *hand_over_phase, *rest_phase;
+/* Of kernels that say where memory goes (runs/memory_policy.c): arrays by their index, of elements
+ * of 8 bytes, and phases. thread_nodes_phase writes into the first elements of thread_nodes the
+ * NUMA node that each thread of the team runs on. control: an array that no kernel is asked to
+ * place. The matrix is handed to the NUMA node of the last thread: first_phase writes its first
+ * part, hand_over_phase calls the kernel, rest_phase writes what is left. */
+struct numalab_memory_policy {
+    size_t matrix, thread_nodes, control;
+    const char *thread_nodes_phase, *first_phase, *hand_over_phase, *rest_phase;
 };
 
 struct numalab_oracle; /* the lab's own; what the arrays should hold now */
@@ -54,22 +54,22 @@ struct numalab_oracle; /* the lab's own; what the arrays should hold now */
 /* Of kernels that give answers about what is drawn (runs/series.c): kinds of series, by name, and
  * of each so many. draw makes one of a kind by a random number, the inputs that renewed then tells,
  * and returns its length; arrays have room for n elements. Answers are the first elements of
- * told_count arrays of int64_t from first_told on; truth: what they should be. */
-enum { NUMALAB_MOST_TOLD = 2 };
+ * answer_count arrays of int64_t from first_answer on; truth: what they should be. */
+enum { NUMALAB_MAX_ANSWERS = 2 };
 struct numalab_series {
     const char *const *kinds; /* ends with NULL */
-    size_t of_each, n;
-    size_t first_told, told_count; /* at most NUMALAB_MOST_TOLD */
+    size_t series_per_kind, n;
+    size_t first_answer, answer_count; /* at most NUMALAB_MAX_ANSWERS */
     size_t (*draw)(struct numalab_oracle *oracle, size_t kind, uint64_t random);
-    void (*truth)(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MOST_TOLD]);
+    void (*truth)(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MAX_ANSWERS]);
 };
 
 /* Of a kernel that finds the stops of its thread (runs/stops.c): arrays by their index, of int64_t.
- * live_phase calls it with a real clock, for as many nanoseconds as the first element of asked
+ * live_phase calls it with a real clock, for as many nanoseconds as the first element of request
  * says; the second one is the least length of a stop. The third one, which the monitor changes
  * meanwhile, is added to each reading of that clock. */
-struct numalab_watching {
-    size_t asked, stops, stolen;
+struct numalab_stop_detection {
+    size_t request, stops, steal;
     const char *live_phase;
 };
 
@@ -80,16 +80,16 @@ struct numalab_mismatch {
     size_t array;
     size_t element;
     double expected;
-    double found; /* may be NaN */
+    double actual; /* may be NaN */
     char expected_digits[NUMALAB_DIGITS_BYTES];
-    char found_digits[NUMALAB_DIGITS_BYTES];
+    char actual_digits[NUMALAB_DIGITS_BYTES];
 };
 
 /* A mismatch of an array of whole numbers, with all of their digits. */
-struct numalab_mismatch numalab_mismatch_of_signed(size_t array, size_t element, int64_t expected,
-                                                   int64_t found);
-struct numalab_mismatch numalab_mismatch_of_unsigned(size_t array, size_t element,
-                                                     uint64_t expected, uint64_t found);
+struct numalab_mismatch numalab_make_signed_mismatch(size_t array, size_t element, int64_t expected,
+                                                     int64_t actual);
+struct numalab_mismatch numalab_make_unsigned_mismatch(size_t array, size_t element,
+                                                       uint64_t expected, uint64_t actual);
 
 struct numalab_driver {
     const char *lab;
@@ -137,14 +137,14 @@ struct numalab_driver {
     /* For runs/stores.c; NULL: its threads do not count. */
     const struct numalab_counting *counting;
 
-    /* For runs/placing.c; NULL: its kernel places no memory. */
-    const struct numalab_placing *placing;
+    /* For runs/memory_policy.c; NULL: its kernel places no memory. */
+    const struct numalab_memory_policy *memory_policy;
 
     /* For runs/series.c; NULL: its kernel answers nothing. */
     const struct numalab_series *series;
 
     /* For runs/stops.c; NULL: its kernel finds no stops. */
-    const struct numalab_watching *watching;
+    const struct numalab_stop_detection *stop_detection;
 
     const char *n_unit; /* what n counts, where it is no number of elements; else NULL */
 
@@ -173,12 +173,12 @@ struct numalab_driver {
     const char *(*row_name)(const struct numalab_oracle *oracle, size_t array, size_t element);
 
     /* Returns NULL when there is no memory. The caller owns it. With ranks: create_ranks
-     * in create's stead, and of_rank for the oracle as one of them sees it, which change
+     * in create's stead, and select_rank for the oracle as one of them sees it, which change
      * and compare are given; it belongs to the whole one. is_brief: the ranks are told so
      * (ranks.h). */
     struct numalab_oracle *(*create)(size_t n);
     struct numalab_oracle *(*create_ranks)(size_t n, size_t ranks, bool is_brief);
-    struct numalab_oracle *(*of_rank)(struct numalab_oracle *oracle, size_t rank);
+    struct numalab_oracle *(*select_rank)(struct numalab_oracle *oracle, size_t rank);
     void (*destroy)(struct numalab_oracle *oracle);
 
     /* The named phase has run once. */
@@ -200,13 +200,13 @@ struct numalab_driver {
      * they should be. Returns how many are wrong; if any, fills mismatch with
      * the first. NaN is always wrong. Threads may do so at once, with elements of their own. */
     size_t (*compare)(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found, struct numalab_mismatch *mismatch);
+                      const void *actual, struct numalab_mismatch *mismatch);
 
     /* What a mismatch means in the lab's own words, a sentence; remark stays as it is, empty,
      * where there is nothing to say. Found are count elements from element first on, as
      * compare got them; threads, too. NULL: there never is. */
     void (*remark)(const struct numalab_oracle *oracle, const struct numalab_mismatch *mismatch,
-                   size_t first, size_t count, const void *found,
+                   size_t first, size_t count, const void *actual,
                    char remark[NUMALAB_REMARK_BYTES]);
 };
 

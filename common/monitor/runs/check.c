@@ -108,21 +108,21 @@ static void sizes_of(struct sizes *list, const struct numalab_run_options *optio
 /* What each rank of a ping-pong, or of another pattern, has sent in so many repetitions of it. */
 struct sent {
     size_t round_trips, ranks;
-    uint64_t of_rank[NUMALAB_MAX_RANKS];
+    uint64_t rank[NUMALAB_MAX_RANKS];
 };
 
 static void note_sent(struct sent *sent, const struct numalab_messages *before,
                       const struct numalab_messages *now)
 {
     for (size_t i = 0; i < sent->ranks; i++)
-        sent->of_rank[i] += now->of_rank[i].sent - before->of_rank[i].sent;
+        sent->rank[i] += now->rank[i].sent - before->rank[i].sent;
 }
 
 static json_t *describe_sent(const struct sent *sent)
 {
     json_t *messages = json_array();
     for (size_t i = 0; i < sent->ranks; i++)
-        json_array_append_new(messages, json_integer((json_int_t)sent->of_rank[i]));
+        json_array_append_new(messages, json_integer((json_int_t)sent->rank[i]));
     return json_pack("{sI so}", "round_trips", (json_int_t)sent->round_trips, "messages", messages);
 }
 

@@ -24,8 +24,8 @@ static int write_series(struct numalab_worker *worker, const struct numalab_driv
             numalab_worker_write(worker, worker->address[array], values, worker->bytes[array]) < 0)
             return -1;
     }
-    for (size_t i = 0; i < driver->series->told_count; i++)
-        if (numalab_worker_write(worker, worker->address[driver->series->first_told + i], &none,
+    for (size_t i = 0; i < driver->series->answer_count; i++)
+        if (numalab_worker_write(worker, worker->address[driver->series->first_answer + i], &none,
                                  sizeof none) < 0)
             return -1;
     return 0;
@@ -36,7 +36,7 @@ static int ask(struct numalab_worker *worker, const struct numalab_driver *drive
                struct numalab_oracle *oracle, size_t kind, uint64_t random, json_t *list)
 {
     const struct numalab_series *series = driver->series;
-    int64_t truth[NUMALAB_MOST_TOLD] = {0};
+    int64_t truth[NUMALAB_MAX_ANSWERS] = {0};
     const size_t length = series->draw(oracle, kind, random);
     if (write_series(worker, driver, oracle) < 0 ||
         numalab_worker_run(worker, driver->compute_phase, NULL) < 0)
@@ -46,9 +46,9 @@ static int ask(struct numalab_worker *worker, const struct numalab_driver *drive
     json_t *entry = json_pack("{ss sI so so}", "kind", series->kinds[kind], "length",
                               (json_int_t)length, "truth", expected, "told", told);
     json_array_append_new(list, entry);
-    for (size_t i = 0; i < series->told_count; i++) {
+    for (size_t i = 0; i < series->answer_count; i++) {
         int64_t answer;
-        if (numalab_worker_read(worker, worker->address[series->first_told + i], &answer,
+        if (numalab_worker_read(worker, worker->address[series->first_answer + i], &answer,
                                 sizeof answer) < 0)
             return -1;
         json_array_append_new(expected, json_integer((json_int_t)truth[i]));
@@ -61,13 +61,13 @@ static int ask(struct numalab_worker *worker, const struct numalab_driver *drive
 static int ask_all(struct numalab_worker *worker, const struct numalab_driver *driver,
                    struct numalab_oracle *oracle, struct numalab_random *random, json_t *list)
 {
-    const size_t count = count_kinds(driver->series) * driver->series->of_each;
+    const size_t count = count_kinds(driver->series) * driver->series->series_per_kind;
     size_t *order = malloc(count * sizeof *order);
     if (!order) return numalab_worker_kit_error(worker, "draw the series", -ENOMEM);
     numalab_random_order(random, order, count);
     int failed = 0;
     for (size_t i = 0; !failed && i < count; i++)
-        failed = ask(worker, driver, oracle, order[i] / driver->series->of_each,
+        failed = ask(worker, driver, oracle, order[i] / driver->series->series_per_kind,
                      numalab_random_next(random), list) < 0;
     free(order);
     return failed ? -1 : 0;

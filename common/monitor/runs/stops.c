@@ -54,7 +54,7 @@ struct seen {
 
 struct stops {
     struct numalab_worker worker;
-    const struct numalab_watching *of;
+    const struct numalab_stop_detection *of;
     struct numalab_random random;
     double gap_s, least_s, watch_s; /* gap_s: as above, the longest */
     struct event event[MOST_EVENTS];
@@ -159,7 +159,7 @@ static int timeout_ms(void *context)
 static int set_ahead(struct stops *stops)
 {
     const int64_t ahead_ns = llround(1e9 * stops->ahead_s);
-    const uint64_t address = stops->worker.address[stops->of->asked] + AHEAD * sizeof ahead_ns;
+    const uint64_t address = stops->worker.address[stops->of->request] + AHEAD * sizeof ahead_ns;
     return numalab_worker_write(&stops->worker, address, &ahead_ns, sizeof ahead_ns);
 }
 
@@ -231,7 +231,7 @@ static int look_at_core(struct stops *stops, double *waiting_s, struct numalab_s
 
 static int watch(struct stops *stops)
 {
-    const struct numalab_watching *of = stops->of;
+    const struct numalab_stop_detection *of = stops->of;
     const struct numalab_watch served = {
         .fd = -1, .serve = serve, .timeout_ms = timeout_ms, .context = stops};
     const int64_t asked[ASKED] = {
@@ -242,7 +242,7 @@ static int watch(struct stops *stops)
     hwloc_bitmap_t pus = hwloc_bitmap_alloc();
     if (!pus) return numalab_worker_kit_error(worker, "look at its core", -ENOMEM);
     int failed =
-        numalab_worker_write(worker, worker->address[of->asked], asked, sizeof asked) < 0 ||
+        numalab_worker_write(worker, worker->address[of->request], asked, sizeof asked) < 0 ||
         look_at_core(stops, &waiting_before_s, &before, pus) < 0;
     stops->begin_s = numalab_now_s();
     stops->ahead_s = stops->arguable_s = 0.0;
@@ -301,11 +301,11 @@ static json_t *describe(const struct stops *stops, bool counts)
 /* Reads what the kernel has told: *told: a list, of how many and of how long in nanoseconds. */
 static int read_told(struct stops *stops, json_t **told)
 {
-    const struct numalab_watching *of = stops->of;
+    const struct numalab_stop_detection *of = stops->of;
     struct numalab_worker *worker = &stops->worker;
     int64_t count, stolen_ns;
     if (numalab_worker_read(worker, worker->address[of->stops], &count, sizeof count) < 0 ||
-        numalab_worker_read(worker, worker->address[of->stolen], &stolen_ns, sizeof stolen_ns) < 0)
+        numalab_worker_read(worker, worker->address[of->steal], &stolen_ns, sizeof stolen_ns) < 0)
         return -1;
     *told = json_pack("[II]", (json_int_t)count, (json_int_t)stolen_ns);
     return 0;
@@ -318,7 +318,7 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     struct stops stops = {.worker = numalab_no_worker,
-                          .of = driver->watching,
+                          .of = driver->stop_detection,
                           .random = {.seed = options->sampling.seed}};
     json_t *told = NULL;
     double elapsed_s = 0.0;

@@ -90,7 +90,7 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 static struct changed_element *entry_of(struct numalab_oracle *oracle, size_t array, size_t element)
 {
     const struct changed_element fresh = {element, value_of(oracle, array, element)};
-    return numalab_changed_entry(&oracle->changed[array], &fresh);
+    return numalab_changed_add(&oracle->changed[array], &fresh);
 }
 
 static int change(struct numalab_oracle *oracle, uint64_t random_position, uint64_t random_value,
@@ -117,7 +117,7 @@ static void expect(const struct numalab_oracle *oracle, size_t array, size_t fir
                    float *expected)
 {
     const void *here[BLOCK_ELEMENTS];
-    const size_t changed = numalab_changed_within(&oracle->changed[array], first, part, here);
+    const size_t changed = numalab_changed_collect(&oracle->changed[array], first, part, here);
     for (size_t i = 0; i < part; i++) expected[i] = unchanged_value(oracle, array, first + i);
     for (size_t i = 0; i < changed; i++) {
         const struct changed_element *entry = here[i];
@@ -126,9 +126,9 @@ static void expect(const struct numalab_oracle *oracle, size_t array, size_t fir
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found_pointer, struct numalab_mismatch *mismatch)
+                      const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
-    const float *found = found_pointer;
+    const float *actual = actual_pointer;
     float expected[BLOCK_ELEMENTS];
     size_t wrong = 0;
 
@@ -136,7 +136,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
         expect(oracle, array, first + start, part, expected);
         for (size_t i = 0; i < part; i++) {
-            const float value = found[start + i];
+            const float value = actual[start + i];
             /* Negated, so that NaN is wrong. */
             if (!(value == expected[i]) && wrong++ == 0)
                 *mismatch =

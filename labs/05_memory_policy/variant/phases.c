@@ -12,7 +12,7 @@
 #include "memory_policy.h"
 #include "owner.h"
 
-enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, AFTER };
+enum { TABLE, BLOCKS, MATRIX, STREAM, OTHERS, SUMS };
 
 /* NUMA node that the calling thread runs on. */
 static int own_node(void)
@@ -93,7 +93,7 @@ static void initialize(size_t n, void **arrays)
 static void compute(size_t n, void **arrays)
 {
     const uint64_t *table = arrays[TABLE], *others = arrays[OTHERS];
-    uint64_t *blocks = arrays[BLOCKS], *stream = arrays[STREAM], *after = arrays[AFTER];
+    uint64_t *blocks = arrays[BLOCKS], *stream = arrays[STREAM], *after = arrays[SUMS];
 #pragma omp parallel
     {
         const size_t parts = (size_t)omp_get_num_threads();

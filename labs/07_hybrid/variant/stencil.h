@@ -19,11 +19,11 @@ static inline void set_border(size_t n, size_t columns, double *field)
     }
 }
 
-/* Of the inner column j; above, own and below: rows of the field. */
-static inline double stencil(const double *above, const double *own, const double *below, size_t j)
+/* Of the inner column j; upper, row and lower: rows of the field. */
+static inline double stencil(const double *upper, const double *row, const double *lower, size_t j)
 {
-    (void)above;
-    (void)below;
+    (void)upper;
+    (void)lower;
     return @point.c@;
 }
 

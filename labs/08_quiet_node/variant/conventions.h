@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-static const bool rows_are_one_stop = @stops.rows@;
+static const bool merge_stop_rows = @stops.rows@;
 static const double not_worth[2] = {@other.share@, @worth.share@};
 static const char apart_in_nothing[] = "hardly apart", apart_in_noise[] = "hardly apart and noisy";
 

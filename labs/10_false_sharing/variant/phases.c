@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "asked_slots.h"
+#include "query_slots.h"
 #include "inputs.h"
 #include "room.h"
 
@@ -32,7 +32,7 @@ static void initialize(size_t n, void **arrays)
 {
     int32_t *keys = arrays[0];
     int64_t *counts = arrays[1];
-    struct slot *said = arrays[2];
+    struct slot *reported = arrays[2];
     if (!room) {
         const size_t line = cache_line_bytes();
         unsigned char *lines = aligned_alloc(line, room_bytes() + line);
@@ -44,7 +44,7 @@ static void initialize(size_t n, void **arrays)
     for (size_t i = 0; i < n; i++) {
         keys[i] = initial_key(i);
         counts[i] = initial_count;
-        said[i] = (struct slot){NULL, 0, 0};
+        reported[i] = (struct slot){NULL, 0, 0};
     }
 }
 
@@ -52,10 +52,10 @@ static void initialize(size_t n, void **arrays)
 static bool are_in_room(void)
 {
     for (int thread = 0; thread < omp_get_max_threads(); thread++) {
-        struct slot said = {NULL, 0, 0};
-        slots(thread, &said.first, &said.length);
-        const unsigned char *first = (const unsigned char *)said.first;
-        if (said.length == 0) continue;
+        struct slot reported = {NULL, 0, 0};
+        slots(thread, &reported.first, &reported.length);
+        const unsigned char *first = (const unsigned char *)reported.first;
+        if (reported.length == 0) continue;
         if (first < room || first + BINS * sizeof(int64_t) > room + room_bytes()) return false;
     }
     return true;

@@ -124,7 +124,7 @@ static json_t *policy_of(const struct numalab_worker *worker, pid_t thread, uint
 static json_t *policies(struct placing *placing, const struct numalab_driver *driver)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t address = placing->worker.address[driver->placing->control];
+    const uint64_t address = placing->worker.address[driver->memory_policy->control];
     json_t *list = json_array();
     for (size_t i = 0; i < placing->threads.count; i++)
         json_array_append_new(list, policy_of(&placing->worker, placing->threads.list[i].id,
@@ -148,10 +148,11 @@ static int call_roll(struct placing *placing, const struct numalab_run_options *
     struct numalab_worker *worker = &placing->worker;
     uint64_t *node = calloc(team, sizeof *node);
     if (!node) return numalab_worker_kit_error(worker, "call the roll", -ENOMEM);
-    const int failed = numalab_worker_allocate(worker, team, driver, NUMALAB_ANONYMOUS) < 0 ||
-                       numalab_worker_run(worker, driver->placing->roll_phase, NULL) < 0 ||
-                       numalab_worker_read(worker, worker->address[driver->placing->roll], node,
-                                           team * sizeof *node) < 0;
+    const int failed =
+        numalab_worker_allocate(worker, team, driver, NUMALAB_ANONYMOUS) < 0 ||
+        numalab_worker_run(worker, driver->memory_policy->thread_nodes_phase, NULL) < 0 ||
+        numalab_worker_read(worker, worker->address[driver->memory_policy->thread_nodes], node,
+                            team * sizeof *node) < 0;
     if (!failed) {
         placing->thread_nodes = json_array();
         for (size_t i = 0; i < team; i++)
@@ -235,7 +236,7 @@ static uint64_t free_bytes_of(int numa_node)
 static int fill(struct placing *placing, const struct numalab_run_options *options, int numa_node)
 {
     const struct numalab_driver *driver = options->driver;
-    const struct numalab_placing *of = driver->placing;
+    const struct numalab_memory_policy *of = driver->memory_policy;
     struct numalab_worker *worker = &placing->worker;
     const uint64_t free_bytes = free_bytes_of(numa_node);
     if (free_bytes == 0 || free_bytes > most_filled_bytes)

@@ -1,7 +1,7 @@
 /* Lab 10: asks a kernel where its threads count, and whether that is memory which is gone. Arrays
  * as in driver.c. Included once, after _GNU_SOURCE. */
-#ifndef FALSE_SHARING_ASKED_SLOTS_H
-#define FALSE_SHARING_ASKED_SLOTS_H
+#ifndef FALSE_SHARING_QUERY_SLOTS_H
+#define FALSE_SHARING_QUERY_SLOTS_H
 
 #include <omp.h>
 #include <pthread.h>
@@ -49,15 +49,15 @@ static bool is_on_stack(const void *address)
 /* What slots says has to hold after other calls. */
 static void ask_slots(size_t n, void **arrays)
 {
-    struct slot *said = arrays[2];
+    struct slot *reported = arrays[2];
     const size_t threads = (size_t)omp_get_max_threads();
 #pragma omp parallel
     use_stack();
     for (size_t thread = 0; thread < n; thread++) {
-        said[thread] = (struct slot){NULL, 0, 0};
+        reported[thread] = (struct slot){NULL, 0, 0};
         if (thread >= threads) continue;
-        slots((int)thread, &said[thread].first, &said[thread].length);
-        said[thread].on_stack = is_on_stack(said[thread].first);
+        slots((int)thread, &reported[thread].first, &reported[thread].length);
+        reported[thread].is_on_stack = is_on_stack(reported[thread].first);
     }
 }
 
