@@ -30,7 +30,7 @@ int numalab_send_message(int channel, const struct numalab_message *message, int
 
 /* The descriptors that came beside a message: keeps the first if it is asked for,
  * closes all others. */
-static int take_descriptors(struct msghdr *envelope, bool is_wanted)
+static int take_descriptors(struct msghdr *envelope, bool is_needed)
 {
     int kept = -1;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(envelope); header;
@@ -40,7 +40,7 @@ static int take_descriptors(struct msghdr *envelope, bool is_wanted)
         for (size_t i = 0; i < count; i++) {
             int descriptor;
             memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
-            if (is_wanted && kept < 0)
+            if (is_needed && kept < 0)
                 kept = descriptor;
             else
                 close(descriptor);

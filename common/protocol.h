@@ -79,13 +79,13 @@ struct numalab_request {
 /* What a kernel has written that is not its own, in a program that watches the memory around it. */
 enum numalab_overrun_kind {
     NUMALAB_NO_OVERRUN = 0,
-    NUMALAB_OF_VARIABLES, /* beside its variables */
-    NUMALAB_OF_ALLOCATED  /* beside a block that it has allocated */
+    NUMALAB_NEAR_VARIABLES, /* beside its variables */
+    NUMALAB_NEAR_ALLOCATED  /* beside a block that it has allocated */
 };
 
 struct numalab_overrun {
     uint64_t kind;
-    uint64_t bytes; /* NUMALAB_OF_ALLOCATED: that it asked for */
+    uint64_t bytes; /* NUMALAB_NEAR_ALLOCATED: that it asked for */
 };
 
 enum numalab_message_kind {

@@ -333,12 +333,12 @@ function(numalab_add_race_worker lab language variant kernel)
   if(language STREQUAL "c")
     set(compiler C)
     set(text ${file}-kernel.i)
-    set(beside numalab_race_options numalab_meeting numalab_noted numalab_race_noted)
+    set(beside numalab_race_options numalab_rendezvous numalab_noted numalab_race_noted)
     set(libraries "")
   else()
     set(compiler Fortran)
     set(text ${file}-kernel-pp.f90)
-    set(beside numalab_race_options numalab_race_fortran numalab_meeting numalab_noted
+    set(beside numalab_race_options numalab_race_fortran numalab_rendezvous numalab_noted
       numalab_race_noted)
     list(TRANSFORM CMAKE_Fortran_IMPLICIT_LINK_DIRECTORIES PREPEND -L OUTPUT_VARIABLE libraries)
     list(APPEND libraries -lgfortran)
@@ -428,7 +428,7 @@ function(numalab_add_race_worker lab language variant kernel)
     set(stores ${CMAKE_CURRENT_BINARY_DIR}/${lab}-${language}-${variant}-stores)
     add_custom_command(OUTPUT ${stores}
       COMMAND ${apart} /bin/sh ${NUMALAB_LINK_COPIES} ${CMAKE_LINKER} ${CMAKE_OBJCOPY}
-        ${file}-kernel.o $<TARGET_OBJECTS:numalab_behind_copy> $<TARGET_OBJECTS:${lab}-phases>
+        ${file}-kernel.o $<TARGET_OBJECTS:numalab_trailing_copy> $<TARGET_OBJECTS:${lab}-phases>
         $<TARGET_OBJECTS:numalab_copy_0> $<TARGET_OBJECTS:numalab_copy_1> -o ${stores}
         ${NUMALAB_RACE_COMPILER} -fopenmp -Wl,-rpath,${runtime_folder} ${numalab_wrapped} ${file}-memory.o
         $<TARGET_OBJECTS:numalab_kernel_memory> $<TARGET_OBJECTS:numalab_stores>
@@ -436,7 +436,7 @@ function(numalab_add_race_worker lab language variant kernel)
       DEPENDS ${file} ${NUMALAB_LINK_COPIES} ${lab}-phases numalab_stores $<TARGET_OBJECTS:numalab_stores>
         numalab_noted $<TARGET_OBJECTS:numalab_noted>
         numalab_kernel_memory $<TARGET_OBJECTS:numalab_kernel_memory>
-        numalab_behind_copy $<TARGET_OBJECTS:numalab_behind_copy>
+        numalab_trailing_copy $<TARGET_OBJECTS:numalab_trailing_copy>
         numalab_copy_0 $<TARGET_OBJECTS:numalab_copy_0>
         numalab_copy_1 $<TARGET_OBJECTS:numalab_copy_1> $<TARGET_OBJECTS:numalab_worker>
       COMMAND_EXPAND_LISTS VERBATIM

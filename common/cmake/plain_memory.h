@@ -2,24 +2,24 @@
  * other processors than x86-64 (compile_watched puts it before a preprocessed kernel, so no macro
  * and no include is of use here). Functions of their own, so that a report has the kernel's line as
  * the caller's. */
-extern void *memcpy(void *to, const void *from, unsigned long bytes);
-extern void *memmove(void *to, const void *from, unsigned long bytes);
-extern void *memset(void *to, int value, unsigned long bytes);
+extern void *memcpy(void *target, const void *source, unsigned long bytes);
+extern void *memmove(void *target, const void *source, unsigned long bytes);
+extern void *memset(void *target, int value, unsigned long bytes);
 
-static __attribute__((noinline, unused)) void *numalab_plain_memcpy(void *to, const void *from,
-                                                                    unsigned long bytes)
+static __attribute__((noinline, unused)) void *
+numalab_plain_memcpy(void *target, const void *source, unsigned long bytes)
 {
-    return memcpy(to, from, bytes);
+    return memcpy(target, source, bytes);
 }
 
-static __attribute__((noinline, unused)) void *numalab_plain_memmove(void *to, const void *from,
-                                                                     unsigned long bytes)
+static __attribute__((noinline, unused)) void *
+numalab_plain_memmove(void *target, const void *source, unsigned long bytes)
 {
-    return memmove(to, from, bytes);
+    return memmove(target, source, bytes);
 }
 
-static __attribute__((noinline, unused)) void *numalab_plain_memset(void *to, int value,
+static __attribute__((noinline, unused)) void *numalab_plain_memset(void *target, int value,
                                                                     unsigned long bytes)
 {
-    return memset(to, value, bytes);
+    return memset(target, value, bytes);
 }

@@ -34,10 +34,10 @@
 #include "numbers.h"
 #include "protocol.h"
 #include "refused_calls.h"
-#include "told_stores.h"
+#include "system_stores.h"
 #include "traced_pages.h"
 
-enum { EXIT_MISUSE = 2, EXIT_NOT_CONFINED = 125, EXIT_NOT_FOUND = 127 };
+enum { EXIT_MISUSE = 2, EXIT_NOT_CONFINED = 125, EXIT_NO_COMMAND = 127 };
 
 /* A worker has its channel, its output, and what libraries open; memory files are limited by
  * how many there can be and how large. A rank has sockets to its launcher and shared memory
@@ -54,7 +54,7 @@ static bool is_worker(enum role role)
     return role == WORKER || role == WATCHED;
 }
 
-static int say_hello(int descriptor)
+static int send_hello(int descriptor)
 {
     const struct numalab_message hello = {.kind = NUMALAB_HELLO};
     return numalab_send_message(NUMALAB_CHANNEL_FD, &hello, descriptor);
@@ -72,7 +72,7 @@ static bool is_linux_from(unsigned least_major, unsigned least_minor)
 /* Only on virtual nodes, where another user without a privilege is what keeps it apart. */
 static int install_filters(enum role role)
 {
-    return role == LAUNCHER ? say_hello(-1) : 0;
+    return role == LAUNCHER ? send_hello(-1) : 0;
 }
 #else
 
@@ -250,7 +250,7 @@ static int install_filters(enum role role)
     if (!error && asks) error = ask_for_processes(inner);
     if (!error) error = seccomp_load(outer);
     if (!error) error = seccomp_load(inner);
-    if (!error && role == LAUNCHER) error = say_hello(asks ? seccomp_notify_fd(inner) : -1);
+    if (!error && role == LAUNCHER) error = send_hello(asks ? seccomp_notify_fd(inner) : -1);
     if (outer) seccomp_release(outer);
     if (inner) seccomp_release(inner);
     return error;
@@ -307,12 +307,12 @@ int main(int argc, char **argv)
     if (numalab_read_whole(argv[3], 1, INT64_MAX, &cpu_s) < 0) return misuse(argv[3]);
     int error = limit_all(role, processes, cpu_s);
     if (error < 0) return complain("limit a program", error);
-    if (is_worker(role) && (error = say_hello(-1)) < 0) return complain("say hello", error);
-    if (role == WATCHED && (error = numalab_keep_to_told_stores()) < 0)
+    if (is_worker(role) && (error = send_hello(-1)) < 0) return complain("say hello", error);
+    if (role == WATCHED && (error = numalab_refuse_system_stores()) < 0)
         return complain("filter system calls", error);
     if ((error = install_filters(role)) < 0) return complain("filter system calls", error);
     if (role == LAUNCHER) close(NUMALAB_CHANNEL_FD);
     execvp(argv[4], argv + 4);
     complain(role == LAUNCHER ? "start the launcher of ranks" : "start the worker", -errno);
-    return EXIT_NOT_FOUND;
+    return EXIT_NO_COMMAND;
 }

@@ -16,7 +16,7 @@
 
 #include "numbers.h"
 
-enum { MOST_WORKERS = 64, LOOK_MS = 1 };
+enum { MOST_WORKERS = 64, POLL_MS = 1 };
 
 static void *workers[MOST_WORKERS]; /* UCX's, by which it sends and receives */
 static bool is_closing;
@@ -68,7 +68,7 @@ static void answer_until_readable(int file)
     unsigned (*progress)(void *);
     find("ucp_worker_progress", &progress, sizeof progress);
     struct pollfd polled = {.fd = file, .events = POLLIN};
-    while (progress && poll(&polled, 1, LOOK_MS) == 0)
+    while (progress && poll(&polled, 1, POLL_MS) == 0)
         for (size_t i = 0; i < MOST_WORKERS; i++)
             if (workers[i]) progress(workers[i]);
 }

@@ -1,6 +1,6 @@
 /* The first process of a virtual node: loads modules, brings the processors up, then does
  * what the host asks for. Linked statically, since at first it is alone in its file
- * system. Called as a command there it keeps another one apart (apart.h), or has one run on
+ * system. Called as a command there it keeps another one apart (sandbox.h), or has one run on
  * another node of a cluster (remote.h). */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "apart.h"
+#include "sandbox.h"
 #include "network.h"
 #include "protocol.h"
 #include "remote.h"
@@ -140,7 +140,7 @@ static void load_modules(void)
  * memory is nearest to (access1) while there was but one, and hwloc goes by what it found. What
  * it would have found is there, too: the initiator that the firmware names (access0), since all
  * of them are NUMA nodes with processors. */
-static void mend_initiators(void)
+static void repair_initiators(void)
 {
     char named[64], found[64];
     for (unsigned number = 0;; number++) {
@@ -174,7 +174,7 @@ static void raise_processors(void)
         if (error < 0)
             fprintf(stderr, "numalab: processor %u stays off: %s\n", number, strerror(-error));
     }
-    mend_initiators();
+    repair_initiators();
 }
 
 /* The port to the host, or -1 while the kernel does not know it yet. */
@@ -274,7 +274,7 @@ static char *next_string(const struct frame *frame, char *at)
 }
 
 /* Says which PUs are up on which NUMA node, for the host to compare. */
-static void say_ready(int port)
+static void report_ready(int port)
 {
     char text[16 * 1024] = "", path[96], line[512];
     size_t bytes = 0;
@@ -687,7 +687,7 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &children, NULL);
     int ended = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
     if (ended < 0) give_up("signalfd");
-    say_ready(port);
+    report_ready(port);
 
     struct command command = {.input = -1, .output = {-1, -1}};
     char trouble[512] = "";

@@ -17,7 +17,7 @@ int numalab_remote(int argc, char **argv);
 enum { NUMALAB_REMOTE_FAILED = 255 };
 
 /* Where a node holds this file, whatever is started there from another one is kept apart: its
- * lines are the words of apart.h, without the command. So who can reach a node's network, and
+ * lines are the words of sandbox.h, without the command. So who can reach a node's network, and
  * may be nobody there, gets no more by it. */
 #define NUMALAB_REMOTE_APART "/numalab/apart"
 

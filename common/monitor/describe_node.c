@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "node.h"
-#include "processes/reach.h"
+#include "processes/remote_memory.h"
 #include "touch_map.h"
 
 /* More than Linux knows: 8192 at most. */
@@ -29,7 +29,7 @@ enum { MOST_PUS = 16384 };
 
 /* Runs probe against a child process that waits. Each returns 0 or a negative
  * errno. */
-static int with_child(int (*probe)(pid_t child, void *page), void *page)
+static int probe_child(int (*probe)(pid_t child, void *page), void *page)
 {
     pid_t child = fork();
     if (child < 0) { /* says nothing of what is probed */
@@ -58,8 +58,8 @@ static int probe_memory(pid_t child, void *page)
 {
     char byte = 1;
     const struct iovec here = {&byte, 1}, there = {page, 1};
-    const int error = numalab_reach_read(child, (uintptr_t)page, &byte, 1);
-    return error < 0 ? error : numalab_reach_write(child, &here, &there, 1);
+    const int error = numalab_remote_memory_read(child, (uintptr_t)page, &byte, 1);
+    return error < 0 ? error : numalab_remote_memory_write(child, &here, &there, 1);
 }
 
 static int probe_watching(pid_t child, void *page)
@@ -124,7 +124,7 @@ static void add(json_t *object, const char *name, int error)
 }
 
 /* hwloc ends the process by an assertion on trees that it does not know how to read. */
-static void say_abort(int signal_number)
+static void report_abort(int signal_number)
 {
     static const char words[] =
         "describe_node: hwloc gave up on what the system tells of its PUs and NUMA nodes in "
@@ -153,7 +153,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "describe_node: '%s' is no option\n", arguments[optind]);
         return 2;
     }
-    signal(SIGABRT, say_abort);
+    signal(SIGABRT, report_abort);
     struct numalab_node node;
     int error =
         root || xml ? numalab_node_open_recorded(&node, root, xml) : numalab_node_open(&node);
@@ -166,14 +166,14 @@ int main(int count, char **arguments)
     if (!page || !object || !evidence) return EXIT_FAILURE;
     *page = 1;
     add(evidence, "userfaultfd", numalab_touch_map_probe());
-    add(evidence, "process_vm_readv", with_child(probe_read, page));
-    add(evidence, "worker_memory", with_child(probe_memory, page));
-    add(evidence, "pidfd_open", with_child(probe_watching, page));
-    add(evidence, "sched_setaffinity", with_child(probe_binding, page));
-    add(evidence, "move_pages", with_child(probe_residency, page));
+    add(evidence, "process_vm_readv", probe_child(probe_read, page));
+    add(evidence, "worker_memory", probe_child(probe_memory, page));
+    add(evidence, "pidfd_open", probe_child(probe_watching, page));
+    add(evidence, "sched_setaffinity", probe_child(probe_binding, page));
+    add(evidence, "move_pages", probe_child(probe_residency, page));
     add(evidence, "get_mempolicy", probe_policy());
     add(evidence, "fixed_addresses", probe_fixed_addresses());
-    add(evidence, "schedstat", with_child(probe_cpu_time, page));
+    add(evidence, "schedstat", probe_child(probe_cpu_time, page));
     json_object_set_new(object, "evidence", evidence);
     int written = json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
     putchar('\n');

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/apart.h"
+#include "guest/sandbox.h"
 
 enum { PATH_BYTES = 128 };
 
@@ -29,7 +29,7 @@ static int write_to(const char *path, const char *value)
     return error;
 }
 
-int numalab_groups_open(void)
+int numalab_groups_enable(void)
 {
     return write_to(NUMALAB_GUEST_GROUPS "/cgroup.subtree_control", "+cpuset");
 }

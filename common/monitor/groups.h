@@ -9,7 +9,7 @@
 /* Each returns 0 or a negative errno; name: of a group right below the first one. */
 
 /* Lets groups have CPU sets of their own. */
-int numalab_groups_open(void);
+int numalab_groups_enable(void);
 
 /* A new group, in which nobody is; it may be there. */
 int numalab_group_make(const char *name);

@@ -30,7 +30,8 @@ static int noted(struct numalab_job *job, size_t rank, int result)
 int numalab_job_read_notes(struct numalab_job *job, size_t rank, struct numalab_rank_notes *notes)
 {
     struct numalab_worker *worker = &job->rank[rank];
-    return noted(job, rank, numalab_worker_read(worker, worker->rank_notes, notes, sizeof *notes));
+    return noted(job, rank,
+                 numalab_worker_read_or_fail(worker, worker->rank_notes, notes, sizeof *notes));
 }
 
 int numalab_job_prepare(struct numalab_job *job)

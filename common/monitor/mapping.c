@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "proc.h"
-#include "processes/inside.h"
+#include "processes/worker_internal.h"
 #include "processes/requests.h"
 
 /* Bytes of a file that a part of an array is. */
@@ -42,7 +42,7 @@ static bool is_of_file(const struct piece *mapping)
     return mapping->inode || strcmp(mapping->device, "00:00") != 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_pieces(const void *a, const void *b)
 {
     const struct piece *one = a, *other = b;
     const int device = strcmp(one->device, other->device);
@@ -52,8 +52,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The arrays that a mapping from first to end overlaps. */
-static int look_at(const struct numalab_worker *worker, uint64_t first, uint64_t end,
-                   uint64_t offset, const struct piece *mapping, struct pieces *pieces)
+static int add_overlaps(const struct numalab_worker *worker, uint64_t first, uint64_t end,
+                        uint64_t offset, const struct piece *mapping, struct pieces *pieces)
 {
     for (size_t i = 0; i < worker->array_count; i++) {
         const uint64_t start = worker->address[i], stop = start + worker->bytes[i];
@@ -80,7 +80,7 @@ static int read_pieces(const struct numalab_worker *worker, struct pieces *piece
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %15s %" SCNu64, &first, &end,
                    &offset, mapping.device, &mapping.inode) == 5 &&
             is_of_file(&mapping))
-            error = look_at(worker, first, end, offset, &mapping, pieces);
+            error = add_overlaps(worker, first, end, offset, &mapping, pieces);
     }
     fclose(maps);
     return error;
@@ -107,7 +107,7 @@ int numalab_mapping_check(struct numalab_worker *worker, struct numalab_results 
     struct pieces pieces = {0};
     const int error = read_pieces(worker, &pieces);
     if (!error && pieces.count) {
-        qsort(pieces.list, pieces.count, sizeof *pieces.list, by_place);
+        qsort(pieces.list, pieces.count, sizeof *pieces.list, compare_pieces);
         judge(worker, &pieces, results);
     }
     free(pieces.list);
@@ -186,7 +186,7 @@ int numalab_mapping_check_aliases(struct numalab_worker *worker)
     bool is_found = false;
     if (!error && views.count) {
         /* A piece is what a view begins with. */
-        qsort(views.list, views.count, sizeof *views.list, by_place);
+        qsort(views.list, views.count, sizeof *views.list, compare_pieces);
         is_found = has_alias(&views);
     }
     free(views.list);
@@ -198,23 +198,23 @@ int numalab_mapping_check_aliases(struct numalab_worker *worker)
                : numalab_worker_kit_error(worker, "read the worker's mappings", error);
 }
 
-static int look_on(void *context)
+static int serve_check(void *context)
 {
     numalab_mapping_check_aliases(context);
     return 0; /* the outcome says the rest */
 }
 
-static int look_soon_ms(void *context)
+static int check_interval_ms(void *context)
 {
-    enum { LOOK_ON_MS = 5 };
+    enum { CHECK_MS = 5 };
     (void)context;
-    return LOOK_ON_MS;
+    return CHECK_MS;
 }
 
 int numalab_mapping_run(struct numalab_worker *worker, const char *phase)
 {
     const struct numalab_watch watch = {
-        .fd = -1, .serve = look_on, .timeout_ms = look_soon_ms, .context = worker};
+        .fd = -1, .serve = serve_check, .timeout_ms = check_interval_ms, .context = worker};
     if (numalab_worker_run(worker, phase, &watch) < 0) return -1;
     return numalab_mapping_check_aliases(worker);
 }

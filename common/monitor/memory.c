@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "held_memory.h"
+#include "memfd_accounting.h"
 #include "proc.h"
 
 /* In a child, since what is set is set for all that this process does. */
@@ -74,7 +74,7 @@ int numalab_memory_read(pid_t pid, struct numalab_memory *memory)
     if (!memory->resident_bytes) return -ESRCH; /* every process has some, but one that has ended */
     read_status(pid, &shared_bytes, &hugetlb_bytes);
     memory->resident_bytes += hugetlb_bytes;
-    memory->resident_bytes += numalab_held_bytes(pid, shared_bytes + hugetlb_bytes);
+    memory->resident_bytes += numalab_memfd_bytes(pid, shared_bytes + hugetlb_bytes);
 
     uint64_t pages = 0;
     file = numalab_proc_open(pid, "statm");
@@ -156,9 +156,9 @@ static int scan_for_huge(int pagemap, uint64_t address, uint64_t stop, uint64_t 
                             .region_count = sizeof region / sizeof region[0],
                             .all_of = SCAN_IS_PRESENT | SCAN_IS_HUGE,
                             .returned = SCAN_IS_HUGE};
-        const int found = ioctl(pagemap, SCAN_PAGES, &scan);
-        if (found < 0) return -errno;
-        for (int i = 0; i < found; i++)
+        const int counts = ioctl(pagemap, SCAN_PAGES, &scan);
+        if (counts < 0) return -errno;
+        for (int i = 0; i < counts; i++)
             *bytes += overlap_bytes(region[i].start, region[i].end, address, stop);
         if (scan.walk_end <= start) return -EPROTO;
         start = scan.walk_end;
@@ -220,13 +220,13 @@ static bool next_mapping(FILE *smaps, char *line, size_t room, struct mapping *m
 }
 
 int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
-                              struct numalab_huge_pages *found)
+                              struct numalab_huge_pages *counts)
 {
     const uint64_t stop = address + bytes;
     char line[1024] = "";
     struct mapping mapping;
     uint64_t bounded_bytes = 0;
-    *found = (struct numalab_huge_pages){0};
+    *counts = (struct numalab_huge_pages){0};
 
     const int pagemap = open_pagemap(pid);
     FILE *file = pagemap < 0 ? NULL : numalab_proc_open(pid, "smaps");
@@ -239,13 +239,13 @@ int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
     while (next_mapping(file, line, sizeof line, &mapping)) {
         const uint64_t overlap = overlap_bytes(mapping.first, mapping.end, address, stop);
         if (!overlap) continue;
-        if (mapping.is_advised) found->advised_bytes += overlap;
+        if (mapping.is_advised) counts->advised_bytes += overlap;
         const uint64_t first = mapping.first > address ? mapping.first : address;
         bounded_bytes +=
             least_huge_bytes(&mapping, overlap, present_bytes(pagemap, first, first + overlap));
     }
     fclose(file);
-    if (scan_for_huge(pagemap, address, stop, &found->bytes) < 0) found->bytes = bounded_bytes;
+    if (scan_for_huge(pagemap, address, stop, &counts->bytes) < 0) counts->bytes = bounded_bytes;
     close(pagemap);
     return 0;
 }

@@ -17,7 +17,7 @@ bool numalab_memory_has_except_advised(void);
 uint64_t numalab_memory_huge_page_bytes(void);
 
 struct numalab_memory {
-    uint64_t resident_bytes;      /* and held otherwise: hugetlbfs, and held_memory.h */
+    uint64_t resident_bytes;      /* and held otherwise: hugetlbfs, and memfd_accounting.h */
     uint64_t address_space_bytes; /* mapped, touched or not */
     uint64_t page_faults;         /* so far, of all threads; none that waited for a disk */
 };
@@ -40,6 +40,6 @@ struct numalab_huge_pages {
  * of that is taken to lie beside the stretch: so neighbours in one mapping never count. Returns 0
  * or a negative errno. */
 int numalab_memory_huge_pages(pid_t pid, uint64_t address, uint64_t bytes,
-                              struct numalab_huge_pages *found);
+                              struct numalab_huge_pages *counts);
 
 #endif

@@ -22,13 +22,13 @@ int numalab_messages_check(struct numalab_job *job, size_t round_trips, size_t b
         const uint64_t seen = now->sent - then->sent + now->received - then->received;
         const uint64_t sent_bytes = now->sent_bytes - then->sent_bytes;
         if (seen < 2 * round_trips) {
-            results->messages_asked = 2 * round_trips;
-            results->messages_seen = seen;
+            results->required_messages = 2 * round_trips;
+            results->actual_messages = seen;
         } else if (sent_bytes < (uint64_t)round_trips * bytes) {
-            results->bytes_asked = (uint64_t)round_trips * bytes;
-            results->bytes_seen = sent_bytes;
+            results->required_bytes = (uint64_t)round_trips * bytes;
+            results->actual_bytes = sent_bytes;
         } else if (now->ahead > then->ahead) {
-            results->messages_ahead = now->ahead - then->ahead;
+            results->early_messages = now->ahead - then->ahead;
         }
     }
     return 0;

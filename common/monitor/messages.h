@@ -1,4 +1,4 @@
-/* The messages of a ping-pong's ranks, as the ranks have counted them (worker/trips.h), while
+/* The messages of a ping-pong's ranks, as the ranks have counted them (worker/round_trips.h), while
  * results are checked and while times are taken. A result may be right without them. */
 #ifndef NUMALAB_MONITOR_MESSAGES_H
 #define NUMALAB_MONITOR_MESSAGES_H

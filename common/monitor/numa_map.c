@@ -48,7 +48,7 @@ static int read_list(struct numalab_numa_map *map, FILE *file, int number)
     return 0;
 }
 
-static int by_number(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
     return *(const int *)left - *(const int *)right;
 }
@@ -99,9 +99,9 @@ static size_t index_of(const struct numalab_numa_map *map, int number)
     return i;
 }
 
-int numalab_numa_map_distance(const struct numalab_numa_map *map, int from, int to)
+int numalab_numa_map_distance(const struct numalab_numa_map *map, int source, int target)
 {
-    const size_t i = index_of(map, from), j = index_of(map, to);
+    const size_t i = index_of(map, source), j = index_of(map, target);
     if (!map->distances || i == map->nodes || j == map->nodes) return -1;
     return map->distances[i * map->nodes + j];
 }
@@ -131,7 +131,7 @@ int numalab_numa_map_read(struct numalab_numa_map *map, const char *root)
         fclose(file);
     }
     closedir(folder);
-    if (map->nodes > 0) qsort(map->numbers, map->nodes, sizeof *map->numbers, by_number);
+    if (map->nodes > 0) qsort(map->numbers, map->nodes, sizeof *map->numbers, compare_numbers);
     if (error == 0) error = read_distances(map, root);
     if (error < 0) numalab_numa_map_free(map);
     return error;
@@ -160,9 +160,9 @@ int numalab_numa_map_of(const struct numalab_numa_map *map, hwloc_const_bitmap_t
 static const char *const parts[] = {"proc", "sys/fs", "sys/devices/system/cpu",
                                     "sys/devices/virtual"};
 /* The folders between, the innermost last. */
-static const char *const between[] = {"sys", "sys/devices", "sys/devices/system"};
+static const char *const parents[] = {"sys", "sys/devices", "sys/devices/system"};
 
-enum { PARTS = sizeof parts / sizeof parts[0], BETWEEN = sizeof between / sizeof between[0] };
+enum { PARTS = sizeof parts / sizeof parts[0], PARENTS = sizeof parents / sizeof parents[0] };
 
 static char *joined(const char *folder, const char *part)
 {
@@ -170,17 +170,17 @@ static char *joined(const char *folder, const char *part)
     return asprintf(&path, "%s/%s", folder, part) < 0 ? NULL : path;
 }
 
-static bool make_link(const char *from, const char *to)
+static bool make_link(const char *source, const char *target)
 {
-    return from && to && symlink(to, from) == 0;
+    return source && target && symlink(target, source) == 0;
 }
 
 /* Makes the folders and links. Returns whether all are there. */
 static bool fill(const struct numalab_shown_tree *tree, const char *whole)
 {
     bool is_whole = true;
-    for (size_t i = 0; i < BETWEEN; i++) {
-        char *path = joined(tree->folder, between[i]);
+    for (size_t i = 0; i < PARENTS; i++) {
+        char *path = joined(tree->folder, parents[i]);
         is_whole = path && mkdir(path, 0700) == 0 && is_whole;
         free(path);
     }
@@ -220,8 +220,8 @@ void numalab_hide_tree(struct numalab_shown_tree *tree)
         if (path) unlink(path);
         free(path);
     }
-    for (size_t i = BETWEEN; i-- > 0;) {
-        char *path = joined(tree->folder, between[i]);
+    for (size_t i = PARENTS; i-- > 0;) {
+        char *path = joined(tree->folder, parents[i]);
         if (path) rmdir(path);
         free(path);
     }

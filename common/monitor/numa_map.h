@@ -18,7 +18,7 @@ struct numalab_numa_map {
 };
 
 /* The distance between two NUMA nodes by their numbers; -1 where Linux does not say. */
-int numalab_numa_map_distance(const struct numalab_numa_map *map, int from, int to);
+int numalab_numa_map_distance(const struct numalab_numa_map *map, int source, int target);
 
 /* Reads it below a root folder, "" for this system's. Returns 0 or -ENOMEM. */
 int numalab_numa_map_read(struct numalab_numa_map *map, const char *root);

@@ -83,11 +83,11 @@ static struct numalab_role *named(struct numalab_run_options *options, const cha
     return NULL;
 }
 
-static int set_kits_kernel(struct numalab_run_options *options, char *name)
+static int set_reference(struct numalab_run_options *options, char *name)
 {
     struct numalab_role *role = named(options, name);
     if (!role) return -EINVAL;
-    role->is_kits_kernel = true;
+    role->is_reference = true;
     return 0;
 }
 
@@ -121,10 +121,10 @@ static int set_size(struct numalab_run_options *options, char *name)
     return numalab_size_parse(name, &options->size);
 }
 
-static int set_with_one_thread(struct numalab_run_options *options, char *unused)
+static int set_single_thread(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
-    options->with_one_thread = true;
+    options->has_single_thread_run = true;
     return 0;
 }
 
@@ -159,10 +159,10 @@ static int add_group_setting(struct numalab_run_options *options, char *text)
     return setting->group && setting->key ? 0 : -EINVAL;
 }
 
-static int set_one_at_a_time(struct numalab_run_options *options, char *unused)
+static int set_sequential(struct numalab_run_options *options, char *unused)
 {
     (void)unused;
-    options->one_at_a_time = true;
+    options->is_sequential = true;
     return 0;
 }
 
@@ -261,7 +261,7 @@ static const struct option_row {
     {"cut", "ROLE:SECONDS", set_cut,
      "generation: a repetition that takes longer is the role's last,\n"
      "and counts as having taken that long"},
-    {"kits-kernel", "ROLE", set_kits_kernel,
+    {"kits-kernel", "ROLE", set_reference,
      "generation: that role's kernel is the kit's own: its results are\n"
      "spot-checked after each repetition, and not compared in full"},
     {"may-fail", "ROLE", set_may_fail,
@@ -278,7 +278,7 @@ static const struct option_row {
     {"budget-s", "SECONDS", NULL,
      "generation: start no further round of repetitions after this,\n"
      "but do one for each role (60)"},
-    {"with-one-thread", NULL, set_with_one_thread,
+    {"with-one-thread", NULL, set_single_thread,
      "placement: beside the team the same with one thread, in turns"},
     {"memory-policy", "POLICY:NODES", set_memory_policy,
      "placing: the process's own, as numactl sets it: interleave, bind,\n"
@@ -287,7 +287,7 @@ static const struct option_row {
      "placing: hand over a matrix of more than a NUMA node's free memory"},
     {"group", "NAME:KEY=VALUE", add_group_setting,
      "cpusets: cpus, mems or partition of the control group job or others"},
-    {"one-at-a-time", NULL, set_one_at_a_time,
+    {"one-at-a-time", NULL, set_sequential,
      "generation: one worker after another, not interleaved, each\n"
      "with the least repetitions, whatever they take"},
     {"traced-pages", "N", NULL, "trace, placement: about so many in all (by size)"},
@@ -317,7 +317,7 @@ static void print_usage(void)
     enum { RUN_COLUMNS = 14, OPTION_COLUMNS = 24 };
     fprintf(stderr, "usage: LAB-monitor RUN --worker ROLE=PROGRAM ...\nRUN:\n");
     for (size_t i = 0; i < numalab_run_count; i++)
-        fprintf(stderr, "  %-*s%s\n", RUN_COLUMNS, numalab_runs[i].name, numalab_runs[i].sees);
+        fprintf(stderr, "  %-*s%s\n", RUN_COLUMNS, numalab_runs[i].name, numalab_runs[i].observes);
     fprintf(stderr, "options:\n");
     for (size_t i = 0; i < ROWS; i++) {
         int column =

@@ -158,9 +158,9 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
         json_object_set_new(object, "limit_of",
                             json_string(outcome->is_wall_limit ? "wall_time" : "cpu_time"));
         if (worker->kind == NUMALAB_RANK)
-            add_number(object, "ranks_waiting", outcome->ranks_waiting);
-        if (outcome->is_of_all_phases) json_object_set_new(object, "of_all_phases", json_true());
-        if (outcome->went_on) json_object_set_new(object, "went_on", json_true());
+            add_number(object, "ranks_waiting", outcome->pending_ranks);
+        if (outcome->is_total) json_object_set_new(object, "of_all_phases", json_true());
+        if (outcome->has_progress) json_object_set_new(object, "went_on", json_true());
         break;
     case NUMALAB_OUT_OF_MEMORY:
         add_number(object, "resident_bytes", outcome->resident_bytes);
@@ -184,7 +184,7 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
         json_object_set_new(object, "is_map_failed", json_boolean(outcome->is_map_failed));
         break;
     case NUMALAB_BAD_PROTOCOL:
-        if (outcome->disturbance == NUMALAB_DISTURBED_TALK) break;
+        if (outcome->disturbance == NUMALAB_FORGED_MESSAGE) break;
         json_object_set_new(object, "disturbance",
                             json_string(disturbance_names[outcome->disturbance]));
         if (outcome->disturbance == NUMALAB_RAN_WHILE_STOPPED)
@@ -235,7 +235,7 @@ json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_d
     if (!driver->rank_counts) return object;
     json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
     if (!is_rank) return object;
-    const bool is_nobodys = worker->outcome.is_anyone || worker->outcome.ranks_waiting > 1;
+    const bool is_nobodys = worker->outcome.is_unattributed || worker->outcome.pending_ranks > 1;
     if (job->failed && !is_nobodys)
         json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
     return object;
@@ -255,26 +255,26 @@ json_t *numalab_record_ranks(const struct numalab_job *job, const struct numalab
 }
 
 /* Adds the digits of whole numbers, where a double leaves some out. */
-static void add_digits(json_t *first_wrong, const struct numalab_mismatch *first)
+static void add_digits(json_t *first_mismatch, const struct numalab_mismatch *first)
 {
     const double most = 0x1p53;
     if (!first->actual_digits[0] || (fabs(first->actual) < most && fabs(first->expected) < most))
         return;
-    json_object_set_new(first_wrong, "expected_digits", json_string(first->expected_digits));
-    json_object_set_new(first_wrong, "found_digits", json_string(first->actual_digits));
+    json_object_set_new(first_mismatch, "expected_digits", json_string(first->expected_digits));
+    json_object_set_new(first_mismatch, "found_digits", json_string(first->actual_digits));
 }
 
 /* Adds row and column, where the array has such. */
-static void add_place(json_t *first_wrong, const struct numalab_results *results,
+static void add_place(json_t *first_mismatch, const struct numalab_results *results,
                       const struct numalab_driver *driver)
 {
-    const struct numalab_mismatch *first = &results->first_wrong;
+    const struct numalab_mismatch *first = &results->first_mismatch;
     size_t row, column;
     if (!driver->place ||
-        !driver->place(results->first_wrong_n, first->array, first->element, &row, &column))
+        !driver->place(results->mismatch_n, first->array, first->element, &row, &column))
         return;
-    json_object_set_new(first_wrong, "row", json_integer((json_int_t)row));
-    json_object_set_new(first_wrong, "column", json_integer((json_int_t)column));
+    json_object_set_new(first_mismatch, "row", json_integer((json_int_t)row));
+    json_object_set_new(first_mismatch, "column", json_integer((json_int_t)column));
 }
 
 static json_t *describe_requests(const struct numalab_results *results)
@@ -302,40 +302,40 @@ json_t *numalab_record_results(const struct numalab_results *results,
                                const struct numalab_driver *driver)
 {
     json_t *object = json_pack("{sI sI}", "checked", (json_int_t)results->checked, "wrong",
-                               (json_int_t)results->wrong);
+                               (json_int_t)results->mismatches);
     if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
-    if (results->wrong) {
-        const struct numalab_mismatch *first = &results->first_wrong;
+    if (results->mismatches) {
+        const struct numalab_mismatch *first = &results->first_mismatch;
         json_object_set_new(
             object, "first_wrong",
             json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name, "element",
                       (json_int_t)first->element, "expected",
                       numalab_record_number(first->expected), "found",
-                      numalab_record_number(first->actual), "phase", results->first_wrong_phase,
-                      "repetition", (json_int_t)results->first_wrong_repetition));
+                      numalab_record_number(first->actual), "phase", results->mismatch_phase,
+                      "repetition", (json_int_t)results->mismatch_repetition));
         add_digits(json_object_get(object, "first_wrong"), first);
         add_place(json_object_get(object, "first_wrong"), results, driver);
-        if (results->first_wrong_row)
+        if (results->mismatch_row)
             json_object_set_new(json_object_get(object, "first_wrong"), "row_name",
-                                json_string(results->first_wrong_row));
-        if (results->first_wrong_remark[0])
+                                json_string(results->mismatch_row));
+        if (results->mismatch_remark[0])
             json_object_set_new(json_object_get(object, "first_wrong"), "remark",
-                                json_string(results->first_wrong_remark));
+                                json_string(results->mismatch_remark));
         if (driver->rank_counts)
             json_object_set_new(json_object_get(object, "first_wrong"), "rank",
-                                json_integer((json_int_t)results->first_wrong_rank));
+                                json_integer((json_int_t)results->mismatch_rank));
     }
-    if (results->messages_asked)
+    if (results->required_messages)
         json_object_set_new(object, "too_few_messages",
-                            json_pack("{sI sI}", "asked", (json_int_t)results->messages_asked,
-                                      "seen", (json_int_t)results->messages_seen));
+                            json_pack("{sI sI}", "asked", (json_int_t)results->required_messages,
+                                      "seen", (json_int_t)results->actual_messages));
     if (results->requests.count)
         json_object_set_new(object, "requests", describe_requests(results));
-    if (results->bytes_asked)
+    if (results->required_bytes)
         json_object_set_new(object, "too_few_bytes",
-                            json_pack("{sI sI}", "asked", (json_int_t)results->bytes_asked, "seen",
-                                      (json_int_t)results->bytes_seen));
-    if (results->messages_ahead) add_number(object, "messages_ahead", results->messages_ahead);
+                            json_pack("{sI sI}", "asked", (json_int_t)results->required_bytes,
+                                      "seen", (json_int_t)results->actual_bytes));
+    if (results->early_messages) add_number(object, "messages_ahead", results->early_messages);
     if (results->is_replaced)
         json_object_set_new(object, "replaced_array",
                             json_string(driver->arrays[results->replaced_array].name));

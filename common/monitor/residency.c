@@ -39,7 +39,7 @@ static int add_array(json_t *list, const struct numalab_worker *worker, size_t a
     for (size_t i = 0; error == 0 && i < sample->block_count; i++) {
         const struct numalab_block *block = &sample->block[i];
         error = read_block(worker, worker->address[array] + block->first_page * page_bytes,
-                           numa_node + block->before, block->page_count);
+                           numa_node + block->preceding_pages, block->page_count);
     }
     if (error == 0) {
         json_t *entry = json_pack("{ss so}", "array", name, "numa_node",

@@ -39,7 +39,7 @@ static int fill(struct numalab_worker *worker, uint64_t address, size_t bytes, i
     memset(block, value, sizeof block);
     while (bytes > 0) {
         size_t part = bytes < sizeof block ? bytes : sizeof block;
-        if (numalab_worker_write(worker, address, block, part) < 0) return -1;
+        if (numalab_worker_write_or_fail(worker, address, block, part) < 0) return -1;
         address += part;
         bytes -= part;
     }
@@ -65,7 +65,7 @@ static int is_untouched(struct numalab_worker *worker, uint64_t address, size_t 
 {
     unsigned char block[65536];
     if (bytes > sizeof block) bytes = sizeof block;
-    if (numalab_worker_read(worker, address, block, bytes) < 0) return -1;
+    if (numalab_worker_read_or_fail(worker, address, block, bytes) < 0) return -1;
     for (size_t k = 0; k < bytes; k++)
         if (block[k] != NUMALAB_GUARD_PATTERN) return 0;
     return 1;
@@ -92,23 +92,23 @@ int numalab_results_check_before(struct numalab_worker *worker, struct numalab_r
 }
 
 /* Keeps the first mismatch of all, in a chunk of count elements from element first on. */
-static void note_wrong(const struct numalab_worker *worker, const struct numalab_expected *expected,
-                       const struct numalab_mismatch *mismatch, size_t first, size_t count,
-                       const void *chunk, struct numalab_results *results)
+static void note_mismatch(const struct numalab_worker *worker,
+                          const struct numalab_expected *expected,
+                          const struct numalab_mismatch *mismatch, size_t first, size_t count,
+                          const void *chunk, struct numalab_results *results)
 {
     const struct numalab_driver *driver = expected->driver;
-    if (results->wrong > 0) return;
-    results->first_wrong = *mismatch;
-    results->first_wrong_rank = worker->rank;
-    results->first_wrong_n = worker->n;
-    results->first_wrong_row =
+    if (results->mismatches > 0) return;
+    results->first_mismatch = *mismatch;
+    results->mismatch_rank = worker->rank;
+    results->mismatch_n = worker->n;
+    results->mismatch_row =
         driver->row_name ? driver->row_name(expected->oracle, mismatch->array, mismatch->element)
                          : NULL;
     if (driver->remark)
-        driver->remark(expected->oracle, mismatch, first, count, chunk,
-                       results->first_wrong_remark);
-    results->first_wrong_phase = expected->phase;
-    results->first_wrong_repetition = expected->repetition;
+        driver->remark(expected->oracle, mismatch, first, count, chunk, results->mismatch_remark);
+    results->mismatch_phase = expected->phase;
+    results->mismatch_repetition = expected->repetition;
 }
 
 /* A chunk of count elements from element first on, which has been read. */
@@ -117,10 +117,10 @@ static void compare_chunk(const struct numalab_worker *worker,
                           size_t count, const void *chunk, struct numalab_results *results)
 {
     struct numalab_mismatch mismatch = {0};
-    const size_t wrong =
+    const size_t mismatches =
         expected->driver->compare(expected->oracle, array, first, count, chunk, &mismatch);
-    if (wrong > 0) note_wrong(worker, expected, &mismatch, first, count, chunk, results);
-    results->wrong += wrong;
+    if (mismatches > 0) note_mismatch(worker, expected, &mismatch, first, count, chunk, results);
+    results->mismatches += mismatches;
     results->checked += count;
 }
 
@@ -138,8 +138,8 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
             worker->outcome.kind = NUMALAB_CANCELLED;
             return -1;
         }
-        if (numalab_worker_read(worker, worker->address[array] + first * element_bytes, chunk,
-                                part * element_bytes) < 0)
+        if (numalab_worker_read_or_fail(worker, worker->address[array] + first * element_bytes,
+                                        chunk, part * element_bytes) < 0)
             return -1;
         compare_chunk(worker, expected, array, first, part, chunk, results);
         first += part;
@@ -172,7 +172,7 @@ static void *compare_part(void *argument)
     while (chunk && first < end && !numalab_worker_is_cancelled(worker)) {
         const size_t count = end - first < most ? end - first : most;
         const uint64_t address = worker->address[part->array] + first * element_bytes;
-        if (numalab_worker_peek(worker, address, chunk, count * element_bytes) < 0) break;
+        if (numalab_worker_read(worker, address, chunk, count * element_bytes) < 0) break;
         compare_chunk(worker, part->expected, part->array, first, count, chunk, &part->results);
         first += count;
     }
@@ -185,19 +185,18 @@ static void *compare_part(void *argument)
 static void add_results(struct numalab_results *results, const struct numalab_results *more)
 {
     const uint64_t checked = results->checked + more->checked;
-    const uint64_t wrong = results->wrong + more->wrong;
-    if (results->wrong == 0 && more->wrong > 0) {
-        results->first_wrong = more->first_wrong;
-        results->first_wrong_rank = more->first_wrong_rank;
-        results->first_wrong_n = more->first_wrong_n;
-        results->first_wrong_row = more->first_wrong_row;
-        memcpy(results->first_wrong_remark, more->first_wrong_remark,
-               sizeof results->first_wrong_remark);
-        results->first_wrong_phase = more->first_wrong_phase;
-        results->first_wrong_repetition = more->first_wrong_repetition;
+    const uint64_t mismatches = results->mismatches + more->mismatches;
+    if (results->mismatches == 0 && more->mismatches > 0) {
+        results->first_mismatch = more->first_mismatch;
+        results->mismatch_rank = more->mismatch_rank;
+        results->mismatch_n = more->mismatch_n;
+        results->mismatch_row = more->mismatch_row;
+        memcpy(results->mismatch_remark, more->mismatch_remark, sizeof results->mismatch_remark);
+        results->mismatch_phase = more->mismatch_phase;
+        results->mismatch_repetition = more->mismatch_repetition;
     }
     results->checked = checked;
-    results->wrong = wrong;
+    results->mismatches = mismatches;
 }
 
 /* most: into how many parts that are worth a thread it can be shared out. */
@@ -301,8 +300,8 @@ static int write_renewed(struct numalab_worker *worker, const struct numalab_dri
 {
     for (size_t array = 0; driver->renewed && array < driver->array_count; array++) {
         const void *values = driver->renewed(oracle, array);
-        if (values &&
-            numalab_worker_write(worker, worker->address[array], values, worker->bytes[array]) < 0)
+        if (values && numalab_worker_write_or_fail(worker, worker->address[array], values,
+                                                   worker->bytes[array]) < 0)
             return -1;
     }
     return 0;
@@ -321,16 +320,16 @@ struct writing {
 enum { MOST_AT_ONCE = 512 };
 
 /* Where the next changes come from and go to, MOST_AT_ONCE at most. Returns how many. */
-static size_t aim(const struct writing *writing, size_t first, struct iovec *here,
-                  struct iovec *there)
+static size_t aim(const struct writing *writing, size_t first, struct iovec *local,
+                  struct iovec *remote)
 {
     const size_t left = writing->count - first, count = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
     for (size_t i = 0; i < count; i++) {
         struct numalab_change *change = &writing->list[first + i];
         const size_t bytes = writing->driver->arrays[change->array].element_bytes;
         const uint64_t address = writing->worker->address[change->array] + change->element * bytes;
-        here[i] = (struct iovec){change->value, bytes};
-        there[i] = (struct iovec){(void *)(uintptr_t)address, bytes};
+        local[i] = (struct iovec){change->value, bytes};
+        remote[i] = (struct iovec){(void *)(uintptr_t)address, bytes};
     }
     return count;
 }
@@ -339,12 +338,13 @@ static size_t aim(const struct writing *writing, size_t first, struct iovec *her
  */
 static int write_part(const struct writing *writing, bool is_noted)
 {
-    struct iovec here[MOST_AT_ONCE], there[MOST_AT_ONCE];
+    struct iovec local[MOST_AT_ONCE], remote[MOST_AT_ONCE];
     size_t first = 0, count = 0;
     for (; first < writing->count; first += count) {
-        count = aim(writing, first, here, there);
-        const int error = is_noted ? numalab_worker_write_all(writing->worker, here, there, count)
-                                   : numalab_worker_poke_all(writing->worker, here, there, count);
+        count = aim(writing, first, local, remote);
+        const int error =
+            is_noted ? numalab_worker_write_vector_or_fail(writing->worker, local, remote, count)
+                     : numalab_worker_write_vector(writing->worker, local, remote, count);
         if (error < 0) return -1;
     }
     return 0;

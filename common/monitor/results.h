@@ -11,17 +11,17 @@
 /* What comparing has found so far. */
 struct numalab_results {
     uint64_t checked; /* elements compared */
-    uint64_t wrong;
-    struct numalab_mismatch first_wrong; /* if wrong > 0 */
-    size_t first_wrong_rank, first_wrong_n;
-    const char *first_wrong_row;                   /* its name; NULL: none */
-    char first_wrong_remark[NUMALAB_REMARK_BYTES]; /* may be empty */
-    const char *first_wrong_phase;
-    size_t first_wrong_repetition;          /* compute phases done before, from 0 */
-    uint64_t messages_asked, messages_seen; /* of a rank that had fewer than it has to */
-    uint64_t bytes_asked, bytes_seen;       /* ... or that sent less in them */
-    uint64_t messages_ahead;                /* ... or sent so many before they were due */
-    struct numalab_request_note requests;   /* of the first fault with them; count 0: none */
+    uint64_t mismatches;
+    struct numalab_mismatch first_mismatch; /* if wrong > 0 */
+    size_t mismatch_rank, mismatch_n;
+    const char *mismatch_row;                   /* its name; NULL: none */
+    char mismatch_remark[NUMALAB_REMARK_BYTES]; /* may be empty */
+    const char *mismatch_phase;
+    size_t mismatch_repetition;                  /* compute phases done before, from 0 */
+    uint64_t required_messages, actual_messages; /* of a rank that had fewer than it has to */
+    uint64_t required_bytes, actual_bytes;       /* ... or that sent less in them */
+    uint64_t early_messages;                     /* ... or sent so many before they were due */
+    struct numalab_request_note requests;        /* of the first fault with them; count 0: none */
     enum numalab_request_fault request_fault;
     size_t requests_rank;
     const char *requests_phase;

@@ -140,13 +140,13 @@ int numalab_sample_draw_all(struct numalab_sample sample[NUMALAB_MAX_ARRAYS],
     struct numalab_random random = {.seed = sampling->seed}, best = random;
     double best_off = 0.0;
     for (int draw = 0; !is_whole && draw < DRAWS; draw++) {
-        const struct numalab_random before = random;
+        const struct numalab_random preceding_pages = random;
         if (draw_once(sample, &random, page_count, traced, array_count, sampling->team) < 0)
             return -ENOMEM;
         const double off = most_uneven(sample, array_count, sampling->team);
         free_all(sample, array_count);
         if (draw == 0 || off < best_off) {
-            best = before;
+            best = preceding_pages;
             best_off = off;
         }
     }
@@ -170,7 +170,7 @@ ptrdiff_t numalab_sample_find(const struct numalab_sample *sample, size_t page)
         else if (page >= block->first_page + block->page_count)
             low = middle + 1;
         else
-            return (ptrdiff_t)(block->before + page - block->first_page);
+            return (ptrdiff_t)(block->preceding_pages + page - block->first_page);
     }
     return -1;
 }
@@ -190,10 +190,10 @@ size_t numalab_sample_page(const struct numalab_sample *sample, size_t place)
     size_t low = 0, high = sample->block_count; /* in which it is */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (place < sample->block[middle].before)
+        if (place < sample->block[middle].preceding_pages)
             high = middle;
         else
             low = middle;
     }
-    return sample->block[low].first_page + place - sample->block[low].before;
+    return sample->block[low].first_page + place - sample->block[low].preceding_pages;
 }

@@ -25,7 +25,7 @@ struct numalab_sampling {
 
 struct numalab_block {
     size_t first_page, page_count;
-    size_t before; /* pages in the blocks before it */
+    size_t preceding_pages; /* pages in the blocks before it */
 };
 
 /* Of one array; blocks in order, with a gap between each two. */

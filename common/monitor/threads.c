@@ -63,31 +63,31 @@ static void read_status(pid_t pid, struct numalab_thread *thread)
     fclose(file);
 }
 
-static void read_schedstat(pid_t pid, pid_t id, double *cpu_s, double *waiting_s)
+static void read_schedstat(pid_t pid, pid_t id, double *cpu_s, double *runqueue_wait_s)
 {
     unsigned long long on_cpu_ns = 0, waiting_ns = 0;
-    *cpu_s = *waiting_s = 0.0;
+    *cpu_s = *runqueue_wait_s = 0.0;
     FILE *file = numalab_proc_open_thread(pid, id, "schedstat");
     if (!file) return;
     if (fscanf(file, "%llu %llu", &on_cpu_ns, &waiting_ns) == 2) {
         *cpu_s = 1e-9 * (double)on_cpu_ns;
-        *waiting_s = 1e-9 * (double)waiting_ns;
+        *runqueue_wait_s = 1e-9 * (double)waiting_ns;
     }
     fclose(file);
 }
 
 double numalab_threads_cpu_s(pid_t pid, pid_t id)
 {
-    double cpu_s, waiting_s;
-    read_schedstat(pid, id, &cpu_s, &waiting_s);
+    double cpu_s, runqueue_wait_s;
+    read_schedstat(pid, id, &cpu_s, &runqueue_wait_s);
     return cpu_s;
 }
 
-double numalab_threads_waiting_s(pid_t pid, pid_t id)
+double numalab_threads_runqueue_wait_s(pid_t pid, pid_t id)
 {
-    double cpu_s, waiting_s;
-    read_schedstat(pid, id, &cpu_s, &waiting_s);
-    return waiting_s;
+    double cpu_s, runqueue_wait_s;
+    read_schedstat(pid, id, &cpu_s, &runqueue_wait_s);
+    return runqueue_wait_s;
 }
 
 /* State of a thread as /proc shows it, 'X' if it has ended. */
@@ -130,7 +130,7 @@ bool numalab_threads_all_stopped(pid_t pid)
     return stopped;
 }
 
-static int by_creation(const void *left, const void *right)
+static int compare_creation(const void *left, const void *right)
 {
     const struct numalab_thread *a = left, *b = right;
     if (a->start_ticks != b->start_ticks) return a->start_ticks < b->start_ticks ? -1 : 1;
@@ -165,10 +165,11 @@ int numalab_threads_read(pid_t pid, struct numalab_threads *threads)
             .id = id, .own_id = id, .id_distance = (uint32_t)id - (uint32_t)pid, .last_pu = -1};
         read_stat(pid, thread);
         read_status(pid, thread);
-        read_schedstat(pid, id, &thread->cpu_s, &thread->waiting_s);
+        read_schedstat(pid, id, &thread->cpu_s, &thread->runqueue_wait_s);
     }
     closedir(folder);
-    if (threads->count) qsort(threads->list, threads->count, sizeof *threads->list, by_creation);
+    if (threads->count)
+        qsort(threads->list, threads->count, sizeof *threads->list, compare_creation);
     return 0;
 }
 

@@ -18,7 +18,7 @@ struct numalab_thread {
     hwloc_bitmap_t allowed; /* PUs it may run on; NULL if it has ended */
     int last_pu;            /* PU it ran on last; -1 if it has ended */
     double cpu_s;           /* CPU time so far */
-    double waiting_s;       /* for a core to run on, so far */
+    double runqueue_wait_s; /* for a core to run on, so far */
 };
 
 struct numalab_threads {
@@ -44,7 +44,7 @@ pid_t numalab_threads_id_of_own(pid_t pid, pid_t own_id);
 double numalab_threads_cpu_s(pid_t pid, pid_t id);
 
 /* The same of what it has waited for a core; of a wait as a whole, when that is over. */
-double numalab_threads_waiting_s(pid_t pid, pid_t id);
+double numalab_threads_runqueue_wait_s(pid_t pid, pid_t id);
 
 /* Whether it was stopped by a signal; true when it has ended. */
 bool numalab_threads_is_stopped(pid_t pid, pid_t id);

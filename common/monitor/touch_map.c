@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "closings.h"
+#include "page_rearm.h"
 #include "record.h"
 #include "worker/userfault.h"
 
@@ -56,7 +56,7 @@ struct traced_array {
 };
 
 /* One that was closed again while a phase ran, and then used. */
-struct seen_again {
+struct reuse {
     size_t array;
     int writer, user; /* its first writer, or -1; numbers of origins here */
 };
@@ -80,30 +80,31 @@ struct numalab_touch_map {
     pid_t pid;
     const struct numalab_node *node; /* not owned */
     size_t team;
-    bool in_compute;
-    bool sees_write_after_read; /* write protection of shared memory works */
+    bool is_computing;
+    bool detects_write_after_read; /* write protection of shared memory works */
     uint64_t page_bytes;
     void *zero_page;
-    struct numalab_worker *worker;     /* while a phase runs */
-    struct numalab_closings *closings; /* of a map by userfaultfd, once it computes */
-    size_t closed_count;               /* pages of all arrays that are traced */
-    double closing_interval_s;         /* 0: as closings.h has it */
-    struct numalab_roll *roll; /* that is called when pages are closed, or NULL. Not owned */
+    struct numalab_worker *worker;    /* while a phase runs */
+    struct numalab_page_rearm *rearm; /* of a map by userfaultfd, once it computes */
+    size_t closed_count;              /* pages of all arrays that are traced */
+    double rearm_interval_s;          /* 0: as page_rearm.h has it */
+    struct numalab_activity_sampler
+        *sampler; /* that is called when pages are closed, or NULL. Not owned */
 
     size_t array_count;
     struct traced_array array[NUMALAB_MAX_ARRAYS];
 
     pid_t own_id[MAX_THREADS]; /* as faults tell it */
     pid_t thread_id[MAX_THREADS];
-    double busy_until_s[MAX_THREADS]; /* holds back those that go after it */
-    double cpu_s_when_looked[MAX_THREADS];
+    double active_until_s[MAX_THREADS]; /* holds back those that go after it */
+    double checked_cpu_s[MAX_THREADS];
     uint64_t last_page[MAX_THREADS]; /* address of that which it was given last */
     size_t thread_count;
     struct origin origin[MAX_ORIGINS];
     size_t origin_count;
     size_t last_origin[MAX_THREADS]; /* of each thread, where it has one */
 
-    struct seen_again *again;
+    struct reuse *again;
     size_t again_count, again_room;
 
     struct pending_fault *pending;
@@ -215,12 +216,12 @@ static void note_access(struct numalab_touch_map *map, uint64_t address, size_t 
     struct page_record *page = page_at(map, address);
     if (!page) return;
     if (is_write && page->first_writer < 0) page->first_writer = (int)origin;
-    if (map->in_compute) page->users[origin / WORD_BITS] |= (uint64_t)1 << (origin % WORD_BITS);
+    if (map->is_computing) page->users[origin / WORD_BITS] |= (uint64_t)1 << (origin % WORD_BITS);
 }
 
 /* ---- pages that are closed again -------------------------------------------- */
 
-static int note_again(struct numalab_touch_map *map, const struct seen_again *seen)
+static int note_again(struct numalab_touch_map *map, const struct reuse *seen)
 {
     if (map->again_count == map->again_room) {
         const size_t room = map->again_room ? 2 * map->again_room : 256;
@@ -244,13 +245,13 @@ static int note_opened(struct numalab_touch_map *map, const struct pending_fault
     if (!array) return 0;
     struct page_record *page = &array->page[place];
     const int thread = (int)fault->thread;
-    const struct seen_again seen = {(size_t)(array - map->array), page->first_writer,
-                                    (int)fault->origin};
+    const struct reuse seen = {(size_t)(array - map->array), page->first_writer,
+                               (int)fault->origin};
     const bool is_seen = page->was_closed && (page->opener != thread || page->has_opener_used_it);
     page->opener = thread;
     page->has_opener_used_it = false;
     map->last_page[fault->thread] = fault->page_address;
-    numalab_closings_note(map->closings, array->first_closed + place);
+    numalab_page_rearm_note(map->rearm, array->first_closed + place);
     return is_seen ? note_again(map, &seen) : 0;
 }
 
@@ -258,8 +259,8 @@ static const void *content_of(struct numalab_touch_map *map, uint64_t page_addre
 {
     size_t place;
     const struct traced_array *array =
-        map->in_compute ? array_of_page(map, page_address, &place) : NULL;
-    return array ? numalab_closings_content(map->closings, array->first_closed + place)
+        map->is_computing ? array_of_page(map, page_address, &place) : NULL;
+    return array ? numalab_page_rearm_content(map->rearm, array->first_closed + place)
                  : map->zero_page;
 }
 
@@ -267,7 +268,7 @@ static const void *content_of(struct numalab_touch_map *map, uint64_t page_addre
 static int close_again(struct numalab_touch_map *map)
 {
     size_t count, array = 0;
-    const size_t *open = numalab_closings_open_pages(map->closings, &count);
+    const size_t *open = numalab_page_rearm_list_open(map->rearm, &count);
     for (size_t i = 0; i < count; i++) {
         while (array > 0 && open[i] < map->array[array].first_closed) array--;
         while (array + 1 < map->array_count && open[i] >= map->array[array + 1].first_closed)
@@ -281,20 +282,20 @@ static int close_again(struct numalab_touch_map *map)
         page->has_opener_used_it = map->last_page[page->opener] != address;
     }
     map->pending_count = 0; /* who stood still in a fault comes again */
-    if (map->roll) {
+    if (map->sampler) {
         if (numalab_worker_stop(map->worker) < 0) return -1;
-        numalab_roll_begin(map->roll);
+        numalab_activity_sampler_begin(map->sampler);
     }
-    return numalab_closings_close(map->closings, map->worker);
+    return numalab_page_rearm_run(map->rearm, map->worker);
 }
 
 /* Whether nobody is answered yet, since it is not known what others do. */
-static bool is_calling_roll(struct numalab_touch_map *map)
+static bool is_sampling(struct numalab_touch_map *map)
 {
-    if (!map->roll || !map->roll->is_open) return false;
+    if (!map->sampler || !map->sampler->is_pending) return false;
     for (size_t i = 0; i < map->pending_count; i++)
-        numalab_roll_comes(map->roll, map->thread_id[map->pending[i].thread]);
-    return numalab_roll_waits(map->roll);
+        numalab_activity_sampler_note(map->sampler, map->thread_id[map->pending[i].thread]);
+    return numalab_activity_sampler_update(map->sampler);
 }
 
 /* ---- answering page faults ------------------------------------------------- */
@@ -312,7 +313,7 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
     int failed;
 
     note_access(map, fault->page_address, fault->origin, is_write);
-    if (map->in_compute && note_opened(map, fault) < 0) return -ENOMEM;
+    if (map->is_computing && note_opened(map, fault) < 0) return -ENOMEM;
     if (fault->flags & UFFD_PAGEFAULT_FLAG_WP) {
         struct uffdio_writeprotect unprotect = {.range = range};
         failed = ioctl(map->fd, UFFDIO_WRITEPROTECT, &unprotect) < 0;
@@ -320,12 +321,12 @@ static int answer(struct numalab_touch_map *map, const struct pending_fault *fau
         struct uffdio_copy copy = {.dst = range.start,
                                    .src = (uint64_t)(uintptr_t)content_of(map, fault->page_address),
                                    .len = range.len};
-        if (!is_write && !map->in_compute && map->sees_write_after_read)
+        if (!is_write && !map->is_computing && map->detects_write_after_read)
             copy.mode = UFFDIO_COPY_MODE_WP;
         failed = ioctl(map->fd, UFFDIO_COPY, &copy) < 0;
     }
-    map->busy_until_s[fault->thread] = numalab_now_s() + grace_s;
-    map->cpu_s_when_looked[fault->thread] = -1.0;
+    map->active_until_s[fault->thread] = numalab_now_s() + grace_s;
+    map->checked_cpu_s[fault->thread] = -1.0;
     /* EEXIST: another thread's fault on this page was answered just before;
      * ESRCH, ENOENT: the worker is gone, which its own descriptor will tell. */
     if (failed && errno != EEXIST && errno != ESRCH && errno != ENOENT) return -errno;
@@ -346,19 +347,19 @@ static double held_until_s(const struct numalab_touch_map *map, const struct pen
     if (map->order == NUMALAB_ORDER_NATURAL || map->is_holding_over) return 0.0;
     double until_s = map->hold_until_s;
     for (size_t i = 0; i < map->thread_count; i++)
-        if (goes_first(map, i, fault->thread) && map->busy_until_s[i] > until_s)
-            until_s = map->busy_until_s[i];
+        if (goes_first(map, i, fault->thread) && map->active_until_s[i] > until_s)
+            until_s = map->active_until_s[i];
     return until_s;
 }
 
 /* Whether a thread whose grace is over, and that waits for no answer, still has
  * something to do. */
-static bool is_busy(struct numalab_touch_map *map, size_t thread)
+static bool is_active(struct numalab_touch_map *map, size_t thread)
 {
-    double before_s = map->cpu_s_when_looked[thread];
+    double before_s = map->checked_cpu_s[thread];
     if (!numalab_threads_is_runnable(map->pid, map->thread_id[thread])) return false;
     double cpu_s = numalab_threads_cpu_s(map->pid, map->thread_id[thread]);
-    if (before_s < 0) map->cpu_s_when_looked[thread] = cpu_s;
+    if (before_s < 0) map->checked_cpu_s[thread] = cpu_s;
     return before_s < 0 || cpu_s - before_s < grace_s;
 }
 
@@ -370,9 +371,9 @@ static bool prolong_holds(struct numalab_touch_map *map, const struct pending_fa
     bool any = false;
     if (map->order == NUMALAB_ORDER_NATURAL || map->is_holding_over) return false;
     for (size_t i = 0; i < map->thread_count; i++) {
-        if (!goes_first(map, i, fault->thread) || map->busy_until_s[i] == 0.0) continue;
-        bool busy = is_busy(map, i);
-        map->busy_until_s[i] = busy ? numalab_now_s() + grace_s : 0.0;
+        if (!goes_first(map, i, fault->thread) || map->active_until_s[i] == 0.0) continue;
+        bool busy = is_active(map, i);
+        map->active_until_s[i] = busy ? numalab_now_s() + grace_s : 0.0;
         any = any || busy;
     }
     return any;
@@ -447,7 +448,7 @@ static int drop_answered(struct numalab_touch_map *map, size_t answered)
             continue;
         }
         note_access(map, page_address, map->pending[i].origin, false);
-        if (map->in_compute && error == 0) error = note_opened(map, &map->pending[i]);
+        if (map->is_computing && error == 0) error = note_opened(map, &map->pending[i]);
     }
     map->pending_count = kept;
     return error;
@@ -457,8 +458,8 @@ static int drop_answered(struct numalab_touch_map *map, size_t answered)
  * what is open would begin the waiting anew. */
 static bool closes_again(const struct numalab_touch_map *map, bool has_faults)
 {
-    return map->in_compute && map->order == NUMALAB_ORDER_NATURAL &&
-           numalab_closings_is_due(map->closings, has_faults);
+    return map->is_computing && map->order == NUMALAB_ORDER_NATURAL &&
+           numalab_page_rearm_is_due(map->rearm, has_faults);
 }
 
 static int serve_faults(void *context)
@@ -467,7 +468,7 @@ static int serve_faults(void *context)
     struct numalab_touch_map *map = context;
     int error = take_messages(map);
     map->is_holding_over = numalab_now_s() > map->phase_start_s + holding_s;
-    if (error == 0 && is_calling_roll(map)) return 0;
+    if (error == 0 && is_sampling(map)) return 0;
     if (error == 0 && closes_again(map, map->pending_count > 0)) return close_again(map);
     for (int answers = 0; error == 0 && map->pending_count && answers < MOST_ANSWERS; answers++) {
         size_t i = next_pending(map);
@@ -482,13 +483,13 @@ static int serve_faults(void *context)
     return error;
 }
 
-static int until_next_answer_ms(void *context)
+static int next_answer_ms(void *context)
 {
     const struct numalab_touch_map *map = context;
-    if (map->roll && map->roll->is_open) return 1;
+    if (map->sampler && map->sampler->is_pending) return 1;
     if (!map->pending_count)
-        return map->in_compute && map->order == NUMALAB_ORDER_NATURAL
-                   ? numalab_closings_wait_ms(map->closings)
+        return map->is_computing && map->order == NUMALAB_ORDER_NATURAL
+                   ? numalab_page_rearm_wait_ms(map->rearm)
                    : -1;
     double wait_s = held_until_s(map, &map->pending[next_pending(map)]) - numalab_now_s();
     return wait_s <= 0 ? 0 : 1 + (int)(1e3 * wait_s);
@@ -508,7 +509,7 @@ static int enable(struct numalab_touch_map *map)
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         struct uffdio_api api = {.api = UFFD_API, .features = wanted[i]};
         if (ioctl(map->fd, UFFDIO_API, &api) == 0) {
-            map->sees_write_after_read = wanted[i] & UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+            map->detects_write_after_read = wanted[i] & UFFD_FEATURE_PAGEFAULT_FLAG_WP;
             return 0;
         }
     }
@@ -554,7 +555,7 @@ void numalab_touch_map_close(struct numalab_touch_map *map)
         numalab_sample_free(&map->array[i].sample);
         free(map->array[i].page);
     }
-    numalab_closings_free(map->closings);
+    numalab_page_rearm_free(map->rearm);
     if (map->fd >= 0) close(map->fd);
     free(map->again);
     free(map->pending);
@@ -628,7 +629,7 @@ numalab_touch_map_open(struct numalab_worker *worker, const struct numalab_node 
     if (method == NUMALAB_TOUCH_IN_PROCESS) return map;
 
     struct numalab_message reply;
-    if (numalab_worker_ask(worker, NUMALAB_OPEN_USERFAULTFD, &reply, &map->fd) < 0) {
+    if (numalab_worker_request(worker, NUMALAB_OPEN_USERFAULTFD, &reply, &map->fd) < 0) {
         numalab_touch_map_close(map);
         return NULL;
     }
@@ -657,8 +658,8 @@ static int take_trap_log(struct numalab_touch_map *map, struct numalab_worker *w
 
     for (uint64_t first = 0; first < count; first += block) {
         uint64_t part = count - first < block ? count - first : block;
-        if (numalab_worker_read(worker, log + first * sizeof entry[0], entry,
-                                part * sizeof entry[0]) < 0)
+        if (numalab_worker_read_or_fail(worker, log + first * sizeof entry[0], entry,
+                                        part * sizeof entry[0]) < 0)
             return -1;
         for (uint64_t i = 0; i < part; i++) {
             const size_t thread = thread_of_id(map, entry[i].thread_id);
@@ -677,12 +678,14 @@ static int run_trapped(struct numalab_touch_map *map, struct numalab_worker *wor
                        const char *phase)
 {
     struct numalab_message armed, disarmed;
-    if (numalab_worker_ask(worker, map->in_compute ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
-                           &armed, NULL) < 0)
+    if (numalab_worker_request(worker,
+                               map->is_computing ? NUMALAB_TRAP_COMPUTE : NUMALAB_TRAP_INITIALIZE,
+                               &armed, NULL) < 0)
         return -1;
-    if (armed.error < 0) return numalab_worker_obstructed(worker, "trap page faults", armed.error);
+    if (armed.error < 0)
+        return numalab_worker_fail_obstructed(worker, "trap page faults", armed.error);
     if (numalab_worker_run(worker, phase, NULL) < 0 ||
-        numalab_worker_ask(worker, NUMALAB_UNTRAP, &disarmed, NULL) < 0)
+        numalab_worker_request(worker, NUMALAB_UNTRAP, &disarmed, NULL) < 0)
         return -1;
     return take_trap_log(map, worker, armed.trap_log, disarmed.trap_count);
 }
@@ -693,17 +696,17 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
                        const char *phase, uint64_t mode)
 {
     struct numalab_watch watch = {
-        .fd = map->fd, .serve = serve_faults, .timeout_ms = until_next_answer_ms, .context = map};
+        .fd = map->fd, .serve = serve_faults, .timeout_ms = next_answer_ms, .context = map};
     int error = register_arrays(map, mode);
     if (error < 0 && error != -ENOMEM) { /* the probe has shown that they could be */
         worker->outcome.kind = NUMALAB_UNTRACEABLE;
         return -1;
     }
-    if (error < 0) return numalab_worker_obstructed(worker, "watch the pages", error);
+    if (error < 0) return numalab_worker_fail_obstructed(worker, "watch the pages", error);
     map->pending_count = 0;
     map->has_arrival = false;
     map->phase_start_s = numalab_now_s();
-    memset(map->busy_until_s, 0, sizeof map->busy_until_s);
+    memset(map->active_until_s, 0, sizeof map->active_until_s);
     map->worker = worker;
     int failed = numalab_worker_run(worker, phase, &watch);
     unregister_arrays(map);
@@ -713,18 +716,18 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
 int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numalab_worker *worker,
                                      const char *phase)
 {
-    map->in_compute = false;
+    map->is_computing = false;
     if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
     return run_watched(map, worker, phase,
                        UFFDIO_REGISTER_MODE_MISSING |
-                           (map->sees_write_after_read ? UFFDIO_REGISTER_MODE_WP : 0u));
+                           (map->detects_write_after_read ? UFFDIO_REGISTER_MODE_WP : 0u));
 }
 
 /* Closes all pages: no thread has opened one, and none has been closed since. */
 static int close_all(struct numalab_touch_map *map, struct numalab_worker *worker)
 {
-    struct numalab_closed_page *list = NULL;
-    if (!map->closings) {
+    struct numalab_rearm_page *list = NULL;
+    if (!map->rearm) {
         list = calloc(map->closed_count + 1, sizeof *list);
         if (!list) return numalab_worker_kit_error(worker, "keep pages", -ENOMEM);
     }
@@ -735,40 +738,40 @@ static int close_all(struct numalab_touch_map *map, struct numalab_worker *worke
             array->page[k].opener = -1;
             array->page[k].was_closed = array->page[k].has_opener_used_it = false;
             if (list)
-                list[array->first_closed + k] = (struct numalab_closed_page){
+                list[array->first_closed + k] = (struct numalab_rearm_page){
                     array->address + offset, array->file_offset + offset};
         }
     }
     memset(map->last_page, 0, sizeof map->last_page);
-    if (list) map->closings = numalab_closings_open(worker, list, map->closed_count, map->team);
+    if (list) map->rearm = numalab_page_rearm_create(worker, list, map->closed_count, map->team);
     free(list);
-    if (!map->closings) return -1;
-    if (map->closing_interval_s > 0)
-        numalab_closings_by_clock(map->closings, map->closing_interval_s);
-    return numalab_closings_begin(map->closings, worker);
+    if (!map->rearm) return -1;
+    if (map->rearm_interval_s > 0)
+        numalab_page_rearm_set_interval(map->rearm, map->rearm_interval_s);
+    return numalab_page_rearm_begin(map->rearm, worker);
 }
 
 int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
                                   const char *phase)
 {
-    map->in_compute = true;
+    map->is_computing = true;
     if (map->method == NUMALAB_TOUCH_IN_PROCESS) return run_trapped(map, worker, phase);
     if (close_all(map, worker) < 0) return -1;
     if (run_watched(map, worker, phase, UFFDIO_REGISTER_MODE_MISSING) < 0) return -1;
-    const int error = numalab_closings_end(map->closings);
-    return error < 0 ? numalab_worker_obstructed(worker, "give pages back", error) : 0;
+    const int error = numalab_page_rearm_end(map->rearm);
+    return error < 0 ? numalab_worker_fail_obstructed(worker, "give pages back", error) : 0;
 }
 
-void numalab_touch_map_call_roll(struct numalab_touch_map *map, struct numalab_roll *roll,
-                                 double interval_s)
+void numalab_touch_map_sample_activity(struct numalab_touch_map *map,
+                                       struct numalab_activity_sampler *sampler, double interval_s)
 {
-    map->roll = roll;
-    map->closing_interval_s = interval_s;
+    map->sampler = sampler;
+    map->rearm_interval_s = interval_s;
 }
 
 size_t numalab_touch_map_moments(const struct numalab_touch_map *map)
 {
-    return map->closings ? numalab_closings_count(map->closings) : 0;
+    return map->rearm ? numalab_page_rearm_count(map->rearm) : 0;
 }
 
 /* ---- what a record says ----------------------------------------------------------- */
@@ -834,9 +837,9 @@ static json_t *describe_users(const void *pages, size_t i)
     return list;
 }
 
-static int by_array_writer_user(const void *left, const void *right)
+static int compare_reuse(const void *left, const void *right)
 {
-    const struct seen_again *a = left, *b = right;
+    const struct reuse *a = left, *b = right;
     if (a->array != b->array) return a->array < b->array ? -1 : 1;
     if (a->writer != b->writer) return a->writer < b->writer ? -1 : 1;
     return (a->user > b->user) - (a->user < b->user);
@@ -847,17 +850,17 @@ static int by_array_writer_user(const void *left, const void *right)
 static json_t *describe_again(const struct numalab_touch_map *map, size_t array, const int *number)
 {
     json_t *list = json_array();
-    struct seen_again *seen = malloc((map->again_count + 1) * sizeof *seen);
+    struct reuse *seen = malloc((map->again_count + 1) * sizeof *seen);
     size_t count = 0;
     for (size_t i = 0; seen && i < map->again_count; i++) {
         if (map->again[i].array != array) continue;
         const int writer = map->again[i].writer;
-        seen[count++] = (struct seen_again){array, writer < 0 ? -1 : number[writer],
-                                            number[map->again[i].user]};
+        seen[count++] =
+            (struct reuse){array, writer < 0 ? -1 : number[writer], number[map->again[i].user]};
     }
-    if (count) qsort(seen, count, sizeof *seen, by_array_writer_user);
+    if (count) qsort(seen, count, sizeof *seen, compare_reuse);
     for (size_t i = 0, next; i < count; i = next) {
-        for (next = i; next < count && by_array_writer_user(&seen[i], &seen[next]) == 0;) next++;
+        for (next = i; next < count && compare_reuse(&seen[i], &seen[next]) == 0;) next++;
         json_array_append_new(
             list, json_pack("[iiI]", seen[i].writer, seen[i].user, (json_int_t)(next - i)));
     }
@@ -881,7 +884,7 @@ static void describe_pages(const struct numalab_touch_map *map, const struct tra
     const struct numalab_list users = {&pages, count, has_same_users, describe_users};
     json_object_set_new(entry, naming->first_writer, numalab_record_list(&writers));
     json_object_set_new(entry, naming->users, numalab_record_list(&users));
-    if (map->closings)
+    if (map->rearm)
         json_object_set_new(entry, naming->used_again,
                             describe_again(map, (size_t)(array - map->array), naming->number));
 }
@@ -938,11 +941,11 @@ json_t *numalab_touch_map_describe(struct numalab_touch_map *map,
     json_t *record = json_pack(
         "{ss ss sb so so}", "method", method_names[map->method], "order", order_names[map->order],
         "sees_write_after_read",
-        (int)(map->method == NUMALAB_TOUCH_IN_PROCESS ? trap_tells : map->sees_write_after_read),
+        (int)(map->method == NUMALAB_TOUCH_IN_PROCESS ? trap_tells : map->detects_write_after_read),
         "origins", describe_origins(map, thread_of), "arrays", arrays);
-    if (map->closings)
+    if (map->rearm)
         json_object_set_new(record, "closings",
-                            json_integer((json_int_t)numalab_closings_count(map->closings)));
+                            json_integer((json_int_t)numalab_page_rearm_count(map->rearm)));
     return record;
 }
 

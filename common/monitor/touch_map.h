@@ -16,10 +16,10 @@
  * kernel, too; a thread that was bound to no NUMA node was somewhere by chance.
  *
  * Who comes first need not be who works: a thread can touch pages that another one works on. So
- * pages are closed again while the phase runs (closings.h), and who uses them then is told beside
+ * pages are closed again while the phase runs (page_rearm.h), and who uses them then is told beside
  * the set of their users.
  *
- * Where the system refuses userfaultfd, the worker traps its own faults (trap.h); that
+ * Where the system refuses userfaultfd, the worker traps its own faults (fault_trap.h); that
  * map is made inside the student's process and says so: what it says of threads and PUs a kernel
  * can forge. A worker that is refused what the monitor
  * is not has seen to that itself: it is not believed. */
@@ -30,7 +30,7 @@
 
 #include "threads.h"
 #include "monitor/processes/worker_process.h"
-#include "monitor/roll_call.h"
+#include "monitor/activity_sampler.h"
 #include "monitor/sample.h"
 
 enum numalab_touch_order {
@@ -72,8 +72,8 @@ int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_
 
 /* From now on the pages that are open are closed by the clock, so many seconds apart, on average,
  * and the roll, which is the caller's, is called then. */
-void numalab_touch_map_call_roll(struct numalab_touch_map *map, struct numalab_roll *roll,
-                                 double interval_s);
+void numalab_touch_map_sample_activity(struct numalab_touch_map *map,
+                                       struct numalab_activity_sampler *sampler, double interval_s);
 
 /* At how many moments pages were closed in all. */
 size_t numalab_touch_map_moments(const struct numalab_touch_map *map);

@@ -27,7 +27,7 @@
 #include "tables.h"
 #include "tlb_registers.h"
 
-enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
+enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
 enum { SMALLEST_TABLE_PAGES = 4, MOST_PU = 8191, MOST_NODE = 1023, SMALLEST_LINK_BYTES = 64 };
 
 double probe_now_s(void)
@@ -42,8 +42,8 @@ double probe_now_s(void)
 /* One of the two is set. In the order in which they run. */
 static const struct kernel {
     const char *name;
-    int (*of_table)(const struct probe_memory *, const struct probe_task *, struct probe_times *);
-    probe_stream *of_arrays;
+    int (*run_table)(const struct probe_memory *, const struct probe_task *, struct probe_times *);
+    probe_stream *run_arrays;
 } kernels[] = {
     {"update", probe_update, NULL}, {"chase", probe_chase, NULL}, {"copy", NULL, probe_copy},
     {"triad", NULL, probe_triad},   {"load", NULL, probe_load},   {"store", NULL, probe_store},
@@ -95,7 +95,7 @@ static void print_memory_node(int numa_node, double share)
 
 static int refuse(const char *what, int error)
 {
-    if (error == -EBADMSG) return EXIT_WRONG; /* said already */
+    if (error == -EBADMSG) return EXIT_MISMATCH; /* said already */
     fprintf(stderr, "%s: %s\n", what, strerror(-error));
     return error == -ENOMEM ? EXIT_MEMORY : EXIT_REFUSED;
 }
@@ -114,7 +114,7 @@ static int measure_table(const struct request *request)
     if (!error) error = probe_prefer_node(&table, task->memory_node);
     if (!error) error = probe_first_touch(&table, task, &touched);
     for (size_t k = 0; k < KERNELS && !error; k++)
-        if (request->is_chosen[k]) error = kernels[k].of_table(&table, task, &times[k]);
+        if (request->is_chosen[k]) error = kernels[k].run_table(&table, task, &times[k]);
     if (!error) error = probe_memory_on_huge_pages(&table, &huge_bytes);
     if (!error) share = probe_share_on_node(&table, 1, task->memory_node);
     const int pu = sched_getcpu();
@@ -160,11 +160,11 @@ static int measure_arrays(const struct request *request)
     if (!error) {
         const struct probe_arrays arrays = {memory[0].start, memory[1].start, memory[2].start,
                                             task->bytes / sizeof(double)};
-        probe_streams_touch(&arrays, task->is_touched_by_one);
+        probe_streams_touch(&arrays, task->is_serial_first_touch);
         for (size_t k = 0; k < KERNELS && !error; k++)
             if (request->is_chosen[k])
-                error = kernels[k].of_arrays(&arrays, task->repetitions, &times[k]);
-        probe_look_at_team(&arrays, &team);
+                error = kernels[k].run_arrays(&arrays, task->repetitions, &times[k]);
+        probe_observe_team(&arrays, &team);
     }
     for (size_t i = 0; i < ARRAYS && !error; i++) {
         size_t bytes = 0;
@@ -177,7 +177,7 @@ static int measure_arrays(const struct request *request)
     printf("{\"kernels\": \"%s\", \"pages\": \"%s\", \"bytes\": %zu, \"bytes_on_huge_pages\": %zu, "
            "\"first_touch\": \"%s\", ",
            request->names, task->is_huge ? "huge" : "small", task->bytes, huge_bytes,
-           task->is_touched_by_one ? "one" : "all");
+           task->is_serial_first_touch ? "one" : "all");
     print_team(&team);
     print_memory_node(task->memory_node, share);
     print_times(request, times);
@@ -233,8 +233,8 @@ static int read_kernels(const char *names, struct request *request)
             k++;
         if (k == KERNELS || request->is_chosen[k]) return -EINVAL;
         request->is_chosen[k] = true;
-        tables += kernels[k].of_table != NULL;
-        streams += kernels[k].of_arrays != NULL;
+        tables += kernels[k].run_table != NULL;
+        streams += kernels[k].run_arrays != NULL;
         if (!names[length]) break;
         names += length + 1;
     }
@@ -273,7 +273,7 @@ static int read_setting(const char *argument, struct request *request)
         if (!strcmp(settings[i].key, "pages"))
             return read_word(value + 1, "small", "huge", &task->is_huge);
         if (!strcmp(settings[i].key, "first_touch"))
-            return read_word(value + 1, "all", "one", &task->is_touched_by_one);
+            return read_word(value + 1, "all", "one", &task->is_serial_first_touch);
         if (!strcmp(settings[i].key, "seed"))
             return numalab_read_whole(value + 1, 0, UINT64_MAX, &task->seed);
         if (!strcmp(settings[i].key, "lines"))
@@ -293,7 +293,7 @@ static int read_setting(const char *argument, struct request *request)
 
 /* A table's bytes are a power of two, since its updates take the highest bits of a number for a
  * place, and its links are counted in 32 bits; it has to have some. One thread uses it. */
-static bool is_size_right(const struct request *request)
+static bool is_size_valid(const struct request *request)
 {
     const size_t bytes = request->task.bytes, page_bytes = probe_page_bytes();
     if (!request->is_of_table) return bytes >= sizeof(double);
@@ -330,6 +330,6 @@ int main(int argc, char **argv)
     if (argc < 3 || read_kernels(argv[1], &request)) return misuse(argv[0], argv[1]);
     for (int i = 2; i < argc; i++)
         if (read_setting(argv[i], &request)) return misuse(argv[0], argv[i]);
-    if (!is_size_right(&request)) return misuse(argv[0], "these bytes with this kernel");
+    if (!is_size_valid(&request)) return misuse(argv[0], "these bytes with this kernel");
     return request.is_of_table ? measure_table(&request) : measure_arrays(&request);
 }

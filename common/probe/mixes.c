@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "numbers.h"
 
-enum { EXIT_WRONG = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
+enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3 };
 enum { LEAST_ARRAYS = 8, MOST_ARRAYS = 1024, MOST_LOADS = 4, MOST_STORES = 2, MOST_UPDATES = 2 };
 enum { MOST_LOOPS = 16, MOST_THREADS = 1024 };
 
@@ -208,7 +208,7 @@ static double prepare(struct pool *pool, const struct mix *mix, double s, struct
 
 /* Each element's last bit counts: nothing was left out, in none of the repetitions, since each
  * changes what it works on. */
-static bool is_pool_right(const struct pool *pool)
+static bool is_pool_valid(const struct pool *pool)
 {
     size_t wrong = 0;
 #pragma omp parallel reduction(+ : wrong)
@@ -246,7 +246,7 @@ static double run_once(const struct mix *mix, const struct window *window, size_
     return sum;
 }
 
-static void look_at_team(struct record *record)
+static void observe_team(struct record *record)
 {
     int threads = 0;
 #pragma omp parallel reduction(+ : threads)
@@ -278,8 +278,8 @@ static int repeat_all(const struct request *request, struct pool *pool, struct r
             }
             if (repetition > 0) record->elapsed_s[loop][repetition - 1] = elapsed_s;
         }
-    look_at_team(record);
-    return is_pool_right(pool) ? 0 : -EBADMSG;
+    observe_team(record);
+    return is_pool_valid(pool) ? 0 : -EBADMSG;
 }
 
 static void print_record(const struct request *request, const struct record *record,
@@ -322,7 +322,7 @@ static int measure(const struct request *request)
         huge_bytes += bytes;
     }
     for (size_t i = 0; i < pool.arrays; i++) probe_memory_unmap(&pool.memory[i]);
-    if (error == -EBADMSG) return EXIT_WRONG;
+    if (error == -EBADMSG) return EXIT_MISMATCH;
     if (error) {
         fprintf(stderr, "the arrays: %s\n", strerror(-error));
         return EXIT_MEMORY;

@@ -52,32 +52,32 @@ int probe_prefer_node(const struct probe_memory *memory, int numa_node)
     return errno == EPERM || errno == ENOSYS ? 0 : -errno;
 }
 
-bool probe_count_pages(const void *from, const void *to, int numa_node, size_t *pages,
-                       size_t *there)
+bool probe_count_pages(const void *first, const void *limit, int numa_node, size_t *pages,
+                       size_t *on_node)
 {
-    enum { AT_ONCE = 512 };
+    enum { BATCH = 512 };
     const uintptr_t page_bytes = probe_page_bytes();
-    uintptr_t at = ((uintptr_t)from + page_bytes - 1) / page_bytes * page_bytes;
-    const uintptr_t end = (uintptr_t)to / page_bytes * page_bytes;
+    uintptr_t at = ((uintptr_t)first + page_bytes - 1) / page_bytes * page_bytes;
+    const uintptr_t end = (uintptr_t)limit / page_bytes * page_bytes;
     while (at < end) {
-        void *asked[AT_ONCE];
-        int nodes[AT_ONCE];
+        void *asked[BATCH];
+        int nodes[BATCH];
         size_t count = 0;
-        for (; at < end && count < AT_ONCE; at += page_bytes) asked[count++] = (void *)at;
+        for (; at < end && count < BATCH; at += page_bytes) asked[count++] = (void *)at;
         if (syscall(SYS_move_pages, 0, count, asked, NULL, nodes, 0)) return false;
         *pages += count;
-        for (size_t i = 0; i < count; i++) *there += nodes[i] == numa_node;
+        for (size_t i = 0; i < count; i++) *on_node += nodes[i] == numa_node;
     }
     return true;
 }
 
 double probe_share_on_node(const struct probe_memory *memory, size_t count, int numa_node)
 {
-    size_t pages = 0, there = 0;
+    size_t pages = 0, on_node = 0;
     bool is_told = numa_node != PROBE_ANY_NODE;
     for (size_t i = 0; i < count && is_told; i++) {
         const char *const start = memory[i].start;
-        is_told = probe_count_pages(start, start + memory[i].bytes, numa_node, &pages, &there);
+        is_told = probe_count_pages(start, start + memory[i].bytes, numa_node, &pages, &on_node);
     }
-    return is_told && pages > 0 ? (double)there / (double)pages : NAN;
+    return is_told && pages > 0 ? (double)on_node / (double)pages : NAN;
 }

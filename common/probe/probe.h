@@ -26,7 +26,7 @@ enum { PROBE_STRETCHES = 64 };
  * says how many threads there are, and where. */
 struct probe_task {
     bool is_huge; /* on huge pages; otherwise on none */
-    bool is_touched_by_one;
+    bool is_serial_first_touch;
     bool has_every_line; /* of a chase: a link in each cache line; otherwise one in each page */
     size_t bytes, steps, repetitions;
     uint64_t seed;

@@ -11,16 +11,16 @@
 
 #include "places.h"
 
-static const double in_y = 1.0, in_z = 2.0;
+static const double y_value = 1.0, z_value = 2.0;
 
-void probe_streams_touch(const struct probe_arrays *arrays, bool is_by_one)
+void probe_streams_touch(const struct probe_arrays *arrays, bool is_serial)
 {
     double *const x = arrays->x, *const y = arrays->y, *const z = arrays->z;
-#pragma omp parallel for schedule(static) if (!is_by_one)
+#pragma omp parallel for schedule(static) if (!is_serial)
     for (size_t i = 0; i < arrays->count; i++) {
         x[i] = NAN;
-        y[i] = in_y;
-        z[i] = in_z;
+        y[i] = y_value;
+        z[i] = z_value;
     }
 }
 
@@ -108,7 +108,7 @@ typedef double stream(size_t n, double *restrict x, const double *restrict y,
                       const double *restrict z, double s);
 
 /* What x, or the sum, has to be: exact, since all are small whole numbers. */
-static bool is_right(const char *name, const struct probe_arrays *arrays, double expected)
+static bool matches(const char *name, const struct probe_arrays *arrays, double expected)
 {
     for (size_t i = 0; i < arrays->count; i++)
         if (!(arrays->x[i] == expected)) {
@@ -140,7 +140,7 @@ int probe_copy(const struct probe_arrays *arrays, size_t repetitions, struct pro
 {
     double ignored;
     repeat(copy, arrays, (struct traffic){.read = 1, .written = 1}, repetitions, times, &ignored);
-    return is_right("copy", arrays, in_y) ? 0 : -EBADMSG;
+    return matches("copy", arrays, y_value) ? 0 : -EBADMSG;
 }
 
 int probe_triad(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
@@ -148,15 +148,15 @@ int probe_triad(const struct probe_arrays *arrays, size_t repetitions, struct pr
     double ignored;
     const struct traffic traffic = {.read = 2, .written = 1};
     const double s = repeat(triad, arrays, traffic, repetitions, times, &ignored);
-    return is_right("triad", arrays, in_y + s * in_z) ? 0 : -EBADMSG;
+    return matches("triad", arrays, y_value + s * z_value) ? 0 : -EBADMSG;
 }
 
 int probe_load(const struct probe_arrays *arrays, size_t repetitions, struct probe_times *times)
 {
     double sum;
     repeat(load, arrays, (struct traffic){.read = 1}, repetitions, times, &sum);
-    if (sum == (double)arrays->count * in_y) return 0;
-    fprintf(stderr, "load is wrong: its sum is %g, not %g\n", sum, (double)arrays->count * in_y);
+    if (sum == (double)arrays->count * y_value) return 0;
+    fprintf(stderr, "load is wrong: its sum is %g, not %g\n", sum, (double)arrays->count * y_value);
     return -EBADMSG;
 }
 
@@ -165,12 +165,12 @@ int probe_store(const struct probe_arrays *arrays, size_t repetitions, struct pr
     double ignored;
     const struct traffic traffic = {.written = 1};
     const double s = repeat(store, arrays, traffic, repetitions, times, &ignored);
-    return is_right("store", arrays, s) ? 0 : -EBADMSG;
+    return matches("store", arrays, s) ? 0 : -EBADMSG;
 }
 
 /* ---- the team ----------------------------------------------------------------------- */
 
-void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *team)
+void probe_observe_team(const struct probe_arrays *arrays, struct probe_team *team)
 {
     const double *const all[] = {arrays->x, arrays->y, arrays->z};
     size_t pages = 0, local = 0;

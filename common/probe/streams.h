@@ -18,7 +18,7 @@ struct probe_team {
 };
 
 /* Writes all arrays for the first time: each thread what it will use, or the main thread all. */
-void probe_streams_touch(const struct probe_arrays *arrays, bool is_by_one);
+void probe_streams_touch(const struct probe_arrays *arrays, bool is_serial);
 
 /* Each runs all repetitions, after one for warming up, and looks at the results. 0, or -EBADMSG,
  * which is told on standard error. bytes: with ordinary stores, which fetch a cache line before
@@ -31,6 +31,6 @@ probe_stream probe_load;  /* the sum of y */
 probe_stream probe_store; /* x = s */
 
 /* Where the team's threads are now, and where the pages live that they use. */
-void probe_look_at_team(const struct probe_arrays *arrays, struct probe_team *team);
+void probe_observe_team(const struct probe_arrays *arrays, struct probe_team *team);
 
 #endif

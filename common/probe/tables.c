@@ -57,7 +57,7 @@ static double cpu_s(void)
 }
 
 int probe_first_touch(const struct probe_memory *table, const struct probe_task *task,
-                      struct probe_first_touch *touched)
+                      struct probe_first_touch *result)
 {
     const size_t page_bytes = probe_page_bytes(), pages = table->bytes / page_bytes;
     uint32_t *order = random_order(pages, task->seed);
@@ -66,8 +66,8 @@ int probe_first_touch(const struct probe_memory *table, const struct probe_task 
     const uint64_t before = page_faults();
     const double start_s = cpu_s();
     for (size_t i = 0; i < pages; i++) start[order[i] * page_bytes] = 0;
-    touched->cpu_s = cpu_s() - start_s;
-    touched->page_faults = page_faults() - before;
+    result->cpu_s = cpu_s() - start_s;
+    result->page_faults = page_faults() - before;
     free(order);
     return 0;
 }

@@ -14,7 +14,7 @@ struct probe_first_touch {
  * order, and some processors hold several such pages in one entry of the TLB, which would show a
  * larger one. 0, or -ENOMEM where there is no room for the order. */
 int probe_first_touch(const struct probe_memory *table, const struct probe_task *task,
-                      struct probe_first_touch *touched);
+                      struct probe_first_touch *result);
 
 /* Independent: adds 1 to an 8-byte element at a random place, steps times in a stretch. No address
  * depends on what was loaded, so many are under way at once. The table has to hold zeros;

@@ -7,10 +7,10 @@ static size_t number_at(const uint8_t *at)
     return (size_t)at[0] << 8 | at[1];
 }
 
-unsigned numalab_frame_ports(const uint8_t *frame, size_t bytes, unsigned from, unsigned ports)
+unsigned numalab_frame_ports(const uint8_t *frame, size_t bytes, unsigned source, unsigned ports)
 {
     const size_t prefix_bytes = NUMALAB_ETHERNET_ADDRESS_BYTES - 1;
-    const unsigned others = ((1u << ports) - 1) & ~(1u << from);
+    const unsigned others = ((1u << ports) - 1) & ~(1u << source);
     if (bytes < NUMALAB_ETHERNET_HEADER_BYTES) return 0;
     if (frame[0] & 1) return others;
     if (memcmp(frame, NUMALAB_NODE_ADDRESS_PREFIX, prefix_bytes) != 0) return 0;

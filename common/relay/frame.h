@@ -17,7 +17,7 @@ enum {
 /* The ports, as bits, that a frame from a port goes to: the node's that it is addressed to, or all
  * others where it is for many (the first bit of its address is set). None where it is shorter than
  * its header, or for nobody here. */
-unsigned numalab_frame_ports(const uint8_t *frame, size_t bytes, unsigned from, unsigned ports);
+unsigned numalab_frame_ports(const uint8_t *frame, size_t bytes, unsigned source, unsigned ports);
 
 /* The bytes that TCP carries in it over IPv4, without the padding of short frames; 0 for all else,
  * and for a packet that is not the first one of its fragments. */

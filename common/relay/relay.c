@@ -9,7 +9,7 @@
 
 #include "capture.h"
 #include "frame.h"
-#include "pace.h"
+#include "link_rate.h"
 
 /* What was there before the relay looked again counts from then, up to this long ago: a busy host
  * wakes it late, and a link that has something to carry is not idle meanwhile. */
@@ -19,7 +19,7 @@ static const int64_t ns_per_ms = 1000 * 1000;
 struct frame {
     size_t bytes; /* 0: there is none */
     int64_t came_ns, crossed_ns;
-    unsigned to; /* ports, as bits */
+    unsigned targets; /* ports, as bits */
     uint8_t data[NUMALAB_RELAY_MOST_FRAME_BYTES];
 };
 
@@ -37,7 +37,7 @@ struct port {
     bool is_blocked;   /* a frame has come, and finds no room */
     struct frame held; /* on its way to the switch */
     struct queue queue;
-    struct numalab_pace up, down;
+    struct numalab_link_rate up, down;
     struct numalab_traffic sent, received;
     uint64_t dropped_frames;
 };
@@ -126,10 +126,10 @@ static bool read_frame(struct numalab_relay *relay, unsigned number, int64_t now
             return false;
         }
         held->bytes = (size_t)got;
-        held->to = held->bytes > sizeof held->data
-                       ? 0
-                       : numalab_frame_ports(held->data, held->bytes, number, relay->ports);
-        if (held->to != 0) break;
+        held->targets = held->bytes > sizeof held->data
+                            ? 0
+                            : numalab_frame_ports(held->data, held->bytes, number, relay->ports);
+        if (held->targets != 0) break;
         held->bytes = 0;
         port->dropped_frames++;
     }
@@ -139,23 +139,25 @@ static bool read_frame(struct numalab_relay *relay, unsigned number, int64_t now
         held->came_ns = port->up.free_ns > earliest_ns ? port->up.free_ns : earliest_ns;
     }
     port->is_idle = false;
-    held->crossed_ns = numalab_pace_send(&port->up, held->came_ns, held->bytes);
+    held->crossed_ns = numalab_link_rate_send(&port->up, held->came_ns, held->bytes);
     return true;
 }
 
-static bool has_room(const struct numalab_relay *relay, unsigned to)
+static bool has_room(const struct numalab_relay *relay, unsigned targets)
 {
     for (unsigned i = 0; i < relay->ports; i++)
-        if (to & 1u << i && relay->port[i].queue.count == NUMALAB_RELAY_QUEUE_FRAMES) return false;
+        if (targets & 1u << i && relay->port[i].queue.count == NUMALAB_RELAY_QUEUE_FRAMES)
+            return false;
     return true;
 }
 
 static void append(struct queue *queue, const struct frame *frame)
 {
-    struct frame *to = &queue->frame[(queue->first + queue->count) % NUMALAB_RELAY_QUEUE_FRAMES];
-    to->bytes = frame->bytes;
-    to->came_ns = frame->crossed_ns;
-    memcpy(to->data, frame->data, frame->bytes);
+    struct frame *targets =
+        &queue->frame[(queue->first + queue->count) % NUMALAB_RELAY_QUEUE_FRAMES];
+    targets->bytes = frame->bytes;
+    targets->came_ns = frame->crossed_ns;
+    memcpy(targets->data, frame->data, frame->bytes);
     queue->count++;
 }
 
@@ -166,7 +168,7 @@ static bool take(struct numalab_relay *relay, unsigned number, int64_t now_ns)
     struct frame *held = &port->held;
     if (held->bytes == 0 && !read_frame(relay, number, now_ns)) return false;
     if (held->crossed_ns > now_ns) return false;
-    if (!has_room(relay, held->to)) {
+    if (!has_room(relay, held->targets)) {
         port->is_blocked = true;
         return false;
     }
@@ -176,7 +178,7 @@ static bool take(struct numalab_relay *relay, unsigned number, int64_t now_ns)
     }
     note(relay, port, &port->sent, held, now_ns);
     for (unsigned i = 0; i < relay->ports; i++)
-        if (held->to & 1u << i) append(&relay->port[i].queue, held);
+        if (held->targets & 1u << i) append(&relay->port[i].queue, held);
     held->bytes = 0;
     return true;
 }
@@ -191,7 +193,7 @@ static bool give(struct numalab_relay *relay, unsigned number, int64_t now_ns)
     struct frame *frame = &queue->frame[queue->first];
     if (queue->count == 0) return false;
     if (!queue->is_sending) {
-        frame->crossed_ns = numalab_pace_send(&port->down, frame->came_ns, frame->bytes);
+        frame->crossed_ns = numalab_link_rate_send(&port->down, frame->came_ns, frame->bytes);
         queue->is_sending = true;
     }
     if (frame->crossed_ns > now_ns) return false;

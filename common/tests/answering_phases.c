@@ -29,7 +29,7 @@ static void answer(size_t n, void **arrays)
     *(int64_t *)arrays[2] = -asked;
 }
 
-static void say_nothing(size_t n, void **arrays)
+static void return_nothing(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -54,6 +54,6 @@ static void find_stops(size_t n, void **arrays)
 }
 
 const struct numalab_phase numalab_phases[] = {
-    {"clear", clear},           {"answer", answer}, {"say_nothing", say_nothing},
+    {"clear", clear},           {"answer", answer}, {"say_nothing", return_nothing},
     {"find_stops", find_stops}, {NULL, NULL},
 };

@@ -188,14 +188,14 @@ static void send_endlessly(size_t n, void **arrays)
     for (;;) send_slowly(n, arrays);
 }
 
-static void one_crashes(size_t n, void **arrays)
+static void crash_rank(size_t n, void **arrays)
 {
     /* Behind what aligning the array to 16 bytes leaves after it. */
     if (rank_of() == 1) ((volatile double *)arrays[0])[n + 2] = 1.0;
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void one_leaves(size_t n, void **arrays)
+static void exit_rank(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -203,7 +203,7 @@ static void one_leaves(size_t n, void **arrays)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void one_aborts(size_t n, void **arrays)
+static void abort_rank(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -212,7 +212,7 @@ static void one_aborts(size_t n, void **arrays)
 }
 
 /* MPI ends the job: there is no such rank. */
-static void one_errs(size_t n, void **arrays)
+static void fail_rank(size_t n, void **arrays)
 {
     (void)n;
     if (rank_of() == 2) MPI_Send(arrays[0], 1, MPI_DOUBLE, 1000, 0, MPI_COMM_WORLD);
@@ -267,7 +267,7 @@ static void complete_all(size_t n, void **arrays)
 }
 
 /* What it starts next is done all the same, so that nothing hangs. */
-static void leave_one(size_t n, void **arrays)
+static void leave_request(size_t n, void **arrays)
 {
     static double own;
     MPI_Request request[2];
@@ -276,7 +276,7 @@ static void leave_one(size_t n, void **arrays)
     MPI_Wait(&request[0], MPI_STATUS_IGNORE);
 }
 
-static void give_one_up(size_t n, void **arrays)
+static void free_request(size_t n, void **arrays)
 {
     static double own;
     MPI_Request request[2];
@@ -299,7 +299,7 @@ static void change_while_sending(size_t n, void **arrays)
 
 /* Rank 1's message has come when the barrier ends; arrays[0] gets what is seen of it before
  * MPI_Wait. */
-static void look_too_early(size_t n, void **arrays)
+static void read_early(size_t n, void **arrays)
 {
     double others = -1.0, own = 7.0;
     MPI_Request request[2];
@@ -334,16 +334,16 @@ const struct numalab_phase numalab_phases[] = {
     {"add_up_in_threads", add_up_in_threads},
     {"send_slowly", send_slowly},
     {"send_endlessly", send_endlessly},
-    {"one_crashes", one_crashes},
-    {"one_leaves", one_leaves},
-    {"one_aborts", one_aborts},
-    {"one_errs", one_errs},
+    {"one_crashes", crash_rank},
+    {"one_leaves", exit_rank},
+    {"one_aborts", abort_rank},
+    {"one_errs", fail_rank},
     {"print_endlessly", print_endlessly},
     {"complete_all", complete_all},
-    {"leave_one", leave_one},
-    {"give_one_up", give_one_up},
+    {"leave_one", leave_request},
+    {"give_one_up", free_request},
     {"change_while_sending", change_while_sending},
-    {"look_too_early", look_too_early},
+    {"look_too_early", read_early},
     {"barriers", barriers},
     {NULL, NULL},
 };

@@ -39,12 +39,12 @@ static void well_behaved_compute(size_t n, void **arrays)
     for (size_t i = 0; i < n; i++) x[i] += 1.0;
 }
 
-static void past_end(size_t n, void **arrays)
+static void write_past_end(size_t n, void **arrays)
 {
     ((volatile double *)arrays[0])[n] = 1.0;
 }
 
-static void before_start(size_t n, void **arrays)
+static void write_before_start(size_t n, void **arrays)
 {
     (void)n;
     volatile double *x = arrays[0];
@@ -251,7 +251,7 @@ static void ask_absurdly(size_t n, void **arrays)
 }
 
 /* Exits with 0 if transparent huge pages are switched off for the process. */
-static void look_for_huge_pages(size_t n, void **arrays)
+static void detect_huge_pages(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -260,7 +260,7 @@ static void look_for_huge_pages(size_t n, void **arrays)
 
 /* Exits with 0 if those that it asks for are left to it, and no others; with 1 if the system's mode
  * is what it has. */
-static void look_for_advised_pages(size_t n, void **arrays)
+static void detect_advised_pages(size_t n, void **arrays)
 {
     (void)n;
     (void)arrays;
@@ -428,7 +428,7 @@ static void *watch(void *inputs)
     return NULL;
 }
 
-static void initialize_as_told(size_t n, void **arrays)
+static void initialize_by_variable(size_t n, void **arrays)
 {
     sleep_for("INITIALIZE_MS");
     well_behaved_initialize(n, arrays);
@@ -438,7 +438,7 @@ static void initialize_as_told(size_t n, void **arrays)
 }
 
 /* STOPS_MONITOR: in how many repetitions, behind one to warm up. */
-static void stop_as_told(void)
+static void stop_by_variable(void)
 {
     static int calls;
     const char *count = getenv("STOPS_MONITOR");
@@ -449,7 +449,7 @@ static void stop_as_told(void)
 }
 
 /* EXITS_AT: in which call, the one to warm up being 0. */
-static void exit_as_told(void)
+static void exit_by_variable(void)
 {
     static long calls;
     const char *at = getenv("EXITS_AT");
@@ -457,15 +457,15 @@ static void exit_as_told(void)
 }
 
 /* LEFT_OUT: an element that is not computed. */
-static void compute_as_told(size_t n, void **arrays)
+static void compute_by_variable(size_t n, void **arrays)
 {
     double *x = arrays[0];
     const char *left_out = getenv("LEFT_OUT");
     is_computing = 1;
     times_woken = 0;
     sleep_for("COMPUTE_MS");
-    stop_as_told();
-    exit_as_told();
+    stop_by_variable();
+    exit_by_variable();
     well_behaved_compute(n, arrays);
     is_computing = 0;
     if (left_out) x[strtoul(left_out, NULL, 10)] -= 1.0;
@@ -494,7 +494,7 @@ static void *touch(void *argument)
 }
 
 /* Two threads that live on, so that they can be told apart afterwards. */
-static void on_two_threads(struct part main_part, struct part other_part)
+static void run_on_two_threads(struct part main_part, struct part other_part)
 {
     pthread_t other;
     if (pthread_create(&other, NULL, touch, &other_part) != 0) abort();
@@ -505,21 +505,21 @@ static void on_two_threads(struct part main_part, struct part other_part)
 static void halves(size_t n, void **arrays)
 {
     double *x = arrays[0];
-    on_two_threads((struct part){x, 0, n / 2, 1, false}, (struct part){x, n / 2, n, 1, false});
+    run_on_two_threads((struct part){x, 0, n / 2, 1, false}, (struct part){x, n / 2, n, 1, false});
 }
 
 /* Both threads write to every page, neighbouring elements in turn. */
 static void interleaved(size_t n, void **arrays)
 {
     double *x = arrays[0];
-    on_two_threads((struct part){x, 0, n, 2, false}, (struct part){x, 1, n, 2, false});
+    run_on_two_threads((struct part){x, 0, n, 2, false}, (struct part){x, 1, n, 2, false});
 }
 
 /* The other thread reads everything before the main thread writes it. */
 static void read_then_write(size_t n, void **arrays)
 {
     double *x = arrays[0];
-    on_two_threads((struct part){x, 0, 0, 1, true}, (struct part){x, 0, n, 1, true});
+    run_on_two_threads((struct part){x, 0, 0, 1, true}, (struct part){x, 0, n, 1, true});
     touch(&(struct part){x, 0, n, 1, false});
 }
 
@@ -528,7 +528,8 @@ static void touch_then_work(size_t n, void **arrays)
 {
     double *x = arrays[0];
     const size_t page = (size_t)sysconf(_SC_PAGESIZE) / sizeof *x;
-    on_two_threads((struct part){x, 0, n / 2, page, true}, (struct part){x, n / 2, n, page, true});
+    run_on_two_threads((struct part){x, 0, n / 2, page, true},
+                       (struct part){x, n / 2, n, page, true});
     touch(&(struct part){x, 0, n, 1, false});
 }
 
@@ -576,8 +577,8 @@ const struct numalab_phase numalab_phases[] = {
     {"compute", well_behaved_compute},
     {"alias", alias},
     {"replace_all", replace_all},
-    {"past_end", past_end},
-    {"before_start", before_start},
+    {"past_end", write_past_end},
+    {"before_start", write_before_start},
     {"leave", leave},
     {"refuse_userfaultfd", refuse_userfaultfd},
     {"hang", hang},
@@ -598,11 +599,11 @@ const struct numalab_phase numalab_phases[] = {
     {"divide_by_zero", divide_by_zero},
     {"give_up", give_up},
     {"ask_absurdly", ask_absurdly},
-    {"look_for_huge_pages", look_for_huge_pages},
-    {"look_for_advised_pages", look_for_advised_pages},
+    {"look_for_huge_pages", detect_huge_pages},
+    {"look_for_advised_pages", detect_advised_pages},
     {"spin", spin},
-    {"initialize_as_told", initialize_as_told},
-    {"compute_as_told", compute_as_told},
+    {"initialize_as_told", initialize_by_variable},
+    {"compute_as_told", compute_by_variable},
     {"spin_on_many", spin_on_many},
     {"stop_itself", stop_itself},
     {"stop_monitor", stop_monitor},

@@ -32,13 +32,13 @@
 #define SYS_set_mempolicy_home_node 450
 #endif
 
-enum { EXIT_NO_FILTER = 125, EXIT_NOT_FOUND = 127, MOST_INSTRUCTIONS = 1024 };
+enum { EXIT_NO_FILTER = 125, EXIT_NO_COMMAND = 127, MOST_INSTRUCTIONS = 1024 };
 
 /* Which calls are meant: all of that number, or by one of their arguments. */
 enum when {
     ALWAYS,
     ANY_OF_BITS, /* one of the bits is set in it */
-    OF_TYPE,     /* an ioctl request of that type: bits 8 to 15 */
+    TYPE_ONLY,   /* an ioctl request of that type: bits 8 to 15 */
     UNUSUAL      /* a personality that no container's profile lists */
 };
 
@@ -89,7 +89,7 @@ static const struct rule rules[] = {
     {"clone_namespaces", SYS_clone, ANY_OF_BITS, 0, all_namespaces},
     {"clone_user_namespace", SYS_clone, ANY_OF_BITS, 0, CLONE_NEWUSER},
     {"unshare_user_namespace", SYS_unshare, ANY_OF_BITS, 0, CLONE_NEWUSER},
-    {"kvm", SYS_ioctl, OF_TYPE, 1, 0xae00},
+    {"kvm", SYS_ioctl, TYPE_ONLY, 1, 0xae00},
     {"unusual_personality", SYS_personality, UNUSUAL, 0, 0},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
@@ -132,14 +132,14 @@ static void add_rule(struct program *program, const struct rule *rule, int error
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((uint32_t)error & SECCOMP_RET_DATA));
     /* Instructions between the comparison of the number and what follows the rule. */
     static const uint8_t length[] = {
-        [ALWAYS] = 1, [ANY_OF_BITS] = 3, [OF_TYPE] = 4, [UNUSUAL] = 2 + USUAL};
+        [ALWAYS] = 1, [ANY_OF_BITS] = 3, [TYPE_ONLY] = 4, [UNUSUAL] = 2 + USUAL};
     load(program, offsetof(struct seccomp_data, nr));
     add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->number, 0,
                                               length[rule->when]));
     if (rule->when != ALWAYS) load_argument(program, rule->argument);
     if (rule->when == ANY_OF_BITS)
         add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, rule->value, 0, 1));
-    if (rule->when == OF_TYPE) {
+    if (rule->when == TYPE_ONLY) {
         add(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00));
         add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1));
     }
@@ -203,5 +203,5 @@ int main(int argument_count, char **arguments)
     }
     execvp(arguments[3], arguments + 3);
     perror(arguments[3]);
-    return EXIT_NOT_FOUND;
+    return EXIT_NO_COMMAND;
 }

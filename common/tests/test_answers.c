@@ -8,13 +8,13 @@
 
 static int failures;
 
-enum { ASKED, FIRST, SECOND };
-enum { KINDS = 3, OF_EACH = 5, SERIES = KINDS * OF_EACH };
+enum { QUESTION, FIRST, SECOND };
+enum { KINDS = 3, SERIES_PER_KIND = 5, SERIES = KINDS * SERIES_PER_KIND };
 
 static const struct numalab_node node = {.memory_bytes = (uint64_t)1 << 40};
 
 struct numalab_oracle {
-    int64_t asked[3];
+    int64_t question[3];
 };
 
 static const struct numalab_array arrays[] = {
@@ -31,7 +31,7 @@ static size_t count(size_t n, size_t array, size_t rank, size_t ranks)
     (void)n;
     (void)rank;
     (void)ranks;
-    return array == ASKED ? 3 : 1;
+    return array == QUESTION ? 3 : 1;
 }
 
 static struct numalab_oracle *create(size_t n)
@@ -53,7 +53,7 @@ static void advance(struct numalab_oracle *oracle, const char *phase)
 
 static const void *renewed(const struct numalab_oracle *oracle, size_t array)
 {
-    return array == ASKED ? oracle->asked : NULL;
+    return array == QUESTION ? oracle->question : NULL;
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t many,
@@ -71,20 +71,20 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 /* The kind can be told from what is asked. */
 static size_t draw(struct numalab_oracle *oracle, size_t kind, uint64_t random)
 {
-    oracle->asked[0] = (int64_t)(random % 1000 * KINDS + kind + 1);
+    oracle->question[0] = (int64_t)(random % 1000 * KINDS + kind + 1);
     return (size_t)(random % 1000);
 }
 
 static void truth(const struct numalab_oracle *oracle, int64_t truth[NUMALAB_MAX_ANSWERS])
 {
-    truth[0] = oracle->asked[0];
-    truth[1] = -oracle->asked[0];
+    truth[0] = oracle->question[0];
+    truth[1] = -oracle->question[0];
 }
 
 static const char *const kinds[] = {"one", "two", "three", NULL};
 static const struct numalab_series series = {
     .kinds = kinds,
-    .series_per_kind = OF_EACH,
+    .series_per_kind = SERIES_PER_KIND,
     .n = 1,
     .first_answer = FIRST,
     .answer_count = 2,
@@ -92,9 +92,9 @@ static const struct numalab_series series = {
     .truth = truth,
 };
 static const struct numalab_stop_detection watching = {
-    .request = ASKED, .stops = FIRST, .steal = SECOND, .live_phase = "find_stops"};
+    .request = QUESTION, .stops = FIRST, .steal = SECOND, .live_phase = "find_stops"};
 static const struct numalab_stop_detection blind = {
-    .request = ASKED, .stops = FIRST, .steal = SECOND, .live_phase = "say_nothing"};
+    .request = QUESTION, .stops = FIRST, .steal = SECOND, .live_phase = "say_nothing"};
 
 static struct numalab_driver driver_of(const char *compute_phase,
                                        const struct numalab_stop_detection *watches)
@@ -167,7 +167,7 @@ static void test_series(void)
         EXPECT(json_integer_value(json_object_get(one, "length")) < 1000);
         of_kind[kind]++;
     }
-    for (size_t kind = 0; kind < KINDS; kind++) EXPECT(of_kind[kind] == OF_EACH);
+    for (size_t kind = 0; kind < KINDS; kind++) EXPECT(of_kind[kind] == SERIES_PER_KIND);
     EXPECT(json_equal(record, again));
     EXPECT(!json_equal(list, json_object_get(other, "series")));
 
@@ -208,7 +208,7 @@ static void test_stops(void)
 }
 
 /* Nobody is stopped who does not watch. */
-static void test_who_returns_at_once(void)
+static void test_immediate_return(void)
 {
     const struct numalab_driver returns = driver_of("answer", &blind);
     json_t *record = run(numalab_run_stops, &returns, 3);
@@ -221,6 +221,6 @@ int main(void)
 {
     test_series();
     test_stops();
-    test_who_returns_at_once();
+    test_immediate_return();
     return failures > 0;
 }

@@ -1,7 +1,7 @@
 /* A program of the kit's own writes its memory when it is told to, half by half, and then works
  * until it is ended; control groups are a virtual node's only. */
 #define _GNU_SOURCE
-#include "monitor/busy.h"
+#include "monitor/load_process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,15 +19,15 @@ enum { THREADS = 3, PAGES = 20 };
 static const double limit_s = 60.0;
 
 /* Of a half, those that are there; -1: the system does not tell. */
-static json_int_t pages_there(const struct numalab_busy *busy, size_t half)
+static json_int_t count_pages_on(const struct numalab_load_process *load, size_t half)
 {
     struct numalab_worker seen = numalab_no_worker;
     json_int_t sum = 0;
     size_t i;
     const json_t *entry;
-    seen.pid = busy->pid;
+    seen.pid = load->pid;
     json_t *list =
-        numalab_residency_by_node(&seen, numalab_busy_half(busy, half), busy->half_bytes);
+        numalab_residency_by_node(&seen, numalab_load_process_half(load, half), load->half_bytes);
     if (!json_is_array(list)) sum = -1;
     json_array_foreach(list, i, entry) if (json_integer_value(json_array_get(entry, 0)) >= 0) sum +=
         json_integer_value(json_array_get(entry, 1));
@@ -37,56 +37,56 @@ static json_int_t pages_there(const struct numalab_busy *busy, size_t half)
 
 static void test_halves(bool is_greedy, hwloc_topology_t topology)
 {
-    const struct numalab_busy_plan plan = {
+    const struct numalab_load_plan plan = {
         .thread_count = THREADS,
         .pages_of_thread = PAGES,
         .is_greedy = is_greedy,
         .pus = hwloc_topology_get_topology_cpuset(topology),
         .numa_nodes = hwloc_topology_get_topology_nodeset(topology),
     };
-    struct numalab_busy busy;
-    EXPECT(numalab_busy_start(&busy, &plan) == 0);
+    struct numalab_load_process load;
+    EXPECT(numalab_load_process_start(&load, &plan) == 0);
     const json_int_t all = THREADS * PAGES;
-    EXPECT(pages_there(&busy, 0) <= 0 && pages_there(&busy, 1) <= 0);
-    EXPECT(numalab_busy_write_half(&busy, limit_s, -1) == 0);
-    const json_int_t first = pages_there(&busy, 0);
-    EXPECT((first == all && pages_there(&busy, 1) == 0) || first == -1);
-    EXPECT(numalab_busy_write_half(&busy, limit_s, -1) == 0);
-    EXPECT(pages_there(&busy, 1) == (first == -1 ? -1 : all));
+    EXPECT(count_pages_on(&load, 0) <= 0 && count_pages_on(&load, 1) <= 0);
+    EXPECT(numalab_load_process_write_half(&load, limit_s, -1) == 0);
+    const json_int_t first = count_pages_on(&load, 0);
+    EXPECT((first == all && count_pages_on(&load, 1) == 0) || first == -1);
+    EXPECT(numalab_load_process_write_half(&load, limit_s, -1) == 0);
+    EXPECT(count_pages_on(&load, 1) == (first == -1 ? -1 : all));
     /* It waits, and works on once it is told to: more CPU time than a program takes that waits. */
-    double before_s = numalab_proc_cpu_s(busy.pid);
+    double before_s = numalab_proc_cpu_s(load.pid);
     usleep(100 * 1000);
-    EXPECT(numalab_proc_cpu_s(busy.pid) < before_s + 0.06);
-    before_s = numalab_proc_cpu_s(busy.pid);
-    numalab_busy_work_on(&busy);
-    while (numalab_proc_cpu_s(busy.pid) < before_s + 0.02) usleep(1000);
-    const pid_t pid = busy.pid;
-    numalab_busy_end(&busy);
+    EXPECT(numalab_proc_cpu_s(load.pid) < before_s + 0.06);
+    before_s = numalab_proc_cpu_s(load.pid);
+    numalab_load_process_continue(&load);
+    while (numalab_proc_cpu_s(load.pid) < before_s + 0.02) usleep(1000);
+    const pid_t pid = load.pid;
+    numalab_load_process_end(&load);
     EXPECT(kill(pid, 0) < 0 && errno == ESRCH);
 }
 
 static void test_a_program_that_ends(hwloc_topology_t topology)
 {
-    const struct numalab_busy_plan plan = {
+    const struct numalab_load_plan plan = {
         .thread_count = 1,
         .pages_of_thread = 1,
         .pus = hwloc_topology_get_topology_cpuset(topology),
         .numa_nodes = hwloc_topology_get_topology_nodeset(topology),
     };
-    struct numalab_busy busy;
-    EXPECT(numalab_busy_start(&busy, &plan) == 0);
-    kill(busy.pid, SIGSTOP);
-    EXPECT(numalab_busy_write_half(&busy, 0.01, -1) == -ETIMEDOUT);
-    kill(busy.pid, SIGKILL);
-    EXPECT(numalab_busy_write_half(&busy, limit_s, -1) == -ECHILD);
-    numalab_busy_end(&busy);
+    struct numalab_load_process load;
+    EXPECT(numalab_load_process_start(&load, &plan) == 0);
+    kill(load.pid, SIGSTOP);
+    EXPECT(numalab_load_process_write_half(&load, 0.01, -1) == -ETIMEDOUT);
+    kill(load.pid, SIGKILL);
+    EXPECT(numalab_load_process_write_half(&load, limit_s, -1) == -ECHILD);
+    numalab_load_process_end(&load);
 
     int cancel[2];
     EXPECT(pipe(cancel) == 0 && write(cancel[1], "x", 1) == 1);
-    EXPECT(numalab_busy_start(&busy, &plan) == 0);
-    kill(busy.pid, SIGSTOP);
-    EXPECT(numalab_busy_write_half(&busy, limit_s, cancel[0]) == -ECANCELED);
-    numalab_busy_end(&busy);
+    EXPECT(numalab_load_process_start(&load, &plan) == 0);
+    kill(load.pid, SIGSTOP);
+    EXPECT(numalab_load_process_write_half(&load, limit_s, cancel[0]) == -ECANCELED);
+    numalab_load_process_end(&load);
     close(cancel[0]);
     close(cancel[1]);
 }
@@ -95,7 +95,7 @@ static void test_a_program_that_ends(hwloc_topology_t topology)
 static void test_groups(void)
 {
     char text[16];
-    EXPECT(numalab_groups_open() == -ENOENT);
+    EXPECT(numalab_groups_enable() == -ENOENT);
     EXPECT(numalab_group_make("job") == -ENOENT);
     EXPECT(numalab_group_write("job", "cpuset.cpus", "0") == -ENOENT);
     EXPECT(numalab_group_read("job", "cpuset.cpus", text, sizeof text) == -ENOENT);

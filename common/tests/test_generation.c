@@ -190,10 +190,10 @@ static void test_repetitions(void)
     EXPECT(changes_drawn == options.role_count * NUMALAB_LEAST_CHANGES);
 
     /* Without common rounds the least of each, whatever they take. */
-    options.one_at_a_time = true;
+    options.is_sequential = true;
     EXPECT(repetitions(&options) == options.rounds.least);
     options = options_with("INITIALIZE_MS", "100");
-    options.one_at_a_time = true;
+    options.is_sequential = true;
     EXPECT(repetitions(&options) == options.rounds.least);
 }
 
@@ -208,7 +208,7 @@ static void test_results(void)
 {
     /* Every element of the kit's own kernels is not compared in the end; some are, each time. */
     struct numalab_run_options mixed = options_with(NULL, NULL);
-    mixed.role[0].is_kits_kernel = true;
+    mixed.role[0].is_reference = true;
     mixed.rounds = (struct numalab_round_limits){.least = 1, .most = 1, .budget_s = 600.0};
     json_t *both = numalab_run_generation(&mixed);
     EXPECT(count_of(both, 0, "checked") > 0 && count_of(both, 0, "checked") < N);
@@ -216,9 +216,9 @@ static void test_results(void)
     json_decref(both);
 
     /* One element of many: all are looked at in the end. */
-    for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
+    for (int is_sequential = 0; is_sequential < 2; is_sequential++) {
         struct numalab_run_options options = options_with("LEFT_OUT", "54321");
-        options.one_at_a_time = one_at_a_time;
+        options.is_sequential = is_sequential;
         json_t *record = numalab_run_generation(&options);
         EXPECT(count_of(record, 0, "wrong") == 0);
         EXPECT(count_of(record, 1, "wrong") == 0);
@@ -238,7 +238,7 @@ static void test_disturbances(void)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct numalab_run_options options = options_with("DISTURBS", ways[i].how);
         for (size_t role = 0; role < options.role_count; role++) {
-            options.role[role].is_kits_kernel = role != 2;
+            options.role[role].is_reference = role != 2;
             numalab_variables_set(&options.role[role].variables, "COMPUTE_MS", "40");
         }
         json_t *record = numalab_run_generation(&options);
@@ -307,10 +307,10 @@ static json_int_t count_samples(const json_t *record, const char *role, bool is_
  * machine may add some, or hide one: what a process waits for a core is no pause. */
 static void test_pauses(void)
 {
-    for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
+    for (int is_sequential = 0; is_sequential < 2; is_sequential++) {
         struct numalab_run_options options = options_with("STOPS_MONITOR", "2");
         options.limits.heartbeat = numalab_heartbeat_start();
-        options.one_at_a_time = one_at_a_time;
+        options.is_sequential = is_sequential;
         options.rounds.most = options.rounds.least;
         json_t *record = numalab_run_generation(&options);
         const json_int_t spoilt = json_integer_value(json_object_get(record, "paused_rounds"));
@@ -327,7 +327,7 @@ static void test_pauses(void)
             /* One of them to warm up. */
             EXPECT(count_samples(record, role, false) == (json_int_t)options.rounds.least + 1);
         }
-        EXPECT(paused == (one_at_a_time ? spoilt : spoilt * (json_int_t)options.role_count));
+        EXPECT(paused == (is_sequential ? spoilt : spoilt * (json_int_t)options.role_count));
         json_decref(record);
 
         numalab_variables_set(&options.role[2].variables, "STOPS_MONITOR", "9");
@@ -339,14 +339,14 @@ static void test_pauses(void)
 }
 
 /* Three roles, and one beside them that may fail. */
-static struct numalab_run_options options_beside(const char *name, const char *value)
+static struct numalab_run_options make_options(const char *name, const char *value)
 {
     struct numalab_run_options options = options_with(NULL, NULL);
     struct numalab_role *probe = &options.role[options.role_count++];
     *probe = (struct numalab_role){.name = "probe",
                                    .program = MISBEHAVING_WORKER,
                                    .rank_count = 1,
-                                   .is_kits_kernel = true,
+                                   .is_reference = true,
                                    .may_fail = true};
     numalab_variables_set(&probe->variables, name, value);
     return options;
@@ -359,17 +359,17 @@ static const char *status_of(const json_t *record, size_t role)
 }
 
 /* Where it fails the others go on, whenever that is; and what it takes is not counted. */
-static void test_a_role_beside(void)
+static void test_optional_role(void)
 {
     enum { PROBE = 3 };
     static const struct {
-        const char *at;
+        const char *position;
         size_t repetitions; /* before that */
     } ends[] = {{"0", 0}, {"2", 1}};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        for (int one_at_a_time = 0; one_at_a_time < 2; one_at_a_time++) {
-            struct numalab_run_options options = options_beside("EXITS_AT", ends[i].at);
-            options.one_at_a_time = one_at_a_time;
+        for (int is_sequential = 0; is_sequential < 2; is_sequential++) {
+            struct numalab_run_options options = make_options("EXITS_AT", ends[i].position);
+            options.is_sequential = is_sequential;
             json_t *record = numalab_run_generation(&options);
             for (size_t role = 0; role < PROBE; role++) {
                 EXPECT(strcmp(status_of(record, role), "ok") == 0);
@@ -383,14 +383,14 @@ static void test_a_role_beside(void)
         }
     }
 
-    struct numalab_run_options options = options_beside("EXITS_AT", "0");
+    struct numalab_run_options options = make_options("EXITS_AT", "0");
     options.role[PROBE].may_fail = false;
     json_t *record = numalab_run_generation(&options);
     EXPECT(repetitions_of(record, "submission") == 0);
     json_decref(record);
 
     /* Ten times as long as a round of the others: as many rounds would be due. */
-    options = options_beside("INITIALIZE_MS", "3000");
+    options = make_options("INITIALIZE_MS", "3000");
     numalab_variables_set(&options.role[2].variables, "COMPUTE_MS", "300");
     options.rounds.most = 30;
     EXPECT(repetitions(&options) < 8);
@@ -404,6 +404,6 @@ int main(void)
     test_disturbances();
     test_clock_runs_first();
     test_pauses();
-    test_a_role_beside();
+    test_optional_role();
     return failures > 0;
 }

@@ -80,7 +80,7 @@ static int start_job_with(struct numalab_job *job, size_t ranks, int cancel_fd, 
     snprintf(count, sizeof count, "%zu", ranks);
     const char *const command[] = {"mpiexec", "-n", count, MPI_WORKER, NULL};
     return numalab_job_launch(job, command, ranks, &own_limits, cancel_fd) < 0 ||
-                   numalab_job_meet(job) < 0 || numalab_job_run(job, "start") < 0 ||
+                   numalab_job_connect(job) < 0 || numalab_job_run(job, "start") < 0 ||
                    numalab_job_allocate(job, N, &uneven, NUMALAB_ANONYMOUS) < 0
                ? -1
                : 0;
@@ -168,10 +168,11 @@ static void test_ring(size_t ranks)
         const pid_t pid = job.rank[i].pid;
         EXPECT(numalab_threads_is_stopped(pid, pid));
         EXPECT(job.rank[i].n == N && job.rank[i].count[0] == N + i);
-        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0], &first, sizeof first) ==
-               0);
-        EXPECT(numalab_worker_read(&job.rank[i], job.rank[i].address[0] + (N + i - 1) * sizeof last,
-                                   &last, sizeof last) == 0);
+        EXPECT(numalab_worker_read_or_fail(&job.rank[i], job.rank[i].address[0], &first,
+                                           sizeof first) == 0);
+        EXPECT(numalab_worker_read_or_fail(&job.rank[i],
+                                           job.rank[i].address[0] + (N + i - 1) * sizeof last,
+                                           &last, sizeof last) == 0);
         EXPECT(first == (double)((i + ranks - 1) % ranks) && last == first);
     }
     EXPECT(numalab_job_continue(&job) == 0);
@@ -183,7 +184,8 @@ static void test_ring(size_t ranks)
 
 /* Runs one phase in a job of its own; returns how that ended, and the rank that it tells of.
  * An alarm comes with cancel_fd, unless that is negative. */
-static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_fd, size_t *rank)
+static struct numalab_outcome run_phase(const char *phase, size_t ranks, int cancel_fd,
+                                        size_t *rank)
 {
     struct numalab_job job;
     struct numalab_outcome outcome = {0};
@@ -210,28 +212,28 @@ static struct numalab_outcome after(const char *phase, size_t ranks, int cancel_
 static void test_ends(void)
 {
     size_t rank;
-    struct numalab_outcome outcome = after("deadlock", 3, -1, &rank);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.ranks_waiting == 3);
-    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && !outcome.went_on);
+    struct numalab_outcome outcome = run_phase("deadlock", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.pending_ranks == 3);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && !outcome.has_progress);
     EXPECT(outcome.limit_s == (outcome.is_wall_limit ? 2 : 1) * deadlock_limit_s);
 
-    outcome = after("one_crashes", 3, -1, &rank);
+    outcome = run_phase("one_crashes", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);
     EXPECT(outcome.signal_number == SIGSEGV && outcome.has_report);
     EXPECT(outcome.report.fault_has_address);
 
-    outcome = after("one_leaves", 2, -1, &rank);
+    outcome = run_phase("one_leaves", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 1);
     EXPECT(outcome.has_left && outcome.exit_code == 3);
 
-    outcome = after("one_aborts", 3, -1, &rank);
+    outcome = run_phase("one_aborts", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 2);
-    EXPECT(outcome.has_left && outcome.exit_code == 7 && !outcome.is_anyone);
+    EXPECT(outcome.has_left && outcome.exit_code == 7 && !outcome.is_unattributed);
 
-    outcome = after("one_errs", 3, -1, &rank);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.is_anyone);
+    outcome = run_phase("one_errs", 3, -1, &rank);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.is_unattributed);
 
-    outcome = after("print_endlessly", 2, -1, &rank);
+    outcome = run_phase("print_endlessly", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TOO_MUCH_OUTPUT);
 }
 
@@ -243,7 +245,7 @@ static void test_cancel(void)
     sigaddset(&alarms, SIGALRM);
     sigprocmask(SIG_BLOCK, &alarms, NULL);
     int cancel_fd = signalfd(-1, &alarms, SFD_CLOEXEC);
-    EXPECT(after("deadlock", 2, cancel_fd, &rank).kind == NUMALAB_CANCELLED);
+    EXPECT(run_phase("deadlock", 2, cancel_fd, &rank).kind == NUMALAB_CANCELLED);
     alarm(0);
     close(cancel_fd);
 }
@@ -281,7 +283,7 @@ static bool has_patience(double limit_s)
     if (came_to_end && numalab_job_run(&job, "send_endlessly") < 0) outcome = job.failed->outcome;
     numalab_job_free(&job);
     return outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit &&
-           outcome.limit_s == 3 * 2 * limit_s && outcome.went_on;
+           outcome.limit_s == 3 * 2 * limit_s && outcome.has_progress;
 }
 
 /* On a busy node there may be no message for longer than one should take. */
@@ -294,7 +296,7 @@ static struct numalab_rank_notes notes_of(struct numalab_worker *rank)
 {
     struct numalab_rank_notes notes = {0};
     EXPECT(rank->rank_notes != 0);
-    EXPECT(numalab_worker_read(rank, rank->rank_notes, &notes, sizeof notes) == 0);
+    EXPECT(numalab_worker_read_or_fail(rank, rank->rank_notes, &notes, sizeof notes) == 0);
     return notes;
 }
 
@@ -324,7 +326,7 @@ static void test_notes(void)
 static double first_element(struct numalab_worker *rank)
 {
     double first = -1.0;
-    EXPECT(numalab_worker_read(rank, rank->address[0], &first, sizeof first) == 0);
+    EXPECT(numalab_worker_read_or_fail(rank, rank->address[0], &first, sizeof first) == 0);
     return first;
 }
 
@@ -386,18 +388,18 @@ static void test_messages(void)
     EXPECT(start_job(&job, 2, -1) == 0);
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         const struct numalab_results results = lacking_after(&job, right[i]);
-        EXPECT(!results.messages_asked && !results.bytes_asked && !results.messages_ahead);
+        EXPECT(!results.required_messages && !results.required_bytes && !results.early_messages);
     }
     for (size_t call = 0; call < 4; call++)
-        EXPECT(!lacking_after(&job, "play_when_ready").messages_ahead);
+        EXPECT(!lacking_after(&job, "play_when_ready").early_messages);
     struct numalab_results results = lacking_after(&job, "play_alone");
-    EXPECT(results.messages_asked == 2 * N && results.messages_seen == 0);
+    EXPECT(results.required_messages == 2 * N && results.actual_messages == 0);
     results = lacking_after(&job, "play_empty");
-    EXPECT(!results.messages_asked);
-    EXPECT(results.bytes_asked == N * sizeof(double) && results.bytes_seen == 0);
+    EXPECT(!results.required_messages);
+    EXPECT(results.required_bytes == N * sizeof(double) && results.actual_bytes == 0);
     results = lacking_after(&job, "stream");
-    EXPECT(!results.messages_asked && !results.bytes_asked);
-    EXPECT(results.messages_ahead == N - 2);
+    EXPECT(!results.required_messages && !results.required_bytes);
+    EXPECT(results.early_messages == N - 2);
     numalab_job_free(&job);
 }
 
@@ -411,7 +413,7 @@ static void test_together(void)
     for (size_t i = 0; i < JOBS; i++)
         EXPECT(numalab_job_launch(&job[i], command, RANKS, &limits, -1) == 0);
     for (size_t i = 0; i < JOBS; i++)
-        EXPECT(numalab_job_meet(&job[i]) == 0 && numalab_job_run(&job[i], "start") == 0);
+        EXPECT(numalab_job_connect(&job[i]) == 0 && numalab_job_run(&job[i], "start") == 0);
     for (size_t i = 0; i < JOBS; i++) EXPECT(numalab_job_run(&job[i], "barriers") == 0);
     for (size_t i = 0; i < JOBS; i++) traces[i] = traces_of(&job[i]);
     for (size_t i = 0; i < JOBS; i++) numalab_job_kill(&job[i]);
@@ -431,7 +433,7 @@ static void test_together(void)
 static int launch_and_meet(struct numalab_job *job, const char *const *command, size_t ranks)
 {
     if (numalab_job_launch(job, command, ranks, &limits, -1) < 0) return -1;
-    return numalab_job_meet(job);
+    return numalab_job_connect(job);
 }
 
 static void test_bad_starts(void)

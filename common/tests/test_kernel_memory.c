@@ -17,13 +17,14 @@ static int failures;
 const struct numalab_phase *numalab_phases_of_copy(bool is_shifted);
 struct numalab_overrun numalab_find_overrun(void);
 
-/* As kernel_copy.c and behind_copy.c have it. */
+/* As kernel_copy.c and trailing_copy.c have it. */
 static const struct numalab_phase no_phases[] = {{NULL, NULL}};
-static unsigned char before[2][NUMALAB_BASE_BYTES], before_set[2][NUMALAB_BASE_BYTES] = {{1}, {1}};
-static unsigned char behind[2][NUMALAB_BEHIND_CLEARED],
-    behind_set[2][NUMALAB_BEHIND_SET] = {{1}, {1}};
+static unsigned char leading[2][NUMALAB_BASE_BYTES],
+    leading_set[2][NUMALAB_BASE_BYTES] = {{1}, {1}};
+static unsigned char trailing[2][NUMALAB_TRAILING_CLEARED],
+    trailing_set[2][NUMALAB_TRAILING_SET] = {{1}, {1}};
 #define COPY_OF(i)                                                                                 \
-    {no_phases, before[i], before_set[i], behind[i], behind_set[i], NUMALAB_BASE_BYTES}
+    {no_phases, leading[i], leading_set[i], trailing[i], trailing_set[i], NUMALAB_BASE_BYTES}
 const struct numalab_kernel_copy numalab_copy_0 = COPY_OF(0), numalab_copy_1 = COPY_OF(1);
 
 static bool is_clean(void)
@@ -89,14 +90,17 @@ static void test_realloc(void)
 static void test_variables(void)
 {
     for (int copy = 0; copy < 2; copy++) {
-        unsigned char *const beside[] = {
-            &before[copy][0],    &before[copy][NUMALAB_BASE_BYTES - 1],     &before_set[copy][0],
-            &behind[copy][48],   &behind[copy][NUMALAB_BEHIND_CLEARED - 1], &behind_set[copy][0],
-            &behind_set[copy][1]};
+        unsigned char *const beside[] = {&leading[copy][0],
+                                         &leading[copy][NUMALAB_BASE_BYTES - 1],
+                                         &leading_set[copy][0],
+                                         &trailing[copy][48],
+                                         &trailing[copy][NUMALAB_TRAILING_CLEARED - 1],
+                                         &trailing_set[copy][0],
+                                         &trailing_set[copy][1]};
         numalab_phases_of_copy(copy == 1);
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
             *beside[i] ^= 2;
-            EXPECT(numalab_find_overrun().kind == NUMALAB_OF_VARIABLES);
+            EXPECT(numalab_find_overrun().kind == NUMALAB_NEAR_VARIABLES);
             numalab_phases_of_copy(copy == 0);
             EXPECT(is_clean()); /* the other copy is */
             numalab_phases_of_copy(copy == 1);
@@ -125,11 +129,11 @@ static void test_block(void)
     volatile unsigned char *end = block + BYTES;
     *end = 0;
     struct numalab_overrun found = numalab_find_overrun();
-    EXPECT(found.kind == NUMALAB_OF_ALLOCATED && found.bytes == BYTES);
+    EXPECT(found.kind == NUMALAB_NEAR_ALLOCATED && found.bytes == BYTES);
     free(block);
     free(other);
     found = numalab_find_overrun();
-    EXPECT(found.kind == NUMALAB_OF_ALLOCATED && found.bytes == BYTES);
+    EXPECT(found.kind == NUMALAB_NEAR_ALLOCATED && found.bytes == BYTES);
 }
 
 int main(void)

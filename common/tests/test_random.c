@@ -17,7 +17,7 @@ static void test_reference(void)
     EXPECT(numalab_siphash(key, 0x0706050403020100u) == 0x93f5f5799a932462u);
 }
 
-static uint64_t without_shift(uint64_t mixed, unsigned bits)
+static uint64_t undo_shift(uint64_t mixed, unsigned bits)
 {
     uint64_t found = mixed;
     for (unsigned done = bits; done < 64; done += bits) found = mixed ^ found >> bits;
@@ -34,12 +34,12 @@ static uint64_t inverse(uint64_t odd)
 /* As a kernel could: the state of SplitMix64 behind a number that it has drawn. */
 static uint64_t state_behind(uint64_t number)
 {
-    uint64_t state = without_shift(number, 31) * inverse(UINT64_C(0x94d049bb133111eb));
-    state = without_shift(state, 27) * inverse(UINT64_C(0xbf58476d1ce4e5b9));
-    return without_shift(state, 30);
+    uint64_t state = undo_shift(number, 31) * inverse(UINT64_C(0x94d049bb133111eb));
+    state = undo_shift(state, 27) * inverse(UINT64_C(0xbf58476d1ce4e5b9));
+    return undo_shift(state, 30);
 }
 
-static void test_what_was_drawn_tells_nothing(void)
+static void test_drawn_values_are_unpredictable(void)
 {
     struct numalab_random random = {.seed = 2012};
     uint64_t weak = 2012;
@@ -56,7 +56,7 @@ int main(void)
     size_t order[COUNT], seen[COUNT][COUNT] = {{0}};
 
     test_reference();
-    test_what_was_drawn_tells_nothing();
+    test_drawn_values_are_unpredictable();
 
     for (int trial = 0; trial < TRIALS; trial++) {
         bool present[COUNT] = {false};

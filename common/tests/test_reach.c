@@ -9,23 +9,23 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "monitor/processes/reach.h"
+#include "monitor/processes/remote_memory.h"
 
 static int failures;
 
 enum { PAGES = 4 };
 
-static int by_file(pid_t pid, char *address, void *buffer, size_t bytes, int is_write)
+static int transfer_via_file(pid_t pid, char *address, void *buffer, size_t bytes, int is_write)
 {
-    const struct iovec here = {buffer, bytes}, there = {address, bytes};
-    return numalab_reach_by_file(pid, &here, &there, 1, is_write);
+    const struct iovec local = {buffer, bytes}, remote = {address, bytes};
+    return numalab_remote_memory_use_file(pid, &local, &remote, 1, is_write);
 }
 
-static int by_call(pid_t pid, char *address, void *buffer, size_t bytes, int is_write)
+static int transfer_via_call(pid_t pid, char *address, void *buffer, size_t bytes, int is_write)
 {
-    const struct iovec here = {buffer, bytes}, there = {address, bytes};
-    return is_write ? numalab_reach_write(pid, &here, &there, 1)
-                    : numalab_reach_read(pid, (uintptr_t)address, buffer, bytes);
+    const struct iovec local = {buffer, bytes}, remote = {address, bytes};
+    return is_write ? numalab_remote_memory_write(pid, &local, &remote, 1)
+                    : numalab_remote_memory_read(pid, (uintptr_t)address, buffer, bytes);
 }
 
 /* memory: four pages of the child: as usual, to read only, of nobody, and none at all. */
@@ -54,18 +54,18 @@ static void test_way(int (*reach)(pid_t, char *, void *, size_t, int), pid_t chi
 static void test_several_parts(pid_t child, char *memory)
 {
     char one[4] = "one", two[4] = "two", back[8];
-    const struct iovec here[] = {{one, 4}, {two, 4}},
-                       there[] = {{memory + 100, 4}, {memory + 104, 4}};
-    EXPECT(numalab_reach_by_file(child, here, there, 2, 1) == 0);
-    EXPECT(numalab_reach_read(child, (uintptr_t)memory + 100, back, 8) == 0);
+    const struct iovec local[] = {{one, 4}, {two, 4}},
+                       remote[] = {{memory + 100, 4}, {memory + 104, 4}};
+    EXPECT(numalab_remote_memory_use_file(child, local, remote, 2, 1) == 0);
+    EXPECT(numalab_remote_memory_read(child, (uintptr_t)memory + 100, back, 8) == 0);
     EXPECT(memcmp(back, "one\0two", 8) == 0);
 }
 
 static void test_gone(pid_t gone)
 {
     char buffer[8];
-    EXPECT(by_file(gone, (char *)4096, buffer, 8, 0) == -ESRCH);
-    EXPECT(by_call(gone, (char *)4096, buffer, 8, 0) == -ESRCH);
+    EXPECT(transfer_via_file(gone, (char *)4096, buffer, 8, 0) == -ESRCH);
+    EXPECT(transfer_via_call(gone, (char *)4096, buffer, 8, 0) == -ESRCH);
 }
 
 int main(void)
@@ -85,12 +85,12 @@ int main(void)
         pause();
         _exit(0);
     }
-    test_way(by_file, child, memory, page);
+    test_way(transfer_via_file, child, memory, page);
     memset(memory, 'a', page); /* the child has pages of its own by now */
     char old[32];
     memset(old, 'a', sizeof old);
-    EXPECT(by_call(child, memory, old, sizeof old, 1) == 0);
-    test_way(by_call, child, memory, page);
+    EXPECT(transfer_via_call(child, memory, old, sizeof old, 1) == 0);
+    test_way(transfer_via_call, child, memory, page);
     test_several_parts(child, memory);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

@@ -17,7 +17,7 @@
 
 #include "expect.h"
 #include "relay/frame.h"
-#include "relay/pace.h"
+#include "relay/link_rate.h"
 
 static int failures;
 
@@ -25,23 +25,23 @@ enum { RATE_BYTES_PER_S = 1000 * 1000, NS_PER_BYTE = 1000 }; /* a byte takes a m
 
 /* ---- a link of a certain rate ------------------------------------------------------------ */
 
-static void test_pace(void)
+static void test_link_rate(void)
 {
-    struct numalab_pace pace = {.rate_bytes_per_s = RATE_BYTES_PER_S};
-    EXPECT(numalab_pace_send(&pace, 5000, 100) == 5000 + 100 * NS_PER_BYTE);
+    struct numalab_link_rate pace = {.rate_bytes_per_s = RATE_BYTES_PER_S};
+    EXPECT(numalab_link_rate_send(&pace, 5000, 100) == 5000 + 100 * NS_PER_BYTE);
     /* A second one that comes meanwhile waits for the first. */
-    EXPECT(numalab_pace_send(&pace, 6000, 50) == 5000 + 150 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&pace, 6000, 50) == 5000 + 150 * NS_PER_BYTE);
     /* An idle link has nothing to its credit: both of these take their time. */
-    EXPECT(numalab_pace_send(&pace, 1000000000, 1000) == 1000000000 + 1000 * NS_PER_BYTE);
-    EXPECT(numalab_pace_send(&pace, 1000000000, 1000) == 1000000000 + 2000 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&pace, 1000000000, 1000) == 1000000000 + 1000 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&pace, 1000000000, 1000) == 1000000000 + 2000 * NS_PER_BYTE);
 
     /* Rounded up: many frames are never faster than the rate, and at most 1 ns each slower. */
     const uint64_t odd_rate = 6250001;
-    struct numalab_pace odd = {.rate_bytes_per_s = odd_rate};
+    struct numalab_link_rate odd = {.rate_bytes_per_s = odd_rate};
     int64_t crossed_ns = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < 10000; i++) {
-        crossed_ns = numalab_pace_send(&odd, 0, 60 + i % 1455);
+        crossed_ns = numalab_link_rate_send(&odd, 0, 60 + i % 1455);
         bytes += 60 + i % 1455;
     }
     const double least_ns = (double)bytes * 1e9 / (double)odd_rate;
@@ -230,7 +230,7 @@ static void test_rate(void)
     EXPECT(very_late >= 20 && very_late <= 20 * 7);
 }
 
-static void test_many_to_one_wait(void)
+static void test_contention(void)
 {
     struct cluster four;
     uint8_t frame[2048];
@@ -441,12 +441,12 @@ static void test_it_dies_with_its_parent(void)
 
 int main(void)
 {
-    test_pace();
+    test_link_rate();
     test_where_frames_go();
     test_what_tcp_carries();
     test_a_frame_crosses_two_links();
     test_rate();
-    test_many_to_one_wait();
+    test_contention();
     test_a_node_that_takes_nothing_loses_nothing();
     test_frames_for_many_and_for_nobody();
     test_a_node_that_is_gone();

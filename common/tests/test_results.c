@@ -11,7 +11,7 @@ static int failures;
 
 enum { N = 100000 };
 static size_t compared[2 * (NUMALAB_SPOT_CHANGES + NUMALAB_SPOT_PLACES) + 16], compare_count;
-static bool all_wrong;
+static bool is_all_mismatched;
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
                       const void *found, struct numalab_mismatch *mismatch)
@@ -22,21 +22,21 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     if (compare_count < sizeof compared / sizeof compared[0]) compared[compare_count] = first;
     compare_count++;
     *mismatch = (struct numalab_mismatch){.array = array, .element = first};
-    return all_wrong;
+    return is_all_mismatched;
 }
 
 /* Every element is its index. */
 static size_t compare_with_index(const struct numalab_oracle *oracle, size_t array, size_t first,
                                  size_t count, const void *found, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     (void)oracle;
     for (size_t i = 0; i < count; i++) {
         const double value = ((const double *)found)[i], expected = (double)(first + i);
-        if (!(value == expected) && wrong++ == 0)
+        if (!(value == expected) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_limits limits = {.phase_s = 30.0,
@@ -71,14 +71,14 @@ static void test_large_array(void)
            numalab_worker_allocate(&worker, LARGE, &driver, NUMALAB_ANONYMOUS) == 0 &&
            numalab_worker_run(&worker, "initialize", NULL) == 0);
     EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) == 0);
-    EXPECT(results.checked == LARGE && results.wrong == 0);
+    EXPECT(results.checked == LARGE && results.mismatches == 0);
 
     for (size_t i = 0; i < sizeof changed / sizeof changed[0]; i++)
-        EXPECT(numalab_worker_write(&worker, worker.address[0] + changed[i] * sizeof other, &other,
-                                    sizeof other) == 0);
+        EXPECT(numalab_worker_write_or_fail(&worker, worker.address[0] + changed[i] * sizeof other,
+                                            &other, sizeof other) == 0);
     EXPECT(numalab_results_compare_array(&worker, &expected, 0, &results) == 0);
-    EXPECT(results.checked == 2 * (uint64_t)LARGE && results.wrong == 3);
-    EXPECT(results.first_wrong.element == 2500001 && results.first_wrong.actual == other);
+    EXPECT(results.checked == 2 * (uint64_t)LARGE && results.mismatches == 3);
+    EXPECT(results.first_mismatch.element == 2500001 && results.first_mismatch.actual == other);
 
     /* Its second half is not there any more. */
     worker.address[0] += LARGE / 2 * sizeof other;
@@ -88,7 +88,7 @@ static void test_large_array(void)
 }
 
 /* Of the driver below: what was changed, and how often. */
-enum { PER_CHANGE = 40 }; /* so many that several threads write them */
+enum { ELEMENTS_PER_CHANGE = 40 }; /* so many that several threads write them */
 static unsigned char times_changed[N];
 
 static int note_change(struct numalab_oracle *oracle, uint64_t random_position,
@@ -111,27 +111,27 @@ static void test_changes(void)
     struct numalab_worker worker;
 
     driver.change = note_change;
-    driver.elements_per_change = PER_CHANGE;
+    driver.elements_per_change = ELEMENTS_PER_CHANGE;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0 &&
            numalab_worker_allocate(&worker, N, &driver, NUMALAB_ANONYMOUS) == 0);
     for (size_t round = 1; round <= 2; round++) {
         EXPECT(numalab_results_draw_changes(&driver, NULL, &random, N, &changes) == 0);
-        EXPECT(changes.count == N / PER_CHANGE);
+        EXPECT(changes.count == N / ELEMENTS_PER_CHANGE);
         size_t uneven = 0, differing = 0, again = 0;
-        for (size_t first = 0; first < N; first += PER_CHANGE) {
+        for (size_t first = 0; first < N; first += ELEMENTS_PER_CHANGE) {
             size_t here = 0;
-            for (size_t i = first; i < first + PER_CHANGE; i++) {
+            for (size_t i = first; i < first + ELEMENTS_PER_CHANGE; i++) {
                 here += times_changed[i];
                 again += times_changed[i] == 2;
             }
             uneven += here != round;
         }
-        EXPECT(uneven == 0 && again < N / PER_CHANGE / 10);
+        EXPECT(uneven == 0 && again < N / ELEMENTS_PER_CHANGE / 10);
         EXPECT(numalab_results_write_changes(&worker, &driver, NULL, &changes) == 0);
         for (size_t i = 0; i < changes.count; i++) {
             double value = 0.0;
             const uint64_t place = worker.address[0] + changes.list[i].element * sizeof value;
-            EXPECT(numalab_worker_read(&worker, place, &value, sizeof value) == 0);
+            EXPECT(numalab_worker_read_or_fail(&worker, place, &value, sizeof value) == 0);
             differing += memcmp(&value, changes.list[i].value, sizeof value) != 0;
         }
         EXPECT(differing == 0);
@@ -183,15 +183,15 @@ int main(void)
 
     /* All of an array in pieces; the first wrong one is kept, and when it was seen. */
     results = (struct numalab_results){0};
-    all_wrong = true;
+    is_all_mismatched = true;
     compare_count = 0;
     expected.phase = "initialize";
     EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
     expected = (struct numalab_expected){&driver, NULL, "compute", 2};
     EXPECT(numalab_results_compare(&worker, &expected, 0, 0, N, &results) == 0);
-    EXPECT(results.checked == 2 * N && results.wrong == compare_count && compare_count > 2);
-    EXPECT(results.first_wrong.element == 0 && results.first_wrong_repetition == 0);
-    EXPECT(results.first_wrong_phase[0] == 'i');
+    EXPECT(results.checked == 2 * N && results.mismatches == compare_count && compare_count > 2);
+    EXPECT(results.first_mismatch.element == 0 && results.mismatch_repetition == 0);
+    EXPECT(results.mismatch_phase[0] == 'i');
     numalab_worker_end(&worker);
     test_digits();
     test_large_array();

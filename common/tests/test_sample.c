@@ -16,7 +16,7 @@ static void expect_sound(const struct numalab_sample *sample)
     size_t end = 0, traced = 0;
     for (size_t i = 0; i < sample->block_count; i++) {
         const struct numalab_block *block = &sample->block[i];
-        EXPECT(block->page_count > 0 && block->before == traced);
+        EXPECT(block->page_count > 0 && block->preceding_pages == traced);
         EXPECT(i == 0 || block->first_page > end);
         EXPECT(numalab_sample_find(sample, block->first_page) == (ptrdiff_t)traced);
         end = block->first_page + block->page_count;

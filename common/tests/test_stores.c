@@ -54,7 +54,7 @@ static size_t lines(const struct numalab_store_notes *notes)
     return count;
 }
 
-static void test_one_thread(void)
+static void test_single_thread(void)
 {
     size_t writers;
     const struct numalab_store_notes *notes = begin(memory, 100);
@@ -126,7 +126,7 @@ static void test_lost(void)
 
 int main(void)
 {
-    test_one_thread();
+    test_single_thread();
     test_atomic();
     test_threads();
     test_lost();

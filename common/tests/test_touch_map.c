@@ -74,7 +74,7 @@ static json_int_t pages_written_by(json_t *record, bool by_main_thread)
 
 /* In-process tracing knows reads from writes on x86-64; userfaultfd does since Linux
  * 5.19. */
-static bool must_see_write_after_read(enum numalab_touch_method method)
+static bool must_detect_write_after_read(enum numalab_touch_method method)
 {
     struct utsname system;
     int major = 0, minor = 0;
@@ -103,7 +103,7 @@ static void test_method(enum numalab_touch_method method, const char *name)
     if (json_is_true(json_object_get(record, "sees_write_after_read")))
         expect_array(record, "first_writer", "[[0,64]]");
     else
-        EXPECT(!must_see_write_after_read(method));
+        EXPECT(!must_detect_write_after_read(method));
     json_decref(record);
 }
 
@@ -125,7 +125,7 @@ static void test_sampled(enum numalab_touch_method method)
 
 /* Runs phases on pages that are closed all the time, and looks at what they then hold. Returns
  * how many elements are not their number, and as much as was added. */
-static size_t wrong_after(const char *compute, double added)
+static size_t count_mismatches(const char *compute, double added)
 {
     enum { ELEMENTS = PAGES * 512 };
     static double found[ELEMENTS];
@@ -139,7 +139,7 @@ static size_t wrong_after(const char *compute, double added)
     EXPECT(map && numalab_touch_map_run_initialize(map, &worker, "initialize") == 0);
     for (int i = 0; map && i < 3; i++)
         EXPECT(numalab_touch_map_run_compute(map, &worker, compute) == 0);
-    EXPECT(numalab_worker_read(&worker, worker.address[0], found, sizeof found) == 0);
+    EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], found, sizeof found) == 0);
     for (size_t i = 0; i < ELEMENTS; i++) wrong += found[i] != (double)i + added;
     numalab_touch_map_close(map);
     numalab_worker_end(&worker);
@@ -150,8 +150,8 @@ static size_t wrong_after(const char *compute, double added)
  * mapping nothing is. */
 static void test_contents_are_kept(void)
 {
-    EXPECT(wrong_after("compute", 3.0) == 0);
-    EXPECT(wrong_after("work_by_alias", 3.0) > PAGES);
+    EXPECT(count_mismatches("compute", 3.0) == 0);
+    EXPECT(count_mismatches("work_by_alias", 3.0) > PAGES);
 }
 
 /* How often pages were used again by a thread after they had been closed. */
@@ -167,7 +167,7 @@ static json_int_t uses_again_by(json_t *record, json_int_t thread)
 }
 
 /* Who only touches pages is seen once, whoever works on them again. */
-static void test_touched_is_not_worked(void)
+static void test_touching_is_not_working(void)
 {
     json_t *record =
         map_of("initialize", "touch_then_work", NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
@@ -220,7 +220,7 @@ int main(void)
     }
     test_method(NUMALAB_TOUCH_USERFAULTFD, "userfaultfd");
     test_sampled(NUMALAB_TOUCH_USERFAULTFD);
-    test_touched_is_not_worked();
+    test_touching_is_not_working();
     test_contents_are_kept();
     test_refusal();
 

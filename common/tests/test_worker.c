@@ -51,7 +51,7 @@ static int start(struct numalab_worker *worker, size_t n)
 }
 
 /* Runs one phase in a worker of its own; returns how that ended. */
-static struct numalab_outcome after(const char *phase, size_t n)
+static struct numalab_outcome run_phase(const char *phase, size_t n)
 {
     struct numalab_worker worker;
     EXPECT(start(&worker, n) == 0);
@@ -69,40 +69,40 @@ static struct numalab_outcome after(const char *phase, size_t n)
 
 static void test_ends(void)
 {
-    EXPECT(after("compute", 1000).kind == NUMALAB_OK);
+    EXPECT(run_phase("compute", 1000).kind == NUMALAB_OK);
 
-    struct numalab_outcome outcome = after("leave", 10);
+    struct numalab_outcome outcome = run_phase("leave", 10);
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 7);
     EXPECT(strcmp(outcome.doing, "leave") == 0);
 
-    outcome = after("hang", 10);
+    outcome = run_phase("hang", 10);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit && !outcome.is_cut);
     EXPECT(outcome.limit_s == 2 * hang_limit_s);
-    EXPECT(after("print_endlessly", 10).kind == NUMALAB_TOO_MUCH_OUTPUT);
-    EXPECT(after("grow", 10).kind == NUMALAB_OUT_OF_MEMORY);
-    EXPECT(after("forge_reply", 10).kind == NUMALAB_BAD_PROTOCOL);
-    EXPECT(after("forge_ticket", 10).kind == NUMALAB_BAD_PROTOCOL);
-    EXPECT(after("forge_error", 10).kind == NUMALAB_BAD_PROTOCOL);
+    EXPECT(run_phase("print_endlessly", 10).kind == NUMALAB_TOO_MUCH_OUTPUT);
+    EXPECT(run_phase("grow", 10).kind == NUMALAB_OUT_OF_MEMORY);
+    EXPECT(run_phase("forge_reply", 10).kind == NUMALAB_BAD_PROTOCOL);
+    EXPECT(run_phase("forge_ticket", 10).kind == NUMALAB_BAD_PROTOCOL);
+    EXPECT(run_phase("forge_error", 10).kind == NUMALAB_BAD_PROTOCOL);
 
     static const struct {
         const char *phase;
         int signal_number;
     } crashes[] = {{"overrun_stack", SIGSEGV}, {"divide_by_zero", SIGFPE}, {"give_up", SIGABRT}};
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
-        outcome = after(crashes[i].phase, 10);
+        outcome = run_phase(crashes[i].phase, 10);
         EXPECT(outcome.kind == NUMALAB_CRASHED);
         EXPECT(outcome.signal_number == crashes[i].signal_number);
         EXPECT(outcome.has_report && outcome.report.frame_count > 0);
     }
-    outcome = after("ask_absurdly", 10);
+    outcome = run_phase("ask_absurdly", 10);
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
-    outcome = after("look_for_huge_pages", 10);
+    outcome = run_phase("look_for_huge_pages", 10);
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
-    outcome = after("no_such_phase", 10); /* as the worker says */
+    outcome = run_phase("no_such_phase", 10); /* as the worker says */
     EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOENT);
-    outcome = after("close_channel", 10);
+    outcome = run_phase("close_channel", 10);
     EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == NUMALAB_EXIT_NO_CHANNEL);
-    outcome = after("forge_refusal", 10);
+    outcome = run_phase("forge_refusal", 10);
     EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOMEM);
 }
 
@@ -128,7 +128,7 @@ static void test_obstructed(void)
     char byte;
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "hide", NULL) == 0);
-    const int hidden = numalab_worker_read(&worker, worker.address[0], &byte, sizeof byte);
+    const int hidden = numalab_worker_read_or_fail(&worker, worker.address[0], &byte, sizeof byte);
     EXPECT(hidden == 0 ? getuid() == 0 : worker.outcome.kind == NUMALAB_OBSTRUCTED);
     numalab_worker_end(&worker);
 
@@ -140,13 +140,13 @@ static void test_obstructed(void)
 
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "leave_soon", NULL) == 0);
-    EXPECT(numalab_worker_obstructed(&worker, "look", -ESRCH) < 0);
+    EXPECT(numalab_worker_fail_obstructed(&worker, "look", -ESRCH) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_EXITED && worker.outcome.exit_code == 7);
     numalab_worker_end(&worker);
 
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "crash_soon", NULL) == 0);
-    EXPECT(numalab_worker_obstructed(&worker, "look", -ESRCH) < 0);
+    EXPECT(numalab_worker_fail_obstructed(&worker, "look", -ESRCH) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_CRASHED && worker.outcome.signal_number == SIGFPE);
     EXPECT(worker.outcome.has_report && worker.outcome.report.frame_count > 0);
     numalab_worker_end(&worker);
@@ -182,7 +182,7 @@ static void test_guards(void)
     }
 
     /* The element before the first is in the guard, or is seen to have changed. */
-    EXPECT(after("before_start", 512).kind == NUMALAB_CRASHED);
+    EXPECT(run_phase("before_start", 512).kind == NUMALAB_CRASHED);
     struct numalab_worker worker;
     struct numalab_results results = {0};
     EXPECT(start(&worker, 7) == 0 && numalab_results_prepare(&worker) == 0);
@@ -199,15 +199,15 @@ static void test_stop_and_memory(void)
     EXPECT(start(&worker, 1000) == 0);
     EXPECT(numalab_worker_run(&worker, "initialize", NULL) == 0);
     EXPECT(numalab_worker_stop(&worker) == 0 && worker.is_stopped);
-    EXPECT(numalab_worker_read(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], x, sizeof x) == 0);
     EXPECT(x[0] == 0.0 && x[999] == 999.0);
     x[5] = 50.0;
-    EXPECT(numalab_worker_write(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(numalab_worker_write_or_fail(&worker, worker.address[0], x, sizeof x) == 0);
     EXPECT(numalab_worker_continue(&worker) == 0);
     EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0 && worker.elapsed_s > 0);
-    EXPECT(numalab_worker_read(&worker, worker.address[0], x, sizeof x) == 0);
+    EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], x, sizeof x) == 0);
     EXPECT(x[5] == 51.0 && x[999] == 1000.0);
-    EXPECT(numalab_worker_read(&worker, 4096, x, sizeof x) < 0);
+    EXPECT(numalab_worker_read_or_fail(&worker, 4096, x, sizeof x) < 0);
     numalab_worker_end(&worker);
 }
 
@@ -219,14 +219,14 @@ static void test_stores_of_the_system(void)
     double x = 0.0;
     const bool has_landlock = syscall(444, NULL, 0, 1) > 0; /* landlock_create_ruleset */
     EXPECT(start(&worker, 10) == 0 && numalab_worker_run(&worker, "write_by_file", NULL) == 0);
-    EXPECT(numalab_worker_read(&worker, worker.address[0], &x, sizeof x) == 0);
+    EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], &x, sizeof x) == 0);
     EXPECT(!has_landlock || x == 0.0);
     EXPECT(numalab_worker_run(&worker, "write_by_call", NULL) == 0);
-    EXPECT(numalab_worker_read(&worker, worker.address[0], &x, sizeof x) == 0 && x == -2.0);
+    EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], &x, sizeof x) == 0 && x == -2.0);
     numalab_worker_end(&worker);
 
     struct numalab_limits telling = limits;
-    telling.tells_stores = true;
+    telling.notes_stores = true;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &telling, -1) == 0);
     EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
     EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0);
@@ -258,7 +258,7 @@ static void test_kinds(void)
     bool has_waiting_ranks;
     struct numalab_worker worker = numalab_no_worker;
     worker.outcome = (struct numalab_outcome){
-        .kind = NUMALAB_TIMED_OUT, .doing = "hang", .limit_s = 1.0, .ranks_waiting = 2};
+        .kind = NUMALAB_TIMED_OUT, .doing = "hang", .limit_s = 1.0, .pending_ranks = 2};
     EXPECT(has_timed_out(&worker, &has_waiting_ranks));
     EXPECT(!has_waiting_ranks);
     worker.kind = NUMALAB_RANK;
@@ -271,16 +271,17 @@ static void test_kinds(void)
     struct numalab_limits kept = limits;
     kept.sandbox = &no_wall;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &kept, -1) == 0);
-    EXPECT(worker.kind == NUMALAB_KEPT && worker.keeper > 0 && worker.keeper != worker.pid);
+    EXPECT(worker.kind == NUMALAB_SANDBOXED && worker.sandbox_pid > 0 &&
+           worker.sandbox_pid != worker.pid);
     EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
     worker.limits.phase_s = hang_limit_s;
     EXPECT(numalab_worker_run(&worker, "hang", NULL) < 0);
-    const pid_t pid = worker.pid, keeper = worker.keeper;
+    const pid_t pid = worker.pid, sandbox_pid = worker.sandbox_pid;
     numalab_worker_end(&worker);
     waitpid(pid, NULL, 0); /* ours, where the shell went first */
-    EXPECT(kill(pid, 0) < 0 && errno == ESRCH && kill(keeper, 0) < 0 && errno == ESRCH);
+    EXPECT(kill(pid, 0) < 0 && errno == ESRCH && kill(sandbox_pid, 0) < 0 && errno == ESRCH);
     EXPECT(has_timed_out(&worker, &has_waiting_ranks));
-    EXPECT(!has_waiting_ranks && worker.kind == NUMALAB_KEPT);
+    EXPECT(!has_waiting_ranks && worker.kind == NUMALAB_SANDBOXED);
 }
 
 /* What takes its time without an end, however it does: with more threads than the team has, asleep,
@@ -299,10 +300,10 @@ static void test_endless(void)
     numalab_worker_end(&worker);
     EXPECT(waitpid(pauser, NULL, 0) == pauser);
 
-    struct numalab_outcome outcome = after("stop_itself", 10);
+    struct numalab_outcome outcome = run_phase("stop_itself", 10);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
     const double paused_s = numalab_heartbeat_paused_s(heartbeat);
-    outcome = after("stop_monitor", 10);
+    outcome = run_phase("stop_monitor", 10);
     EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
     EXPECT(numalab_heartbeat_paused_s(heartbeat) > paused_s);
 }
@@ -321,7 +322,7 @@ static void test_all_phases(void)
     int runs = 0;
     while (runs < MOST_RUNS && numalab_worker_run(&worker, "spin", NULL) == 0) runs++;
     EXPECT(runs < MOST_RUNS);
-    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_of_all_phases);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_total);
     EXPECT(worker.outcome.limit_s == (worker.outcome.is_wall_limit ? 2.0 : 1.0));
     numalab_worker_end(&worker);
 }

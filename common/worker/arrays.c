@@ -32,8 +32,8 @@ static int make_file(struct numalab_arrays *arrays, const struct numalab_request
 }
 
 /* file_offset: where the array begins in the file, if there is one. alignment: a power of two. */
-static int allocate_one(struct numalab_arrays *arrays, size_t i, size_t bytes, size_t file_offset,
-                        bool soft_ends, size_t alignment)
+static int allocate_array(struct numalab_arrays *arrays, size_t i, size_t bytes, size_t file_offset,
+                          bool soft_ends, size_t alignment)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const size_t pages_bytes = pages_bytes_of(bytes);
@@ -67,8 +67,8 @@ int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_
     int error = request->memory_kind == NUMALAB_SHARED ? make_file(arrays, request) : 0;
     size_t file_offset = 0;
     for (size_t i = 0; error == 0 && i < request->array_count; i++) {
-        error = allocate_one(arrays, i, request->bytes[i], file_offset, request->soft_ends != 0,
-                             alignment);
+        error = allocate_array(arrays, i, request->bytes[i], file_offset, request->soft_ends != 0,
+                               alignment);
         file_offset += pages_bytes_of(request->bytes[i]);
     }
     if (error < 0) free_all(arrays);

@@ -47,7 +47,7 @@ void numalab_channel_leave(int exit_code)
         send(job_channel, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void tell_of_exit(int exit_code, void *unused)
+static void report_exit(int exit_code, void *unused)
 {
     (void)unused;
     numalab_channel_leave(exit_code);
@@ -86,7 +86,7 @@ int numalab_channel_open(void)
     process = getpid();
     job_channel = channel;
     const struct numalab_message hello = {.kind = NUMALAB_HELLO, .ticket = (uint32_t)ticket};
-    int error = on_exit(tell_of_exit, NULL) == 0 ? 0 : -ENOMEM;
+    int error = on_exit(report_exit, NULL) == 0 ? 0 : -ENOMEM;
     if (!error) error = numalab_send_message(channel, &hello, -1);
     if (!error) error = take_output(channel);
     if (!error) return channel;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "protocol.h"
-#include "trap.h"
+#include "fault_trap.h"
 
 /* A signal handler gets no argument of ours, so these are the one exception
  * to passing state: set once, before any handler can run. */

@@ -14,15 +14,15 @@
 enum { NUMALAB_BASE_BYTES = 256, NUMALAB_SHIFT_BYTES = 32 };
 
 /* Behind the variables: of those that are cleared, and of those that have values. */
-enum { NUMALAB_BEHIND_CLEARED = 64 << 10, NUMALAB_BEHIND_SET = 4 << 10 };
+enum { NUMALAB_TRAILING_CLEARED = 64 << 10, NUMALAB_TRAILING_SET = 4 << 10 };
 
 /* All is 0 there, but for the first byte of what has values. */
 enum { NUMALAB_FIRST_SET = 1 };
 
 struct numalab_kernel_copy {
     const struct numalab_phase *phases;
-    const unsigned char *before_cleared, *before_set, *behind_cleared, *behind_set;
-    size_t before_bytes;
+    const unsigned char *leading_cleared, *leading_set, *trailing_cleared, *trailing_set;
+    size_t leading_bytes;
 };
 
 /* The copies, by kernel_copy.c. */

@@ -14,10 +14,10 @@
 #include "protocol.h"
 
 /* Around a block. Behind it as much as threads write that a small team has no room for. */
-enum { BEFORE_BYTES = 240, BEHIND_BYTES = 8 << 10, FILLED = 0xa5 };
+enum { LEADING_BYTES = 240, TRAILING_BYTES = 8 << 10, FILLED = 0xa5 };
 
 struct allocated {
-    struct allocated *next, **at; /* in the list of those that are not freed */
+    struct allocated *next, **link; /* in the list of those that are not freed */
     void *whole;
     unsigned char *first;
     size_t bytes;
@@ -65,28 +65,29 @@ static struct mark mark_of(const struct allocated *block)
     return (struct mark){(struct allocated *)block, seal ^ (uint64_t)(uintptr_t)block};
 }
 
-static void look_around(const struct allocated *block)
+static void check_borders(const struct allocated *block)
 {
     const struct mark mark = mark_of(block);
     const unsigned char *end = block->first - sizeof mark;
     if (overrun.kind == NUMALAB_NO_OVERRUN &&
         (memcmp(end, &mark, sizeof mark) != 0 ||
-         !are_all(end - BEFORE_BYTES, BEFORE_BYTES, FILLED) ||
-         !are_all(block->first + block->bytes, BEHIND_BYTES, FILLED)))
-        overrun = (struct numalab_overrun){NUMALAB_OF_ALLOCATED, block->bytes};
+         !are_all(end - LEADING_BYTES, LEADING_BYTES, FILLED) ||
+         !are_all(block->first + block->bytes, TRAILING_BYTES, FILLED)))
+        overrun = (struct numalab_overrun){NUMALAB_NEAR_ALLOCATED, block->bytes};
 }
 
 /* What the kernel has written beside its own memory. Called where none of its threads runs, or
  * where one has crashed. */
 struct numalab_overrun numalab_find_overrun(void)
 {
-    if (!are_all(copy->before_cleared, copy->before_bytes, 0) ||
-        !is_as_set(copy->before_set, copy->before_bytes) ||
-        !are_all(copy->behind_cleared, NUMALAB_BEHIND_CLEARED, 0) ||
-        !is_as_set(copy->behind_set, NUMALAB_BEHIND_SET))
-        return (struct numalab_overrun){.kind = NUMALAB_OF_VARIABLES};
+    if (!are_all(copy->leading_cleared, copy->leading_bytes, 0) ||
+        !is_as_set(copy->leading_set, copy->leading_bytes) ||
+        !are_all(copy->trailing_cleared, NUMALAB_TRAILING_CLEARED, 0) ||
+        !is_as_set(copy->trailing_set, NUMALAB_TRAILING_SET))
+        return (struct numalab_overrun){.kind = NUMALAB_NEAR_VARIABLES};
     if (pthread_mutex_trylock(&lock) == 0) {
-        for (const struct allocated *block = blocks; block; block = block->next) look_around(block);
+        for (const struct allocated *block = blocks; block; block = block->next)
+            check_borders(block);
         pthread_mutex_unlock(&lock);
     }
     return overrun;
@@ -109,8 +110,8 @@ static void *allocate(size_t alignment, size_t bytes)
 {
     const size_t base = alignment > NUMALAB_BASE_BYTES ? alignment : NUMALAB_BASE_BYTES;
     const size_t shift = (shift_bytes + alignment - 1) / alignment * alignment;
-    const size_t before = sizeof(struct allocated) + BEFORE_BYTES + sizeof(struct mark);
-    const size_t more = before + base + shift + BEHIND_BYTES;
+    const size_t before = sizeof(struct allocated) + LEADING_BYTES + sizeof(struct mark);
+    const size_t more = before + base + shift + TRAILING_BYTES;
     if (bytes > SIZE_MAX / 2 || more > SIZE_MAX / 2) return NULL;
     unsigned char *whole = __real_malloc(bytes + more);
     if (!whole) return NULL;
@@ -121,12 +122,12 @@ static void *allocate(size_t alignment, size_t bytes)
     *block = (struct allocated){.whole = whole, .first = first, .bytes = bytes};
     const struct mark mark = mark_of(block);
     memcpy(first - sizeof mark, &mark, sizeof mark);
-    memset(first - sizeof mark - BEFORE_BYTES, FILLED, BEFORE_BYTES);
-    memset(first + bytes, FILLED, BEHIND_BYTES);
+    memset(first - sizeof mark - LEADING_BYTES, FILLED, LEADING_BYTES);
+    memset(first + bytes, FILLED, TRAILING_BYTES);
     pthread_mutex_lock(&lock);
     block->next = blocks;
-    block->at = &blocks;
-    if (blocks) blocks->at = &block->next;
+    block->link = &blocks;
+    if (blocks) blocks->link = &block->next;
     blocks = block;
     pthread_mutex_unlock(&lock);
     return first;
@@ -199,9 +200,9 @@ void __wrap_free(void *memory)
         return;
     }
     pthread_mutex_lock(&lock);
-    look_around(block);
-    *block->at = block->next;
-    if (block->next) block->next->at = block->at;
+    check_borders(block);
+    *block->link = block->next;
+    if (block->next) block->next->link = block->link;
     pthread_mutex_unlock(&lock);
     memset(block->first - sizeof(struct mark), 0, sizeof(struct mark));
     __real_free(block->whole);

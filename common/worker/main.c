@@ -16,7 +16,7 @@
 #include "message.h"
 #include "numalab/phases.h"
 #include "rank_notes.h"
-#include "trap.h"
+#include "fault_trap.h"
 #include "userfault.h"
 
 const struct numalab_rank_notes *numalab_rank_notes(void) __attribute__((weak));
@@ -35,11 +35,11 @@ const struct numalab_phase *numalab_phases_of_copy(bool is_shifted) __attribute_
 struct numalab_overrun numalab_find_overrun(void) __attribute__((weak));
 extern const struct numalab_phase numalab_phases[] __attribute__((weak));
 
-static size_t told_line_bytes;
+static size_t cache_line_bytes;
 
 size_t numalab_line_bytes(void)
 {
-    return told_line_bytes;
+    return cache_line_bytes;
 }
 
 static int run_phase(const struct numalab_request *request, void **arrays)
@@ -79,7 +79,7 @@ int main(void)
         if (received != (ssize_t)sizeof request) return NUMALAB_EXIT_NO_CHANNEL;
 
         struct numalab_message reply = {.kind = NUMALAB_REPLY, .ticket = request.ticket};
-        told_line_bytes = request.line_bytes;
+        cache_line_bytes = request.line_bytes;
         if (numalab_rank_set_modes) numalab_rank_set_modes(request.modes);
         if (numalab_rank_notes) reply.rank_notes = (uint64_t)(uintptr_t)numalab_rank_notes();
         int descriptor = -1;

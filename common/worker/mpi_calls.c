@@ -20,7 +20,7 @@
 #include "mpi_requests.h"
 #include "numalab/ranks.h"
 #include "rank_notes.h"
-#include "trips.h"
+#include "round_trips.h"
 
 static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
 static struct numalab_trip_state trips = {.notes = &notes.trips};
@@ -227,20 +227,21 @@ static bool sends_wait(void)
     return modes & NUMALAB_SYNCHRONOUS_SENDS;
 }
 
-#define TO(type) (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
-#define TO_LATER(type)                                                                             \
+#define SEND_PARAMETERS(type)                                                                      \
+    (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm)
+#define SEND_LATER_PARAMETERS(type)                                                                \
     (const void *buffer, type count, MPI_Datatype kind, int to, int tag, MPI_Comm comm,            \
      MPI_Request *request)
-#define FROM(type)                                                                                 \
+#define RECEIVE_PARAMETERS(type)                                                                   \
     (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm,                \
      MPI_Status *status)
-#define FROM_LATER(type)                                                                           \
+#define RECEIVE_LATER_PARAMETERS(type)                                                             \
     (void *buffer, type count, MPI_Datatype kind, int from, int tag, MPI_Comm comm,                \
      MPI_Request *request)
 
 /* A send, in its place the synchronous one where sends have to wait. */
 #define SEND(name, synchronous, type)                                                              \
-    int MPI_##name TO(type)                                                                        \
+    int MPI_##name SEND_PARAMETERS(type)                                                           \
     {                                                                                              \
         enter(1);                                                                                  \
         FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
@@ -248,7 +249,7 @@ static bool sends_wait(void)
                                   : PMPI_##name(buffer, count, kind, to, tag, comm));              \
     }
 #define SEND_LATER(name, synchronous, type)                                                        \
-    int MPI_##name TO_LATER(type)                                                                  \
+    int MPI_##name SEND_LATER_PARAMETERS(type)                                                     \
     {                                                                                              \
         enter(1);                                                                                  \
         FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
@@ -260,7 +261,7 @@ static bool sends_wait(void)
         return leave(result);                                                                      \
     }
 #define PREPARE_SEND(name, synchronous, type)                                                      \
-    int MPI_##name TO_LATER(type)                                                                  \
+    int MPI_##name SEND_LATER_PARAMETERS(type)                                                     \
     {                                                                                              \
         enter(0);                                                                                  \
         const int result = sends_wait()                                                            \
@@ -271,7 +272,7 @@ static bool sends_wait(void)
         return leave(result);                                                                      \
     }
 #define RECEIVE(name, type)                                                                        \
-    int MPI_##name FROM(type)                                                                      \
+    int MPI_##name RECEIVE_PARAMETERS(type)                                                        \
     {                                                                                              \
         enter(1);                                                                                  \
         const int result = PMPI_##name(buffer, count, kind, from, tag, comm, status);              \
@@ -279,7 +280,7 @@ static bool sends_wait(void)
         return leave(result);                                                                      \
     }
 #define RECEIVE_LATER(name, type)                                                                  \
-    int MPI_##name FROM_LATER(type)                                                                \
+    int MPI_##name RECEIVE_LATER_PARAMETERS(type)                                                  \
     {                                                                                              \
         enter(1);                                                                                  \
         void *landing = numalab_landing(buffer, count, kind, from);                                \
@@ -290,7 +291,7 @@ static bool sends_wait(void)
         return leave(result);                                                                      \
     }
 #define PREPARE_RECEIVE(name, type)                                                                \
-    int MPI_##name FROM_LATER(type)                                                                \
+    int MPI_##name RECEIVE_LATER_PARAMETERS(type)                                                  \
     {                                                                                              \
         enter(0);                                                                                  \
         const int result = PMPI_##name(buffer, count, kind, from, tag, comm, request);             \
@@ -337,7 +338,7 @@ PREPARE_RECEIVE(Recv_init_c, MPI_Count)
     (const void *sent, type sent_count, MPI_Datatype sent_kind, int to, int sent_tag,              \
      void *received, type received_count, MPI_Datatype received_kind, int from, int received_tag,  \
      MPI_Comm comm, MPI_Status *status)
-#define IN_PLACE(type)                                                                             \
+#define REPLACE_PARAMETERS(type)                                                                   \
     (void *buffer, type count, MPI_Datatype kind, int to, int sent_tag, int from,                  \
      int received_tag, MPI_Comm comm, MPI_Status *status)
 #define EXCHANGE(name, type)                                                                       \
@@ -352,7 +353,7 @@ PREPARE_RECEIVE(Recv_init_c, MPI_Count)
         return leave(result);                                                                      \
     }
 #define EXCHANGE_IN_PLACE(name, type)                                                              \
-    int MPI_##name IN_PLACE(type)                                                                  \
+    int MPI_##name REPLACE_PARAMETERS(type)                                                        \
     {                                                                                              \
         enter(2);                                                                                  \
         FOLLOW(numalab_trips_send(&trips, END(count, kind, to)));                                  \
@@ -492,7 +493,7 @@ LATER(2, Rget, REMOTE_LATER(void),
 /* ---- what has none -------------------------------------------------------------- */
 
 /* The same under both names. */
-#define THROUGH_BOTH(name, parameters, arguments)                                                  \
+#define WRAP_BOTH(name, parameters, arguments)                                                     \
     int PMPI_##name parameters                                                                     \
     {                                                                                              \
         static int(*real) parameters;                                                              \
@@ -505,7 +506,7 @@ LATER(2, Rget, REMOTE_LATER(void),
         return PMPI_##name arguments;                                                              \
     }
 
-THROUGH_BOTH(Barrier, (MPI_Comm comm), (comm))
+WRAP_BOTH(Barrier, (MPI_Comm comm), (comm))
 
 int PMPI_Start(MPI_Request *request)
 {

@@ -13,8 +13,8 @@
 enum { FEW = 32 };
 struct completion {
     size_t count, done;
-    MPI_Request *request, *complete; /* all, and the first done ones of the second ... */
-    const MPI_Status **of_complete;  /* ... with theirs, which are among: */
+    MPI_Request *request, *complete;      /* all, and the first done ones of the second ... */
+    const MPI_Status **complete_statuses; /* ... with theirs, which are among: */
     MPI_Status *status;
     MPI_Request few_requests[FEW], few_complete[FEW];
     const MPI_Status *few_of_complete[FEW];
@@ -26,7 +26,7 @@ static void finish(struct completion *completion)
     if (completion->request == completion->few_requests) return;
     free(completion->request);
     free(completion->complete);
-    free(completion->of_complete);
+    free(completion->complete_statuses);
     free(completion->status);
 }
 
@@ -35,14 +35,14 @@ static bool get_room(struct completion *completion)
     const size_t count = completion->count;
     completion->request = completion->few_requests;
     completion->complete = completion->few_complete;
-    completion->of_complete = completion->few_of_complete;
+    completion->complete_statuses = completion->few_of_complete;
     completion->status = completion->few_statuses;
     if (count <= FEW) return true;
     completion->request = malloc(count * sizeof *completion->request);
     completion->complete = malloc(count * sizeof *completion->complete);
-    completion->of_complete = malloc(count * sizeof *completion->of_complete);
+    completion->complete_statuses = malloc(count * sizeof *completion->complete_statuses);
     completion->status = malloc(count * sizeof *completion->status);
-    if (completion->request && completion->complete && completion->of_complete &&
+    if (completion->request && completion->complete && completion->complete_statuses &&
         completion->status)
         return true;
     finish(completion);
@@ -68,7 +68,7 @@ static bool begin(struct completion *completion, int requests, const MPI_Request
 static void is_done(struct completion *completion, size_t index, size_t place)
 {
     completion->complete[completion->done] = completion->request[index];
-    completion->of_complete[completion->done++] = &completion->status[place];
+    completion->complete_statuses[completion->done++] = &completion->status[place];
 }
 
 static void all_are_done(struct completion *completion)
@@ -81,13 +81,14 @@ static void all_are_done(struct completion *completion)
 static int end(struct completion *completion, int result, MPI_Status *asked, size_t statuses)
 {
     if (result == MPI_SUCCESS)
-        numalab_requests_completed(completion->done, completion->complete, completion->of_complete);
+        numalab_requests_completed(completion->done, completion->complete,
+                                   completion->complete_statuses);
     if (asked && statuses) memcpy(asked, completion->status, statuses * sizeof *asked);
     finish(completion);
     return result;
 }
 
-#define UNDER_BOTH_NAMES(name, parameters, arguments)                                              \
+#define DEFINE_BOTH_NAMES(name, parameters, arguments)                                             \
     int MPI_##name parameters                                                                      \
     {                                                                                              \
         return PMPI_##name arguments;                                                              \
@@ -106,17 +107,18 @@ static int end(struct completion *completion, int result, MPI_Status *asked, siz
     static int(*real) parameters;                                                                  \
     if (!real) numalab_mpi_find("PMPI_" #name, &real, sizeof real)
 
-#define ONE (MPI_Request * request, MPI_Status * status)
-#define ONE_FLAG (MPI_Request * request, int *flag, MPI_Status *status)
+#define SINGLE (MPI_Request * request, MPI_Status * status)
+#define SINGLE_FLAG (MPI_Request * request, int *flag, MPI_Status *status)
 #define ALL (int requests, MPI_Request request[], MPI_Status status[])
 #define ALL_FLAG (int requests, MPI_Request request[], int *flag, MPI_Status status[])
 #define ANY (int requests, MPI_Request request[], int *index, MPI_Status *status)
 #define ANY_FLAG (int requests, MPI_Request request[], int *index, int *flag, MPI_Status *status)
-#define SOME (int requests, MPI_Request request[], int *found, int indices[], MPI_Status status[])
+#define SOME                                                                                       \
+    (int requests, MPI_Request request[], int *completed, int indices[], MPI_Status status[])
 
-WATCHED(Wait, ONE)
+WATCHED(Wait, SINGLE)
 {
-    FIND_REAL(Wait, ONE);
+    FIND_REAL(Wait, SINGLE);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
     if (!begin(&completion, 1, request, asked)) return real(request, status);
@@ -125,9 +127,9 @@ WATCHED(Wait, ONE)
     return end(&completion, result, asked, 1);
 }
 
-WATCHED(Test, ONE_FLAG)
+WATCHED(Test, SINGLE_FLAG)
 {
-    FIND_REAL(Test, ONE_FLAG);
+    FIND_REAL(Test, SINGLE_FLAG);
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
     if (!begin(&completion, 1, request, asked)) return real(request, flag, status);
@@ -190,9 +192,9 @@ WATCHED(Testany, ANY_FLAG)
 }
 
 /* Of Waitsome and Testsome. */
-static void some_are_done(struct completion *completion, int found, const int indices[])
+static void some_are_done(struct completion *completion, int completed, const int indices[])
 {
-    for (int i = 0; found != MPI_UNDEFINED && i < found; i++)
+    for (int i = 0; completed != MPI_UNDEFINED && i < completed; i++)
         is_done(completion, (size_t)indices[i], (size_t)i);
 }
 
@@ -202,9 +204,9 @@ WATCHED(Waitsome, SOME)
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, asked))
-        return real(requests, request, found, indices, status);
-    const int result = real(requests, request, found, indices, completion.status);
-    if (result == MPI_SUCCESS) some_are_done(&completion, *found, indices);
+        return real(requests, request, completed, indices, status);
+    const int result = real(requests, request, completed, indices, completion.status);
+    if (result == MPI_SUCCESS) some_are_done(&completion, *completed, indices);
     return end(&completion, result, asked, completion.done);
 }
 
@@ -214,16 +216,16 @@ WATCHED(Testsome, SOME)
     struct completion completion;
     MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, asked))
-        return real(requests, request, found, indices, status);
-    const int result = real(requests, request, found, indices, completion.status);
-    if (result == MPI_SUCCESS) some_are_done(&completion, *found, indices);
+        return real(requests, request, completed, indices, status);
+    const int result = real(requests, request, completed, indices, completion.status);
+    if (result == MPI_SUCCESS) some_are_done(&completion, *completed, indices);
     return end(&completion, result, asked, completion.done);
 }
 
 #define GET_STATUS (MPI_Request request, int *flag, MPI_Status *status)
 
 /* It tells that a request is complete, and leaves it to be freed. */
-UNDER_BOTH_NAMES(Request_get_status, GET_STATUS, (request, flag, status))
+DEFINE_BOTH_NAMES(Request_get_status, GET_STATUS, (request, flag, status))
 {
     FIND(Request_get_status, GET_STATUS);
     MPI_Status own, *told = status == MPI_STATUS_IGNORE ? &own : status;
@@ -239,7 +241,7 @@ UNDER_BOTH_NAMES(Request_get_status, GET_STATUS, (request, flag, status))
 
 /* A request that was started goes on without its handle, and nothing tells any more when its buffer
  * may be used. */
-UNDER_BOTH_NAMES(Request_free, FREE, (request))
+DEFINE_BOTH_NAMES(Request_free, FREE, (request))
 {
     FIND(Request_free, FREE);
     if (numalab_requests_are_watched()) numalab_request_freed(*request);

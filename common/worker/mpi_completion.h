@@ -12,9 +12,9 @@ int numalab_watched_Testall(int requests, MPI_Request request[], int *flag, MPI_
 int numalab_watched_Waitany(int requests, MPI_Request request[], int *index, MPI_Status *status);
 int numalab_watched_Testany(int requests, MPI_Request request[], int *index, int *flag,
                             MPI_Status *status);
-int numalab_watched_Waitsome(int requests, MPI_Request request[], int *found, int indices[],
+int numalab_watched_Waitsome(int requests, MPI_Request request[], int *completed, int indices[],
                              MPI_Status status[]);
-int numalab_watched_Testsome(int requests, MPI_Request request[], int *found, int indices[],
+int numalab_watched_Testsome(int requests, MPI_Request request[], int *completed, int indices[],
                              MPI_Status status[]);
 
 #endif

@@ -18,13 +18,13 @@ struct message {
 };
 
 /* The requests that somebody still has to complete, or may start again. */
-struct open_request {
+struct pending_request {
     MPI_Request request;
     bool is_active, is_persistent, is_shared;
     bool is_complete;    /* as MPI_Request_get_status has told */
     struct message sent; /* digest: when it was started */
     uint64_t digest;
-    void *wanted, *landing; /* where it is to be received, and where it is instead; or NULL */
+    void *buffer, *landing; /* where it is to be received, and where it is instead; or NULL */
     const char *call;
     uint64_t frame[NUMALAB_REQUEST_FRAMES];
 };
@@ -33,7 +33,7 @@ struct open_request {
  * call at once. */
 static struct numalab_request_note *notes; /* NULL: nothing is watched */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct open_request *list;
+static struct pending_request *list;
 static size_t count, room;
 
 void numalab_requests_watch(struct numalab_request_note request_notes[NUMALAB_REQUEST_FAULTS])
@@ -58,7 +58,7 @@ static void find_callers(uint64_t frame[NUMALAB_REQUEST_FRAMES])
     }
 }
 
-static void note(enum numalab_request_fault fault, const struct open_request *found)
+static void note(enum numalab_request_fault fault, const struct pending_request *found)
 {
     struct numalab_request_note *of_fault = &notes[fault];
     if (of_fault->count++ > 0) return; /* the first is told */
@@ -109,7 +109,7 @@ static struct message message_of(const void *buffer, MPI_Count elements, MPI_Dat
 
 /* ---- starts ---------------------------------------------------------------------- */
 
-static struct open_request *find_open(MPI_Request request)
+static struct pending_request *find_pending(MPI_Request request)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i].request == request) return &list[i];
@@ -128,23 +128,23 @@ static void note_that_shared(MPI_Request request)
 }
 
 /* The entry of a further request; NULL without memory. */
-static struct open_request *add(MPI_Request request)
+static struct pending_request *add(MPI_Request request)
 {
     if (count == room) {
         const size_t more = room ? 2 * room : 64;
-        struct open_request *larger = realloc(list, more * sizeof *list);
+        struct pending_request *larger = realloc(list, more * sizeof *list);
         if (!larger) return NULL;
         list = larger;
         room = more;
     }
-    const bool is_shared = find_open(request) != NULL;
-    list[count] = (struct open_request){.request = request};
-    struct open_request *added = &list[count++];
+    const bool is_shared = find_pending(request) != NULL;
+    list[count] = (struct pending_request){.request = request};
+    struct pending_request *added = &list[count++];
     if (is_shared) note_that_shared(request);
     return added;
 }
 
-static void forget(struct open_request *found)
+static void forget(struct pending_request *found)
 {
     memmove(found, found + 1, (size_t)(list + count - (found + 1)) * sizeof *found);
     count--;
@@ -152,12 +152,12 @@ static void forget(struct open_request *found)
 
 /* Begins to note a start, with the lock held until it is noted. NULL without memory. again: the
  * request may have been there before. */
-static struct open_request *begin_start(const char *call, MPI_Request request, bool again)
+static struct pending_request *begin_start(const char *call, MPI_Request request, bool again)
 {
     uint64_t frame[NUMALAB_REQUEST_FRAMES];
     find_callers(frame);
     pthread_mutex_lock(&lock);
-    struct open_request *started = again ? find_open(request) : NULL;
+    struct pending_request *started = again ? find_pending(request) : NULL;
     if (!started) started = add(request);
     if (!started) return NULL;
     started->is_active = true;
@@ -186,11 +186,11 @@ void numalab_request_started(const char *call, MPI_Request request)
 }
 
 void numalab_send_started(const char *call, MPI_Request request, const void *buffer,
-                          MPI_Count elements, MPI_Datatype kind, int to)
+                          MPI_Count elements, MPI_Datatype kind, int destination)
 {
     if (!is_watched(request)) return;
-    const struct message sent = message_of(buffer, elements, kind, to);
-    struct open_request *started = begin_start(call, request, false);
+    const struct message sent = message_of(buffer, elements, kind, destination);
+    struct pending_request *started = begin_start(call, request, false);
     if (started && !started->is_shared) {
         started->sent = sent;
         started->digest = digest_of(&sent);
@@ -198,31 +198,31 @@ void numalab_send_started(const char *call, MPI_Request request, const void *buf
     end_start();
 }
 
-void *numalab_landing(void *buffer, MPI_Count elements, MPI_Datatype kind, int from)
+void *numalab_landing(void *buffer, MPI_Count elements, MPI_Datatype kind, int source)
 {
-    const struct message wanted = message_of(buffer, elements, kind, from);
-    void *landing = wanted.buffer ? malloc(wanted.bytes) : NULL;
+    const struct message message = message_of(buffer, elements, kind, source);
+    void *landing = message.buffer ? malloc(message.bytes) : NULL;
     return landing ? landing : buffer;
 }
 
 void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing)
 {
     if (!is_watched(request)) return;
-    struct open_request *started = begin_start(call, request, false);
+    struct pending_request *started = begin_start(call, request, false);
     if (started && landing != buffer) {
-        started->wanted = buffer;
+        started->buffer = buffer;
         started->landing = landing;
     }
     end_start();
 }
 
 void numalab_send_made(MPI_Request request, const void *buffer, MPI_Count elements,
-                       MPI_Datatype kind, int to)
+                       MPI_Datatype kind, int destination)
 {
     if (!is_watched(request)) return;
-    const struct message sent = message_of(buffer, elements, kind, to);
+    const struct message sent = message_of(buffer, elements, kind, destination);
     pthread_mutex_lock(&lock);
-    struct open_request *added = add(request);
+    struct pending_request *added = add(request);
     if (added) {
         added->is_persistent = true;
         added->sent = sent;
@@ -233,7 +233,7 @@ void numalab_send_made(MPI_Request request, const void *buffer, MPI_Count elemen
 void numalab_request_restarted(const char *call, MPI_Request request)
 {
     if (!is_watched(request)) return;
-    struct open_request *started = begin_start(call, request, true);
+    struct pending_request *started = begin_start(call, request, true);
     if (started) {
         started->is_persistent = true;
         started->digest = digest_of(&started->sent);
@@ -244,19 +244,19 @@ void numalab_request_restarted(const char *call, MPI_Request request)
 /* ---- completion ------------------------------------------------------------------ */
 
 /* What has come is where it is wanted from now on. */
-static void land(struct open_request *found, const MPI_Status *status)
+static void land(struct pending_request *found, const MPI_Status *status)
 {
     int is_cancelled = 0;
     MPI_Count bytes = 0; /* asked in bytes: of a type of pairs, elements are its halves */
     if (!found->landing) return;
     if (PMPI_Test_cancelled(status, &is_cancelled) == MPI_SUCCESS && !is_cancelled &&
         PMPI_Get_elements_x(status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes > 0)
-        memcpy(found->wanted, found->landing, (size_t)bytes);
+        memcpy(found->buffer, found->landing, (size_t)bytes);
     free(found->landing);
     found->landing = NULL;
 }
 
-static void look_at_sent(struct open_request *found)
+static void check_sent(struct pending_request *found)
 {
     if (found->sent.buffer && digest_of(&found->sent) != found->digest)
         note(NUMALAB_SEND_CHANGED, found);
@@ -273,13 +273,13 @@ void numalab_requests_completed(size_t requests, const MPI_Request request[],
 {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < requests; i++) {
-        struct open_request *found = find_open(request[i]);
+        struct pending_request *found = find_pending(request[i]);
         if (found && found->is_active) land(found, status[i]);
     }
     for (size_t i = 0; i < requests; i++) {
-        struct open_request *found = find_open(request[i]);
+        struct pending_request *found = find_pending(request[i]);
         if (!found || !found->is_active) continue;
-        if (!found->is_complete) look_at_sent(found);
+        if (!found->is_complete) check_sent(found);
         found->is_active = found->is_complete = false;
         if (!found->is_persistent) forget(found);
     }
@@ -290,10 +290,10 @@ void numalab_requests_completed(size_t requests, const MPI_Request request[],
 void numalab_request_is_complete(MPI_Request request, const MPI_Status *status)
 {
     pthread_mutex_lock(&lock);
-    struct open_request *found = find_open(request);
+    struct pending_request *found = find_pending(request);
     if (found && found->is_active && !found->is_complete) {
         land(found, status);
-        look_at_sent(found);
+        check_sent(found);
         found->is_complete = true;
     }
     note_incomplete();
@@ -303,7 +303,7 @@ void numalab_request_is_complete(MPI_Request request, const MPI_Status *status)
 void numalab_request_freed(MPI_Request request)
 {
     pthread_mutex_lock(&lock);
-    struct open_request *found = find_open(request);
+    struct pending_request *found = find_pending(request);
     if (found) {
         if (found->is_active && !found->is_complete) note(NUMALAB_GIVEN_UP, found);
         forget(found); /* what still comes may land, nobody looks there */

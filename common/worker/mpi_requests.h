@@ -18,12 +18,12 @@ void numalab_request_started(const char *call, MPI_Request request);
 
 /* The same of a send: its buffer has to stay as it is until then. */
 void numalab_send_started(const char *call, MPI_Request request, const void *buffer,
-                          MPI_Count count, MPI_Datatype kind, int to);
+                          MPI_Count count, MPI_Datatype kind, int destination);
 
 /* Where to receive what is for buffer: there, or in memory of the harness's, from which it comes to
  * the buffer when the request is completed and no sooner. Who uses it before finds what was there.
  */
-void *numalab_landing(void *buffer, MPI_Count count, MPI_Datatype kind, int from);
+void *numalab_landing(void *buffer, MPI_Count count, MPI_Datatype kind, int source);
 
 /* The same of that receive. landing: as above. */
 void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing);
@@ -31,7 +31,7 @@ void numalab_receive_started(const char *call, MPI_Request request, void *buffer
 /* A request that can be started again and again was made, of a send. Of others nothing needs to be
  * known before they are started. */
 void numalab_send_made(MPI_Request request, const void *buffer, MPI_Count count, MPI_Datatype kind,
-                       int to);
+                       int destination);
 void numalab_request_restarted(const char *call, MPI_Request request);
 
 bool numalab_requests_are_watched(void);

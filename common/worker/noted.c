@@ -10,7 +10,7 @@
 /* Where the processor has no xsave there is nothing beside what fxsave saves. */
 bool numalab_noted_has_xsave;
 
-__attribute__((constructor)) static void look_for_xsave(void)
+__attribute__((constructor)) static void detect_xsave(void)
 {
     unsigned a, b, c, d;
     numalab_noted_has_xsave = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE);

@@ -9,7 +9,7 @@ int numalab_raced;
 void numalab_race(void);
 void numalab_set_team(size_t threads);
 
-/* Of meeting.c. */
+/* Of rendezvous.c. */
 void numalab_come(void);
 void numalab_await(unsigned count);
 

@@ -29,8 +29,8 @@ int __tsan_get_report_loc(void *report, uintptr_t index, const char **type, void
 
 /* Whether a report is to be left out, asked by ThreadSanitizer before it ends the program.
  * suppressed: what it says itself. */
-bool numalab_on_report(void *report,
-                       bool suppressed) __asm__("_ZN6__tsan8OnReportEPKNS_10ReportDescEb");
+bool numalab_filter_report(void *report,
+                           bool suppressed) __asm__("_ZN6__tsan8OnReportEPKNS_10ReportDescEb");
 
 static bool is_on_stack(void *report, int location_count)
 {
@@ -51,7 +51,7 @@ static bool holds_address(const void *place)
     return value >= least_address && value < end_of_addresses;
 }
 
-bool numalab_on_report(void *report, bool suppressed)
+bool numalab_filter_report(void *report, bool suppressed)
 {
     const char *description;
     int count, stacks, accesses, locations, mutexes, threads, tids;

@@ -15,7 +15,7 @@ uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *address, uint64_t value, i
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 /* Whether it was one that a processor does at once: it is told of by adding nothing. */
-static bool tell_atomic(void *address, size_t bytes)
+static bool note_atomic(void *address, size_t bytes)
 {
     if ((uintptr_t)address % bytes != 0) return false;
     if (bytes == 1)
@@ -33,7 +33,7 @@ void numalab_noted(void *address, unsigned long code, void *pc, size_t count)
 {
     const size_t bytes = numalab_noted_bytes(code, count);
     if (numalab_noted_by_mask(address, code, pc, count)) return;
-    if (bytes == 0 || (code & NUMALAB_NOTED_ATOMIC && tell_atomic(address, bytes))) return;
+    if (bytes == 0 || (code & NUMALAB_NOTED_ATOMIC && note_atomic(address, bytes))) return;
     if (code & NUMALAB_NOTED_WRITE)
         __tsan_write_range_pc(address, bytes, pc);
     else

@@ -42,14 +42,14 @@ TIDY_EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
     ("common/guest/remote.c", "clang-analyzer-unix.cstring.UninitializedRead"): (1, BY_CALLERS),
     ("common/guest/remote.c", "clang-analyzer-unix.StdCLibraryFunctions"): (1, BY_CALLERS),
     ("common/monitor/describe_node.c", "clang-analyzer-unix.Malloc"): (1, "the process ends"),
-    ("common/monitor/held_memory.c", "cert-err34-c"): (4, PROC),
+    ("common/monitor/memfd_accounting.c", "cert-err34-c"): (4, PROC),
     ("common/monitor/main.c", "clang-analyzer-unix.Malloc"): (1, "the process ends"),
     ("common/monitor/mapping.c", "cert-err34-c"): (1, PROC),
     ("common/monitor/memory.c", "cert-err34-c"): (6, PROC),
     ("common/monitor/proc.c", "cert-err34-c"): (2, PROC),
     ("common/monitor/processes/heartbeat.c", "cert-err34-c"): (1, PROC),
-    ("common/monitor/processes/reach.c", "cert-err34-c"): (1, PROC),
-    ("common/monitor/processes/reach.c", "clang-analyzer-optin.portability.UnixAPI"): (
+    ("common/monitor/processes/remote_memory.c", "cert-err34-c"): (1, PROC),
+    ("common/monitor/processes/remote_memory.c", "clang-analyzer-optin.portability.UnixAPI"): (
         1, "of no part nothing is read"),
     ("common/monitor/processes/worker_process.c", "cert-err34-c"): (1, PROC),
     ("common/monitor/runs/locate.c", "clang-analyzer-optin.portability.UnixAPI"): (
@@ -58,7 +58,7 @@ TIDY_EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
     ("common/monitor/runs/series.c", "clang-analyzer-optin.portability.UnixAPI"): (1, BY_CALLERS),
     ("common/monitor/sample.c", "clang-analyzer-unix.Malloc"): (1, "free_all leaves NULL behind"),
     ("common/monitor/sizing.c", "clang-analyzer-core.DivideZero"): (1, BY_CALLERS),
-    ("common/monitor/stolen.c", "cert-err34-c"): (1, PROC),
+    ("common/monitor/steal_time.c", "cert-err34-c"): (1, PROC),
     ("common/monitor/threads.c", "cert-err34-c"): (1, PROC),
     ("common/probe/memory.c", "cert-err34-c"): (3, PROC),
 }  # fmt: skip

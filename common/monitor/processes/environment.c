@@ -30,7 +30,7 @@ static bool is_replaced(const char *entry, const struct numalab_variables *varia
 }
 
 char **numalab_environment_make(const struct numalab_variables *variables,
-                                bool (*is_wanted)(const char *variable))
+                                bool (*is_needed)(const char *variable))
 {
     static const struct numalab_variables none;
     if (!variables) variables = &none;
@@ -43,13 +43,13 @@ char **numalab_environment_make(const struct numalab_variables *variables,
     char **made = malloc(entries * sizeof *made + text_bytes);
     if (!made) return NULL;
     for (size_t i = 0; i < inherited; i++)
-        if (!is_replaced(environ[i], variables) && (!is_wanted || is_wanted(environ[i])))
+        if (!is_replaced(environ[i], variables) && (!is_needed || is_needed(environ[i])))
             made[count++] = environ[i];
     char *text = (char *)(made + entries);
     for (size_t i = 0; i < variables->count; i++) {
         char *entry = text;
         text += sprintf(entry, "%s=%s", variables->list[i].name, variables->list[i].value) + 1;
-        if (!is_wanted || is_wanted(entry)) made[count++] = entry;
+        if (!is_needed || is_needed(entry)) made[count++] = entry;
     }
     made[count] = NULL;
     return made;

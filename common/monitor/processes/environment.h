@@ -22,9 +22,9 @@ struct numalab_variables {
 int numalab_variables_set(struct numalab_variables *variables, const char *name, const char *value);
 
 /* What exec takes: the monitor's environment and the variables, which may be NULL; only those that
- * is_wanted lets through, unless it is NULL. Ends with NULL; one block, which the caller frees.
+ * is_needed lets through, unless it is NULL. Ends with NULL; one block, which the caller frees.
  * NULL without memory. */
 char **numalab_environment_make(const struct numalab_variables *variables,
-                                bool (*is_wanted)(const char *variable));
+                                bool (*is_needed)(const char *variable));
 
 #endif

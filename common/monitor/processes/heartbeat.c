@@ -80,8 +80,8 @@ static void *beat(void *argument)
         pthread_mutex_lock(&heartbeat->lock);
         const double late_s = woke_s - heartbeat->last_s - beat_s;
         if (late_s > least_gap_s) {
-            const double waiting_s = waited_s - waited_before_s;
-            const double starved_s = waiting_s < late_s ? waiting_s : late_s;
+            const double runqueue_wait_s = waited_s - waited_before_s;
+            const double starved_s = runqueue_wait_s < late_s ? runqueue_wait_s : late_s;
             if (late_s - starved_s > least_gap_s) heartbeat->paused_s += late_s - starved_s;
             heartbeat->starved_s += starved_s;
         }
@@ -134,21 +134,21 @@ void numalab_heartbeat_stop(struct numalab_heartbeat *heartbeat)
 
 /* *late_s: by how much a beat is missing that the thread has not come to yet; it counts as a pause
  * until it says better. */
-static struct numalab_lived read_with(struct numalab_heartbeat *heartbeat, double *late_s)
+static struct numalab_elapsed read_with(struct numalab_heartbeat *heartbeat, double *late_s)
 {
     *late_s = 0.0;
-    if (!heartbeat) return (struct numalab_lived){.elapsed_s = now_s()};
+    if (!heartbeat) return (struct numalab_elapsed){.elapsed_s = now_s()};
     pthread_mutex_lock(&heartbeat->lock);
     const double time_s = now_s();
-    struct numalab_lived lived = {time_s - heartbeat->start_s, heartbeat->paused_s,
-                                  heartbeat->starved_s};
+    struct numalab_elapsed lived = {time_s - heartbeat->start_s, heartbeat->paused_s,
+                                    heartbeat->starved_s};
     *late_s = time_s - heartbeat->last_s - beat_s;
     pthread_mutex_unlock(&heartbeat->lock);
     if (*late_s > least_gap_s) lived.paused_s += *late_s;
     return lived;
 }
 
-struct numalab_lived numalab_heartbeat_read(struct numalab_heartbeat *heartbeat)
+struct numalab_elapsed numalab_heartbeat_read(struct numalab_heartbeat *heartbeat)
 {
     double late_s;
     return read_with(heartbeat, &late_s);
@@ -156,17 +156,17 @@ struct numalab_lived numalab_heartbeat_read(struct numalab_heartbeat *heartbeat)
 
 double numalab_heartbeat_now_s(struct numalab_heartbeat *heartbeat)
 {
-    const struct numalab_lived lived = numalab_heartbeat_read(heartbeat);
+    const struct numalab_elapsed lived = numalab_heartbeat_read(heartbeat);
     return lived.elapsed_s - lived.paused_s - lived.starved_s;
 }
 
 double numalab_heartbeat_paused_s(struct numalab_heartbeat *heartbeat)
 {
-    enum { MOST_LOOKS = 200, LOOK_MS = 10 };
+    enum { MAX_POLLS = 200, POLL_MS = 10 };
     double late_s;
-    struct numalab_lived lived = read_with(heartbeat, &late_s);
-    for (int look = 0; late_s > 0.0 && look < MOST_LOOKS; look++) {
-        poll(NULL, 0, LOOK_MS);
+    struct numalab_elapsed lived = read_with(heartbeat, &late_s);
+    for (int look = 0; late_s > 0.0 && look < MAX_POLLS; look++) {
+        poll(NULL, 0, POLL_MS);
         lived = read_with(heartbeat, &late_s);
     }
     return lived.paused_s;
@@ -174,11 +174,11 @@ double numalab_heartbeat_paused_s(struct numalab_heartbeat *heartbeat)
 
 int numalab_heartbeat_wait(struct numalab_heartbeat *heartbeat, int fd, double limit_s)
 {
-    enum { LOOK_MS = 50 };
+    enum { POLL_MS = 50 };
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     const double deadline_s = numalab_heartbeat_now_s(heartbeat) + limit_s;
     do {
-        if (poll(&ready, 1, LOOK_MS) > 0) return 1;
+        if (poll(&ready, 1, POLL_MS) > 0) return 1;
     } while (numalab_heartbeat_now_s(heartbeat) < deadline_s);
     return 0;
 }

@@ -14,13 +14,13 @@ struct numalab_heartbeat *numalab_heartbeat_start(void);
 void numalab_heartbeat_stop(struct numalab_heartbeat *heartbeat); /* NULL: does nothing */
 
 /* All of the following since its start, in seconds; heartbeat may be NULL. */
-struct numalab_lived {
+struct numalab_elapsed {
     double elapsed_s; /* by CLOCK_BOOTTIME, which a node that is suspended does not stop */
     double paused_s;  /* of that: the thread neither ran, nor slept as it had asked to, nor waited
                          for a core */
     double starved_s; /* of that: it waited for a core, longer than it does on a busy node */
 };
-struct numalab_lived numalab_heartbeat_read(struct numalab_heartbeat *heartbeat);
+struct numalab_elapsed numalab_heartbeat_read(struct numalab_heartbeat *heartbeat);
 
 /* What limits are kept by: elapsed_s without the other two. */
 double numalab_heartbeat_now_s(struct numalab_heartbeat *heartbeat);

@@ -15,19 +15,19 @@
 #include <unistd.h>
 
 #include "environment.h"
-#include "exchange.h"
+#include "request_loop.h"
 #include "heartbeat.h"
-#include "family.h"
-#include "inside.h"
+#include "process_tree.h"
+#include "worker_internal.h"
 #include "message.h"
 #include "requests.h"
 #include "sandbox.h"
-#include "usher.h"
+#include "spawn_supervisor.h"
 
 /* How long ranks may take to be gone once they are killed, and what they printed to arrive: on a
  * busy node some hundred milliseconds, and seconds where processes stand that long. */
 enum { NAME_BYTES = 64 };
-static const double hello_limit_s = 5.0, end_limit_s = 10.0, last_words_limit_s = 10.0;
+static const double hello_limit_s = 5.0, end_limit_s = 10.0, output_limit_s = 10.0;
 
 /* Sixteen ranks on two cores take some seconds to come up. */
 static const double start_limit_s = 60.0;
@@ -57,7 +57,7 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
 
 /* While ranks come up: no phase of a kernel has run yet, but its constructors have, and how many
  * ranks there are may be a student's choice. */
-static int job_obstructed(struct numalab_job *job, const char *doing, int error)
+static int fail_obstructed(struct numalab_job *job, const char *doing, int error)
 {
     struct numalab_outcome *outcome = &job->launcher.outcome;
     outcome->kind = NUMALAB_OBSTRUCTED;
@@ -161,23 +161,23 @@ static int wait_for_ranks(struct numalab_job *job, int output)
         struct pollfd fds[] = {{.fd = job->listener, .events = POLLIN},
                                {.fd = job->launcher.pid_fd, .events = POLLIN},
                                {.fd = job->launcher.cancel_fd, .events = POLLIN}};
-        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_LOOK_MS);
+        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_POLL_MS);
         if (fds[0].revents) {
             int error = accept_rank(job, output, &connected);
-            if (error < 0) return job_obstructed(job, "connect to a rank", error);
+            if (error < 0) return fail_obstructed(job, "connect to a rank", error);
         }
         if (numalab_worker_check_output(&job->launcher) < 0)
             return numalab_job_fail(job, &job->launcher);
         if (fds[1].revents) {
             numalab_worker_note_death(&job->launcher);
-            return job_obstructed(job, "start the ranks with mpiexec", -ECHILD);
+            return fail_obstructed(job, "start the ranks with mpiexec", -ECHILD);
         }
         if (numalab_worker_is_cancelled(&job->launcher)) {
             job->launcher.outcome.kind = NUMALAB_CANCELLED;
             return numalab_job_fail(job, &job->launcher);
         }
         if (numalab_heartbeat_now_s(heartbeat_of(job)) > deadline_s)
-            return job_obstructed(job, "start all ranks", -ETIMEDOUT);
+            return fail_obstructed(job, "start all ranks", -ETIMEDOUT);
     }
     close(job->listener);
     job->listener = -1;
@@ -245,8 +245,8 @@ static int launch(struct numalab_job *job, const char *const *command, const cha
     const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);
     free(words);
     if (started < 0) return -1;
-    job->usher = numalab_usher_start(job->launcher.channel);
-    if (job->usher) return 0;
+    job->supervisor = numalab_spawn_supervisor_start(job->launcher.channel);
+    if (job->supervisor) return 0;
     return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
 }
 
@@ -270,10 +270,10 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
     return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
 }
 
-static void dismiss_usher(struct numalab_job *job)
+static void stop_supervisor(struct numalab_job *job)
 {
-    numalab_usher_stop(job->usher);
-    job->usher = NULL;
+    numalab_spawn_supervisor_stop(job->supervisor);
+    job->supervisor = NULL;
 }
 
 static void remove_socket(struct numalab_job *job)
@@ -282,16 +282,16 @@ static void remove_socket(struct numalab_job *job)
     job->socket_path[0] = '\0';
 }
 
-int numalab_job_meet(struct numalab_job *job)
+int numalab_job_connect(struct numalab_job *job)
 {
     if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
     const bool have_come = connect_ranks(job) == 0;
     remove_socket(job);
-    dismiss_usher(job);
+    stop_supervisor(job);
     if (!have_come) return -1;
-    job->has_only_ranks = numalab_job_waits_for_ranks_only(job);
+    job->has_only_ranks = numalab_job_started_only_ranks(job);
     if (job->launcher.limits.sandbox && !job->has_only_ranks)
-        return numalab_job_fail_as_forking(job, &job->rank[0]);
+        return numalab_job_fail_forked(job, &job->rank[0]);
 
     /* It is looked at while the ranks work. */
     struct numalab_worker *first = &job->rank[0], *launcher = &job->launcher;
@@ -306,19 +306,19 @@ int numalab_job_meet(struct numalab_job *job)
 static int exchange_with_all(struct numalab_job *job, struct numalab_request *request,
                              struct numalab_message *reply)
 {
-    struct numalab_exchange list[NUMALAB_MAX_RANKS];
+    struct numalab_request_exchange list[NUMALAB_MAX_RANKS];
     size_t failed;
     for (size_t i = 0; i < job->rank_count; i++)
-        list[i] = (struct numalab_exchange){
+        list[i] = (struct numalab_request_exchange){
             .worker = &job->rank[i], .request = &request[i], .reply = &reply[i]};
-    if (numalab_exchange(list, job->rank_count, NULL, &failed) < 0)
+    if (numalab_exchange_requests(list, job->rank_count, NULL, &failed) < 0)
         return numalab_job_fail(job, &job->rank[failed]);
     job->elapsed_s = 0.0;
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_worker *worker = &job->rank[i];
         if (worker->elapsed_s > job->elapsed_s) job->elapsed_s = worker->elapsed_s;
         if (reply[i].error < 0) {
-            numalab_worker_obstructed(worker, worker->outcome.doing, reply[i].error);
+            numalab_worker_fail_obstructed(worker, worker->outcome.doing, reply[i].error);
             return numalab_job_fail(job, worker);
         }
         if (!numalab_worker_keeps_arrays(worker, &reply[i])) {
@@ -371,7 +371,7 @@ int numalab_job_time(struct numalab_job *job, const char *phase)
     /* All of them before the clock: a thread could go on behind its rank's answer. */
     for (size_t i = 0; i < job->rank_count; i++)
         if (numalab_worker_signal(&job->rank[i], SIGSTOP) < 0) {
-            numalab_worker_obstructed(&job->rank[i], "stop the worker", -errno);
+            numalab_worker_fail_obstructed(&job->rank[i], "stop the worker", -errno);
             return numalab_job_fail(job, &job->rank[i]);
         }
     job->elapsed_s = numalab_now_s() - job->rank[0].started_at_s;
@@ -393,31 +393,31 @@ int numalab_job_stop_again(struct numalab_job *job)
     return 0;
 }
 
-int numalab_job_begin_still(struct numalab_job *job)
+int numalab_job_begin_standstill(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)
-        if (numalab_worker_begin_still(&job->rank[i]) < 0)
+        if (numalab_worker_begin_standstill(&job->rank[i]) < 0)
             return numalab_job_fail(job, &job->rank[i]);
     return 0;
 }
 
-int numalab_job_check_still(struct numalab_job *job)
+int numalab_job_check_standstill(struct numalab_job *job)
 {
     for (size_t i = 0; i < job->rank_count; i++)
-        if (numalab_worker_check_still(&job->rank[i]) < 0)
+        if (numalab_worker_check_standstill(&job->rank[i]) < 0)
             return numalab_job_fail(job, &job->rank[i]);
     return 0;
 }
 
 /* What the ranks printed ends when they and the launcher do. */
-static void take_last_words(struct numalab_job *job)
+static void drain_output(struct numalab_job *job)
 {
     struct numalab_worker *first = &job->rank[0];
     struct numalab_heartbeat *const heartbeat = heartbeat_of(job);
-    const double deadline_s = numalab_heartbeat_now_s(heartbeat) + last_words_limit_s;
+    const double deadline_s = numalab_heartbeat_now_s(heartbeat) + output_limit_s;
     while (first->output >= 0 && numalab_heartbeat_now_s(heartbeat) < deadline_s) {
         struct pollfd words = {.fd = first->output, .events = POLLIN};
-        if (poll(&words, 1, NUMALAB_LOOK_MS) > 0 && numalab_worker_check_output(first) < 0) return;
+        if (poll(&words, 1, NUMALAB_POLL_MS) > 0 && numalab_worker_check_output(first) < 0) return;
     }
 }
 
@@ -433,18 +433,18 @@ void numalab_job_kill(struct numalab_job *job)
     /* The ranks first: a launcher that sees the others go would say so at length. A sandbox is
      * ended as a whole, later. */
     for (size_t i = 0; i < job->rank_count; i++)
-        if (job->rank[i].pid > 0 && job->rank[i].keeper <= 0)
+        if (job->rank[i].pid > 0 && job->rank[i].sandbox_pid <= 0)
             numalab_worker_signal(&job->rank[i], SIGKILL);
 }
 
 void numalab_job_end(struct numalab_job *job)
 {
     const bool is_launched = job->rank_count && job->launcher.pid > 0;
-    dismiss_usher(job);
+    stop_supervisor(job);
     numalab_job_kill(job);
     if (is_launched) {
         const struct numalab_outcome kept = job->rank[0].outcome;
-        take_last_words(job);
+        drain_output(job);
         job->rank[0].outcome = kept;
     }
     if (job->rank_count) numalab_worker_end(&job->launcher);

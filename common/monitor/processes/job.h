@@ -10,12 +10,13 @@
 
 #include "worker_process.h"
 
-struct numalab_usher;
+struct numalab_spawn_supervisor;
 
 struct numalab_job {
     struct numalab_worker launcher; /* its pid is -1 where there is none */
-    struct numalab_usher *usher;    /* of its sandbox, until all ranks have come; or NULL */
-    struct numalab_worker *rank;    /* the first has what any of them prints */
+    struct numalab_spawn_supervisor
+        *supervisor;             /* of its sandbox, until all ranks have come; or NULL */
+    struct numalab_worker *rank; /* the first has what any of them prints */
     size_t rank_count;
     int listener;                  /* -1 once all ranks have come */
     char socket_path[64];          /* to remove once they have; then empty */
@@ -38,7 +39,7 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
                        const struct numalab_limits *limits, int cancel_fd);
 
 /* Returns when all ranks that were launched have said hello; of one worker at once. */
-int numalab_job_meet(struct numalab_job *job);
+int numalab_job_connect(struct numalab_job *job);
 
 /* Maps the arrays of a problem of size n: in each rank its own share. Where the kernel makes
  * the arrays of the one worker that there is, kind is of no account. */
@@ -56,17 +57,18 @@ int numalab_job_time(struct numalab_job *job, const char *phase);
 int numalab_job_stop(struct numalab_job *job);
 int numalab_job_continue(struct numalab_job *job);
 
-/* As numalab_worker_stop_again, numalab_worker_begin_still and numalab_worker_check_still. */
+/* As numalab_worker_stop_again, numalab_worker_begin_standstill and
+ * numalab_worker_check_standstill. */
 int numalab_job_stop_again(struct numalab_job *job);
-int numalab_job_begin_still(struct numalab_job *job);
-int numalab_job_check_still(struct numalab_job *job);
+int numalab_job_begin_standstill(struct numalab_job *job);
+int numalab_job_check_standstill(struct numalab_job *job);
 
 /* Looks for processes that a worker, a rank or the launcher of ranks has started beside those that
  * it should have. */
 int numalab_job_check_processes(struct numalab_job *job);
 
 /* Notes that a worker of the job has started a process; returns -1. */
-int numalab_job_fail_as_forking(struct numalab_job *job, struct numalab_worker *worker);
+int numalab_job_fail_forked(struct numalab_job *job, struct numalab_worker *worker);
 
 /* Notes that a worker of the job has failed, as its outcome says; returns -1. */
 int numalab_job_fail(struct numalab_job *job, struct numalab_worker *worker);

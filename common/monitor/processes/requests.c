@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "exchange.h"
-#include "inside.h"
+#include "request_loop.h"
+#include "worker_internal.h"
 
 /* A thread's stack and its allocator's arena reserve this much address space. */
 static const uint64_t thread_reserve_bytes = (uint64_t)256 << 20;
@@ -17,10 +17,10 @@ static int exchange(struct numalab_worker *worker, struct numalab_request *reque
                     struct numalab_message *reply, int *descriptor,
                     const struct numalab_watch *watch)
 {
-    struct numalab_exchange one = {
+    struct numalab_request_exchange one = {
         .worker = worker, .request = request, .reply = reply, .descriptor = descriptor};
     size_t failed;
-    return numalab_exchange(&one, 1, watch, &failed);
+    return numalab_exchange_requests(&one, 1, watch, &failed);
 }
 
 static int set_address_space_limit(struct numalab_worker *worker)
@@ -86,7 +86,7 @@ static int map_arrays(struct numalab_worker *worker, enum numalab_memory_kind ki
 
     if (exchange(worker, &request, &reply, NULL, NULL) < 0) return -1;
     if (reply.error < 0)
-        return numalab_worker_obstructed(worker, "allocate the arrays", reply.error);
+        return numalab_worker_fail_obstructed(worker, "allocate the arrays", reply.error);
     memcpy(worker->address, reply.address, sizeof worker->address);
     return 0;
 }
@@ -98,7 +98,7 @@ static int run_phase(struct numalab_worker *worker, const char *phase,
 
     if (exchange(worker, &request, reply, NULL, watch) < 0) return -1;
     worker->overrun = reply->overrun;
-    if (reply->error < 0) return numalab_worker_obstructed(worker, phase, reply->error);
+    if (reply->error < 0) return numalab_worker_fail_obstructed(worker, phase, reply->error);
     return 0;
 }
 
@@ -121,7 +121,8 @@ int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
 {
     numalab_worker_set_arrays(worker, n, driver, 1);
     int error = worker->limits.any_address_space ? 0 : set_address_space_limit(worker);
-    if (error < 0) return numalab_worker_obstructed(worker, "limit the worker's memory", error);
+    if (error < 0)
+        return numalab_worker_fail_obstructed(worker, "limit the worker's memory", error);
     return worker->makes_arrays ? have_arrays_made(worker, driver) : map_arrays(worker, kind);
 }
 
@@ -137,8 +138,8 @@ int numalab_worker_run(struct numalab_worker *worker, const char *phase,
     return run_phase(worker, phase, watch, &reply);
 }
 
-int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,
-                       struct numalab_message *reply, int *descriptor)
+int numalab_worker_request(struct numalab_worker *worker, enum numalab_request_kind kind,
+                           struct numalab_message *reply, int *descriptor)
 {
     struct numalab_request request = {.kind = kind, .n = worker->n};
     worker->outcome.doing = "prepare the evidence";
@@ -149,6 +150,7 @@ int numalab_worker_set_team(struct numalab_worker *worker, size_t threads)
 {
     struct numalab_message reply;
     worker->n = threads; /* what a request brings; arrays of another size come next */
-    if (numalab_worker_ask(worker, NUMALAB_SET_TEAM, &reply, NULL) < 0) return -1;
-    return reply.error < 0 ? numalab_worker_obstructed(worker, "set the team", reply.error) : 0;
+    if (numalab_worker_request(worker, NUMALAB_SET_TEAM, &reply, NULL) < 0) return -1;
+    return reply.error < 0 ? numalab_worker_fail_obstructed(worker, "set the team", reply.error)
+                           : 0;
 }

@@ -70,7 +70,7 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
     if (rank_count) count = add_confine(words, count, sandbox, "launcher", processes, cpu_s);
     memcpy(words + count, command, (given - 1) * sizeof *words);
     count += given - 1;
-    const char *worker = limits->tells_stores ? "watched" : "worker";
+    const char *worker = limits->notes_stores ? "watched" : "worker";
     count = add_confine(words, count, sandbox, rank_count ? "rank" : worker, processes, cpu_s);
     words[count++] = program;
     return words;

@@ -1,5 +1,5 @@
 /* How a worker or a whole MPI job is kept apart from everything else: bubblewrap, or on a virtual
- * node the guest's own program (guest/apart.h), and inside it the kit's confine (confine/main.c),
+ * node the guest's own program (guest/sandbox.h), and inside it the kit's confine (confine/main.c),
  * which becomes the worker. */
 #ifndef NUMALAB_MONITOR_SANDBOX_H
 #define NUMALAB_MONITOR_SANDBOX_H

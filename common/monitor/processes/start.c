@@ -13,12 +13,12 @@
 
 #include "environment.h"
 #include "heartbeat.h"
-#include "inside.h"
+#include "worker_internal.h"
 #include "loopback.h"
 #include "memory_files.h"
 #include "sandbox.h"
 #include "monitor/memory.h"
-#include "told_stores.h"
+#include "system_stores.h"
 #include "worker_process.h"
 
 /* How long a sandbox may take to come up on a busy node. */
@@ -74,7 +74,7 @@ static void become_worker(const char *const *command, char *const *environment, 
      * before 6.18 refuses that, and leaves it to the system's mode. */
     prctl(PR_SET_THP_DISABLE, 1, limits->huge_pages ? NUMALAB_THP_EXCEPT_ADVISED : 0, 0, 0);
     /* Where the system has filters; in a sandbox, which needs them, confine does that. */
-    if (limits->tells_stores && !limits->sandbox) numalab_keep_to_told_stores();
+    if (limits->notes_stores && !limits->sandbox) numalab_refuse_system_stores();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvpe(command[0], (char *const *)(uintptr_t)command, environment);
@@ -169,7 +169,7 @@ static int take_hello(struct numalab_worker *worker)
     worker->pid = sender.pid;
     worker->pid_fd = (int)syscall(SYS_pidfd_open, sender.pid, 0);
     /* Gone already: its sandbox goes with it. */
-    if (worker->pid_fd < 0 && errno == ESRCH) worker->pid_fd = dup(worker->keeper_fd);
+    if (worker->pid_fd < 0 && errno == ESRCH) worker->pid_fd = dup(worker->sandbox_fd);
     if (worker->pid_fd < 0) return numalab_worker_kit_error(worker, "watch the worker", -errno);
     return 1;
 }
@@ -179,15 +179,15 @@ static int wait_for_hello(struct numalab_worker *worker)
 {
     struct numalab_heartbeat *const heartbeat = worker->limits.heartbeat;
     const double deadline_s = numalab_heartbeat_now_s(heartbeat) + sandbox_start_limit_s;
-    worker->kind = NUMALAB_KEPT;
-    worker->keeper = worker->pid;
-    worker->keeper_fd = worker->pid_fd;
+    worker->kind = NUMALAB_SANDBOXED;
+    worker->sandbox_pid = worker->pid;
+    worker->sandbox_fd = worker->pid_fd;
     worker->pid = worker->pid_fd = -1;
     for (int came = 0; came == 0;) {
         struct pollfd fds[] = {{.fd = worker->channel, .events = POLLIN},
-                               {.fd = worker->keeper_fd, .events = POLLIN},
+                               {.fd = worker->sandbox_fd, .events = POLLIN},
                                {.fd = worker->cancel_fd, .events = POLLIN}};
-        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_LOOK_MS);
+        poll(fds, sizeof fds / sizeof fds[0], NUMALAB_POLL_MS);
         came = take_hello(worker);
         if (came != 0) return came < 0 ? -1 : 0;
         if (fds[1].revents) { /* with its reason on the output, which the record keeps */

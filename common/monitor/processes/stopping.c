@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "heartbeat.h"
-#include "inside.h"
+#include "worker_internal.h"
 #include "monitor/proc.h"
 #include "monitor/threads.h"
 #include "worker_process.h"
@@ -16,8 +16,8 @@
  * one look. Who continues a job that has paused wakes the worker, too: so it is told again.
  * Most stop within 50 us, if the monitor leaves its core meanwhile: a thread of the worker that
  * has been there, waiting for the next region, stops only when it runs again. */
-enum { STOP_LOOKS = 2000, SHORT_LOOKS = 100, LOOKS_UNTIL_TOLD_AGAIN = 200 };
-static const long short_look_ns = 10000;
+enum { STOP_POLLS = 2000, SHORT_POLLS = 100, POLLS_PER_SIGNAL = 200 };
+static const long short_poll_ns = 10000;
 
 /* What a worker may take of its cores after it was seen to be stopped. What its threads took before
  * that shows when they leave their cores, up to a tick late, or later where that is the moment at
@@ -33,7 +33,7 @@ static int has_stopped(struct numalab_worker *worker)
     siginfo_t info = {0};
     if (worker->kind != NUMALAB_CHILD) return numalab_threads_all_stopped(worker->pid);
     if (waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) < 0)
-        return numalab_worker_obstructed(worker, "stop the worker", -errno);
+        return numalab_worker_fail_obstructed(worker, "stop the worker", -errno);
     if (info.si_pid != worker->pid || info.si_code == CLD_TRAPPED) return 0;
     if (info.si_code != CLD_STOPPED) return numalab_worker_note_death(worker);
     waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG);
@@ -41,7 +41,7 @@ static int has_stopped(struct numalab_worker *worker)
 }
 
 /* The same of one that may not have gone on since it was stopped: nothing is told of it then. */
-static int stands_still(struct numalab_worker *worker)
+static int is_still(struct numalab_worker *worker)
 {
     const int has = has_stopped(worker);
     return has == 0 ? numalab_threads_all_stopped(worker->pid) : has;
@@ -50,17 +50,17 @@ static int stands_still(struct numalab_worker *worker)
 static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_worker *worker))
 {
     worker->paused_before_stop_s = numalab_heartbeat_read(worker->limits.heartbeat).paused_s;
-    for (int look = 0;; look++) {
-        if (look % LOOKS_UNTIL_TOLD_AGAIN == 0 && numalab_worker_signal(worker, SIGSTOP) < 0)
-            return numalab_worker_obstructed(worker, "stop the worker", -errno);
+    for (int polls = 0;; polls++) {
+        if (polls % POLLS_PER_SIGNAL == 0 && numalab_worker_signal(worker, SIGSTOP) < 0)
+            return numalab_worker_fail_obstructed(worker, "stop the worker", -errno);
         const int stopped = is_done(worker);
         if (stopped < 0) return -1;
         if (stopped) break;
         /* Somebody in the worker may wake it again and again. */
-        if (look > STOP_LOOKS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (polls > STOP_POLLS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker))
             return numalab_worker_fail(worker, NUMALAB_CANCELLED);
-        const long wait_ns = look < SHORT_LOOKS ? short_look_ns : 1000000;
+        const long wait_ns = polls < SHORT_POLLS ? short_poll_ns : 1000000;
         ppoll(NULL, 0, &(struct timespec){.tv_nsec = wait_ns}, NULL);
     }
     worker->is_stopped = true;
@@ -75,7 +75,7 @@ int numalab_worker_stop(struct numalab_worker *worker)
 
 int numalab_worker_stop_again(struct numalab_worker *worker)
 {
-    return worker->is_stopped && worker->pid > 0 ? stop(worker, stands_still) : 0;
+    return worker->is_stopped && worker->pid > 0 ? stop(worker, is_still) : 0;
 }
 
 /* Whether the node has paused since: who continues a whole job that has paused wakes its workers,
@@ -85,7 +85,7 @@ static bool has_paused(const struct numalab_worker *worker)
     return numalab_heartbeat_paused_s(worker->limits.heartbeat) > worker->paused_before_stop_s;
 }
 
-static int fail_as_woken(struct numalab_worker *worker, double ran_s)
+static int fail_woken(struct numalab_worker *worker, double ran_s)
 {
     worker->outcome.disturbance = NUMALAB_RAN_WHILE_STOPPED;
     worker->outcome.ran_s = ran_s;
@@ -100,17 +100,17 @@ static int check_cpu_time(struct numalab_worker *worker, double allowed_s)
     if (!worker->is_stopped || ran_s <= allowed_s) return 0;
     worker->still_cpu_s = cpu_s;
     if (ran_s <= late_account_s && worker->late_accounts++ < MOST_LATE_ACCOUNTS) return 0;
-    return has_paused(worker) ? 0 : fail_as_woken(worker, ran_s);
+    return has_paused(worker) ? 0 : fail_woken(worker, ran_s);
 }
 
-int numalab_worker_begin_still(struct numalab_worker *worker)
+int numalab_worker_begin_standstill(struct numalab_worker *worker)
 {
     const int error = check_cpu_time(worker, late_account_s);
     worker->still_cpu_s = numalab_proc_cpu_s(worker->pid);
     return error;
 }
 
-int numalab_worker_check_still(struct numalab_worker *worker)
+int numalab_worker_check_standstill(struct numalab_worker *worker)
 {
     return check_cpu_time(worker, still_account_s);
 }
@@ -121,14 +121,14 @@ int numalab_worker_check_stopped(struct numalab_worker *worker)
     if (!worker->is_stopped || numalab_threads_is_stopped(worker->pid, worker->pid) ||
         has_paused(worker))
         return 0;
-    return fail_as_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
+    return fail_woken(worker, numalab_proc_cpu_s(worker->pid) - worker->still_cpu_s);
 }
 
 int numalab_worker_wake(struct numalab_worker *worker)
 {
     if (!worker->is_stopped) return 0;
     if (numalab_worker_signal(worker, SIGCONT) < 0)
-        return numalab_worker_obstructed(worker, "continue the worker", -errno);
+        return numalab_worker_fail_obstructed(worker, "continue the worker", -errno);
     worker->is_stopped = false;
     return 0;
 }

@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #include "heartbeat.h"
-#include "inside.h"
-#include "monitor/held_memory.h"
+#include "worker_internal.h"
+#include "monitor/memfd_accounting.h"
 #include "monitor/proc.h"
-#include "reach.h"
+#include "remote_memory.h"
 #include "sandbox.h"
 
 /* Of looks at a worker's memory: so often at what is not resident. */
-enum { LOOKS_UNTIL_HELD = 8 };
+enum { CHECKS_PER_MEMFD_SCAN = 8 };
 
 /* How long a sandbox may take to be gone on a busy node. */
 static const double sandbox_end_s = 10.0;
@@ -31,7 +31,7 @@ static const double sandbox_end_s = 10.0;
 enum { EXIT_BY_SIGNAL = 128 };
 
 const struct numalab_worker numalab_no_worker = {
-    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = -1, .keeper_fd = -1};
+    .pid = -1, .pid_fd = -1, .channel = -1, .output = -1, .cancel_fd = -1, .sandbox_fd = -1};
 
 double numalab_now_s(void)
 {
@@ -61,7 +61,7 @@ static bool is_ending(const struct numalab_worker *worker, int error)
            numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, death_s);
 }
 
-int numalab_worker_obstructed(struct numalab_worker *worker, const char *doing, int error)
+int numalab_worker_fail_obstructed(struct numalab_worker *worker, const char *doing, int error)
 {
     if (is_ending(worker, error)) return numalab_worker_note_death(worker);
     worker->outcome.kind = NUMALAB_OBSTRUCTED;
@@ -128,9 +128,9 @@ int numalab_worker_check_memory(struct numalab_worker *worker)
     uint64_t mapped_bytes;
     uint64_t resident = resident_bytes(worker->pid, &mapped_bytes);
     /* Descriptor by descriptor, which takes longer: so not at each look. */
-    if (worker->memory_looks++ % LOOKS_UNTIL_HELD == 0)
-        worker->held_bytes = numalab_held_bytes(worker->pid, mapped_bytes);
-    resident += worker->held_bytes;
+    if (worker->memory_checks++ % CHECKS_PER_MEMFD_SCAN == 0)
+        worker->memfd_bytes = numalab_memfd_bytes(worker->pid, mapped_bytes);
+    resident += worker->memfd_bytes;
     if (resident <= allowed) return 0;
     worker->outcome.resident_bytes = resident;
     worker->outcome.limit_bytes = allowed;
@@ -196,8 +196,8 @@ static int note_death_in_sandbox(struct numalab_worker *worker)
         return numalab_worker_fail(worker, NUMALAB_CRASHED);
     }
     const bool is_known =
-        numalab_heartbeat_wait(worker->limits.heartbeat, worker->keeper_fd, sandbox_end_s) &&
-        waitid(P_PID, (id_t)worker->keeper, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+        numalab_heartbeat_wait(worker->limits.heartbeat, worker->sandbox_fd, sandbox_end_s) &&
+        waitid(P_PID, (id_t)worker->sandbox_pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
         info.si_code == CLD_EXITED;
     if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG) {
         worker->outcome.signal_number = info.si_status - EXIT_BY_SIGNAL;
@@ -215,7 +215,7 @@ int numalab_worker_note_death(struct numalab_worker *worker)
 
     numalab_worker_take_reports(worker);
     if (worker->output >= 0) numalab_worker_drain_output(worker);
-    if (worker->kind == NUMALAB_KEPT) return note_death_in_sandbox(worker);
+    if (worker->kind == NUMALAB_SANDBOXED) return note_death_in_sandbox(worker);
     if (worker->kind == NUMALAB_RANK) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
         if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
@@ -250,61 +250,62 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
     if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
-    return numalab_worker_obstructed(worker, doing, -error);
+    return numalab_worker_fail_obstructed(worker, doing, -error);
 }
 
-int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,
+int numalab_worker_read(const struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes)
 {
-    return numalab_reach_read(worker->pid, address, buffer, bytes);
+    return numalab_remote_memory_read(worker->pid, address, buffer, bytes);
 }
 
-int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer, size_t bytes)
+int numalab_worker_read_or_fail(struct numalab_worker *worker, uint64_t address, void *buffer,
+                                size_t bytes)
 {
-    const int error = numalab_worker_peek(worker, address, buffer, bytes);
+    const int error = numalab_worker_read(worker, address, buffer, bytes);
     return error == 0 ? 0 : note_lost_memory(worker, "read the results", -error);
 }
 
-int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
-                         size_t bytes)
+int numalab_worker_write_or_fail(struct numalab_worker *worker, uint64_t address,
+                                 const void *buffer, size_t bytes)
 {
-    const struct iovec here = {(void *)(uintptr_t)buffer, bytes};
-    const struct iovec there = {(void *)(uintptr_t)address, bytes};
-    return numalab_worker_write_all(worker, &here, &there, 1);
+    const struct iovec local = {(void *)(uintptr_t)buffer, bytes};
+    const struct iovec remote = {(void *)(uintptr_t)address, bytes};
+    return numalab_worker_write_vector_or_fail(worker, &local, &remote, 1);
 }
 
-int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
-                            const struct iovec *there, size_t count)
+int numalab_worker_write_vector(const struct numalab_worker *worker, const struct iovec *local,
+                                const struct iovec *remote, size_t count)
 {
-    return numalab_reach_write(worker->pid, here, there, count);
+    return numalab_remote_memory_write(worker->pid, local, remote, count);
 }
 
-int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
-                             const struct iovec *there, size_t count)
+int numalab_worker_write_vector_or_fail(struct numalab_worker *worker, const struct iovec *local,
+                                        const struct iovec *remote, size_t count)
 {
-    const int error = numalab_worker_poke_all(worker, here, there, count);
+    const int error = numalab_worker_write_vector(worker, local, remote, count);
     return error == 0 ? 0 : note_lost_memory(worker, "change the inputs", -error);
 }
 
 /* ---- end --------------------------------------------------------------- */
 
 /* Ends a sandbox and with it all that is inside; returns once the worker is gone. */
-static void end_keeper(struct numalab_worker *worker)
+static void end_sandbox(struct numalab_worker *worker)
 {
-    kill(worker->keeper, SIGKILL);
-    while (waitpid(worker->keeper, NULL, 0) < 0 && errno == EINTR) continue;
+    kill(worker->sandbox_pid, SIGKILL);
+    while (waitpid(worker->sandbox_pid, NULL, 0) < 0 && errno == EINTR) continue;
     if (worker->pid_fd >= 0)
         numalab_heartbeat_wait(worker->limits.heartbeat, worker->pid_fd, sandbox_end_s);
-    close(worker->keeper_fd);
-    worker->keeper = 0;
-    worker->keeper_fd = -1;
+    close(worker->sandbox_fd);
+    worker->sandbox_pid = 0;
+    worker->sandbox_fd = -1;
 }
 
 void numalab_worker_end(struct numalab_worker *worker)
 {
     const bool is_child = worker->kind == NUMALAB_CHILD;
     if (worker->pid > 0 && !is_child) numalab_worker_signal(worker, SIGKILL);
-    if (worker->keeper > 0) end_keeper(worker);
+    if (worker->sandbox_pid > 0) end_sandbox(worker);
     if (worker->pid > 0) {
         if (is_child && !worker->is_reaped) {
             kill(-worker->pid, SIGKILL); /* its whole session */

@@ -32,7 +32,7 @@ enum numalab_outcome_kind {
 
 /* How a worker disturbed the monitor (NUMALAB_BAD_PROTOCOL). */
 enum numalab_disturbance {
-    NUMALAB_DISTURBED_TALK =
+    NUMALAB_FORGED_MESSAGE =
         0,                     /* something else wrote on its channel, or it could not be stopped */
     NUMALAB_RAN_WHILE_STOPPED, /* it was to stand still, and somebody had woken it */
     NUMALAB_STARTED_PROCESS,   /* where that is not refused, but times are taken */
@@ -52,11 +52,11 @@ struct numalab_outcome {
     double limit_s;               /* NUMALAB_TIMED_OUT: the one that it passed: ... */
     bool is_wall_limit;           /* ... of wall time, else of CPU time */
     bool is_cut;                  /* NUMALAB_TIMED_OUT: by limits.cut_s, and nothing is wrong */
-    bool is_of_all_phases;        /* NUMALAB_TIMED_OUT: no phase for itself, all together */
-    size_t ranks_waiting;         /* NUMALAB_TIMED_OUT: this one and others of its job */
-    bool went_on;                 /* NUMALAB_TIMED_OUT: ranks still asked for messages */
-    bool is_anyone;               /* NUMALAB_EXITED: several ranks ended, and none said
-                                     that it began */
+    bool is_total;                /* NUMALAB_TIMED_OUT: no phase for itself, all together */
+    size_t pending_ranks;         /* NUMALAB_TIMED_OUT: this one and others of its job */
+    bool has_progress;            /* NUMALAB_TIMED_OUT: ranks still asked for messages */
+    bool is_unattributed;         /* NUMALAB_EXITED: several ranks ended, and none said
+                               that it began */
     uint64_t resident_bytes;      /* NUMALAB_OUT_OF_MEMORY ... */
     uint64_t limit_bytes;         /* ... and NUMALAB_TOO_MUCH_OUTPUT */
     size_t threads, most_threads; /* NUMALAB_TOO_MANY_THREADS */
@@ -86,7 +86,7 @@ struct numalab_limits {
     bool huge_pages;        /* false: none at all; true: those that it asks for */
     bool soft_ends;         /* the page behind an array may be read */
     bool any_address_space; /* for a program that reserves more than it uses */
-    bool tells_stores;      /* a program that tells of each store: the system makes none for it */
+    bool notes_stores;      /* a program that tells of each store: the system makes none for it */
     bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
                                unless there are more ranks than cores */
     struct numalab_heartbeat *heartbeat;       /* what clocks of limits go by, or NULL. Not owned */
@@ -103,9 +103,9 @@ enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
 /* Whose child it is; known from its start on, and kept after its end. */
 enum numalab_worker_kind {
     NUMALAB_NOT_STARTED = 0,
-    NUMALAB_CHILD, /* ours: a worker, or the launcher of a job */
-    NUMALAB_KEPT,  /* of a sandbox, which is our child */
-    NUMALAB_RANK   /* of an MPI job's launcher */
+    NUMALAB_CHILD,     /* ours: a worker, or the launcher of a job */
+    NUMALAB_SANDBOXED, /* of a sandbox, which is our child */
+    NUMALAB_RANK       /* of an MPI job's launcher */
 };
 
 struct numalab_worker {
@@ -113,10 +113,10 @@ struct numalab_worker {
     pid_t pid;
     int pid_fd;
     int channel;
-    int output;    /* what the worker prints; -1 once closed */
-    int cancel_fd; /* readable when the monitor was told to stop; not owned */
-    pid_t keeper;  /* NUMALAB_KEPT: the sandbox, until it has ended; else 0 */
-    int keeper_fd; /* its process descriptor */
+    int output;        /* what the worker prints; -1 once closed */
+    int cancel_fd;     /* readable when the monitor was told to stop; not owned */
+    pid_t sandbox_pid; /* NUMALAB_SANDBOXED: the sandbox, until it has ended; else 0 */
+    int sandbox_fd;    /* its process descriptor */
     bool is_stopped;
     double paused_before_stop_s; /* by the node, when it was stopped last */
     double still_cpu_s;     /* CPU time that it had taken when it was stopped, or looked at then */
@@ -142,8 +142,8 @@ struct numalab_worker {
     double elapsed_s;               /* of the last request */
     double started_at_s;            /* its start, CLOCK_MONOTONIC */
 
-    unsigned memory_looks; /* so far */
-    uint64_t held_bytes;   /* of memory that is not resident, when it was looked at last */
+    unsigned memory_checks; /* so far */
+    uint64_t memfd_bytes;   /* of memory that is not resident, when it was looked at last */
 
     char kept_output[NUMALAB_KEPT_OUTPUT_BYTES]; /* the first bytes printed */
     uint64_t printed_bytes;
@@ -182,8 +182,8 @@ int numalab_worker_run(struct numalab_worker *worker, const char *phase,
                        const struct numalab_watch *watch);
 
 /* Sends any other request; the reply may bring a descriptor (else -1). */
-int numalab_worker_ask(struct numalab_worker *worker, enum numalab_request_kind kind,
-                       struct numalab_message *reply, int *descriptor);
+int numalab_worker_request(struct numalab_worker *worker, enum numalab_request_kind kind,
+                           struct numalab_message *reply, int *descriptor);
 
 /* How many threads the kernel's regions have from now on, in a program that looks for data races or
  * notes stores: told inside the worker, since in its environment it would say which run this is.
@@ -202,30 +202,30 @@ int numalab_worker_stop_again(struct numalab_worker *worker);
  * rest, and looks afterwards, as often as wanted, whether it has taken more. A system call each.
  * For where cores are the kernel's own to account for: on a virtual node whose cores are taken away
  * what was done before a stop may show any time after it. */
-int numalab_worker_begin_still(struct numalab_worker *worker);
-int numalab_worker_check_still(struct numalab_worker *worker);
+int numalab_worker_begin_standstill(struct numalab_worker *worker);
+int numalab_worker_check_standstill(struct numalab_worker *worker);
 
 /* Whether the monitor was told to stop. */
 bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
 
 /* The worker's memory, from outside. */
-int numalab_worker_read(struct numalab_worker *worker, uint64_t address, void *buffer,
-                        size_t bytes);
+int numalab_worker_read_or_fail(struct numalab_worker *worker, uint64_t address, void *buffer,
+                                size_t bytes);
 
 /* The same, and nothing is noted: returns 0 or a negative errno. Threads may do so at once. */
-int numalab_worker_peek(const struct numalab_worker *worker, uint64_t address, void *buffer,
+int numalab_worker_read(const struct numalab_worker *worker, uint64_t address, void *buffer,
                         size_t bytes);
 
-int numalab_worker_write(struct numalab_worker *worker, uint64_t address, const void *buffer,
-                         size_t bytes);
+int numalab_worker_write_or_fail(struct numalab_worker *worker, uint64_t address,
+                                 const void *buffer, size_t bytes);
 
 /* Count pieces at once, at most 1024: there[] has addresses in the worker, and both are as long. */
-int numalab_worker_write_all(struct numalab_worker *worker, const struct iovec *here,
-                             const struct iovec *there, size_t count);
+int numalab_worker_write_vector_or_fail(struct numalab_worker *worker, const struct iovec *local,
+                                        const struct iovec *remote, size_t count);
 
-/* The same as numalab_worker_peek is to reading. */
-int numalab_worker_poke_all(const struct numalab_worker *worker, const struct iovec *here,
-                            const struct iovec *there, size_t count);
+/* The same as numalab_worker_read is to reading. */
+int numalab_worker_write_vector(const struct numalab_worker *worker, const struct iovec *local,
+                                const struct iovec *remote, size_t count);
 
 /* Notes that the kit itself failed at a step, of which nothing is the worker's; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);
@@ -233,7 +233,7 @@ int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, i
 /* Notes that a step of the kit's in the worker's process failed, or that the worker says so: how
  * the worker has ended, if it has, else NUMALAB_OBSTRUCTED, since nobody can tell from here whether
  * its kernel or the system is at fault. error: negative errno. Returns -1. */
-int numalab_worker_obstructed(struct numalab_worker *worker, const char *doing, int error);
+int numalab_worker_fail_obstructed(struct numalab_worker *worker, const char *doing, int error);
 
 /* Kills the worker and all it started, and frees what it left behind. */
 void numalab_worker_end(struct numalab_worker *worker);

@@ -15,13 +15,13 @@ enum { LEAST_MOMENTS = 40, LEAST_COMPUTES = 2, MOST_COMPUTES = 20 };
 enum { MOMENTS_A_CALL = 24 };
 static const double least_interval_s = 4e-3, most_interval_s = 20e-3;
 
-struct at_work {
+struct activity {
     struct numalab_job job; /* of one rank */
     struct numalab_results results;
     struct numalab_touch_map *map;
-    struct numalab_threads threads; /* of the team, after its first call */
-    struct numalab_roll roll;       /* of these */
-    size_t computes;                /* calls that were watched */
+    struct numalab_threads threads;          /* of the team, after its first call */
+    struct numalab_activity_sampler sampler; /* of these */
+    size_t computes;                         /* calls that were watched */
 };
 
 /* No less than n, and arrays of whole pages, which is what can be closed. Element sizes are powers
@@ -35,59 +35,61 @@ static size_t whole_pages_n(const struct numalab_driver *driver, size_t n)
     return (n + unit - 1) / unit * unit;
 }
 
-static double between(double least, double value, double most)
+static double clamp(double least, double value, double most)
 {
     return value < least ? least : value > most ? most : value;
 }
 
-static int run(struct at_work *at_work, const struct numalab_run_options *options,
+static int run(struct activity *activity, const struct numalab_run_options *options,
                struct numalab_oracle *oracle, size_t n)
 {
     const struct numalab_driver *driver = options->driver;
     struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     limits.huge_pages = false; /* pages are closed one by one */
 
-    if (numalab_role_start(&at_work->job, options, &options->role[0], 1, &limits) < 0 ||
-        numalab_job_allocate(&at_work->job, n, driver, NUMALAB_SHARED) < 0 ||
-        numalab_job_run(&at_work->job, driver->initialize_phase) < 0)
+    if (numalab_role_start(&activity->job, options, &options->role[0], 1, &limits) < 0 ||
+        numalab_job_allocate(&activity->job, n, driver, NUMALAB_SHARED) < 0 ||
+        numalab_job_run(&activity->job, driver->initialize_phase) < 0)
         return -1;
-    struct numalab_worker *worker = &at_work->job.rank[0];
+    struct numalab_worker *worker = &activity->job.rank[0];
     driver->advance(oracle, driver->initialize_phase);
     /* The first call tells how long one takes, and starts the team. */
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     driver->advance(oracle, driver->compute_phase);
-    at_work->map = numalab_touch_map_open(worker, NULL, driver, &options->sampling,
-                                          NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
-    if (!at_work->map) return -1;
-    int error = numalab_threads_read(worker->pid, &at_work->threads);
-    if (error == 0) error = numalab_roll_make(&at_work->roll, worker->pid, &at_work->threads);
+    activity->map = numalab_touch_map_open(worker, NULL, driver, &options->sampling,
+                                           NUMALAB_ORDER_NATURAL, NUMALAB_TOUCH_USERFAULTFD);
+    if (!activity->map) return -1;
+    int error = numalab_threads_read(worker->pid, &activity->threads);
+    if (error == 0)
+        error = numalab_activity_sampler_init(&activity->sampler, worker->pid, &activity->threads);
     if (error == -ENOMEM) return numalab_worker_kit_error(worker, "list the threads", error);
-    if (error < 0) return numalab_worker_obstructed(worker, "list the threads", error);
-    numalab_touch_map_call_roll(
-        at_work->map, &at_work->roll,
-        between(least_interval_s, worker->elapsed_s / MOMENTS_A_CALL, most_interval_s));
+    if (error < 0) return numalab_worker_fail_obstructed(worker, "list the threads", error);
+    numalab_touch_map_sample_activity(
+        activity->map, &activity->sampler,
+        clamp(least_interval_s, worker->elapsed_s / MOMENTS_A_CALL, most_interval_s));
     for (size_t moments = 1; /* none: nobody can look here */
-         at_work->computes < LEAST_COMPUTES ||
-         (moments > 0 && moments < LEAST_MOMENTS && at_work->computes < MOST_COMPUTES);
-         moments = numalab_touch_map_moments(at_work->map)) {
-        if (numalab_touch_map_run_compute(at_work->map, worker, driver->compute_phase) < 0)
+         activity->computes < LEAST_COMPUTES ||
+         (moments > 0 && moments < LEAST_MOMENTS && activity->computes < MOST_COMPUTES);
+         moments = numalab_touch_map_moments(activity->map)) {
+        if (numalab_touch_map_run_compute(activity->map, worker, driver->compute_phase) < 0)
             return -1;
         driver->advance(oracle, driver->compute_phase);
-        at_work->computes++;
+        activity->computes++;
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase,
-                                              at_work->computes};
-    return numalab_job_compare_all(&at_work->job, &expected, &at_work->results);
+                                              activity->computes};
+    return numalab_job_compare_all(&activity->job, &expected, &activity->results);
 }
 
-static json_t *describe_threads(const struct numalab_roll *roll)
+static json_t *describe_threads(const struct numalab_activity_sampler *sampler)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < roll->count; i++)
-        json_array_append_new(list, json_pack("{si sI sI}", "thread", (int)i, "works",
-                                              (json_int_t)roll->entry[i].works, "busy_else",
-                                              (json_int_t)roll->entry[i].busy_else));
+    for (size_t i = 0; i < sampler->count; i++)
+        json_array_append_new(list,
+                              json_pack("{si sI sI}", "thread", (int)i, "works",
+                                        (json_int_t)sampler->entry[i].active_samples, "busy_else",
+                                        (json_int_t)sampler->entry[i].other_busy_samples));
     return list;
 }
 
@@ -98,22 +100,23 @@ json_t *numalab_run_at_work(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const size_t n =
         whole_pages_n(driver, numalab_traced_n(driver, options->node, &options->sampling));
-    struct at_work at_work = {0};
+    struct activity activity = {0};
 
     struct numalab_oracle *oracle = numalab_job_oracle(driver, n, 1, false);
     if (!oracle) return NULL;
-    const int failed = run(&at_work, options, oracle, n);
-    json_t *record = json_pack(
-        "{sI so sI sI}", "n", (json_int_t)n, "results",
-        numalab_record_results(&at_work.results, driver), "computes", (json_int_t)at_work.computes,
-        "moments", (json_int_t)(at_work.map ? numalab_touch_map_moments(at_work.map) : 0));
-    if (!failed) json_object_set_new(record, "threads", describe_threads(&at_work.roll));
-    numalab_job_end(&at_work.job);
-    json_object_set_new(record, "outcome", numalab_record_job(&at_work.job, driver));
-    numalab_job_free(&at_work.job);
-    numalab_touch_map_close(at_work.map);
-    numalab_roll_free(&at_work.roll);
-    numalab_threads_free(&at_work.threads);
+    const int failed = run(&activity, options, oracle, n);
+    json_t *record =
+        json_pack("{sI so sI sI}", "n", (json_int_t)n, "results",
+                  numalab_record_results(&activity.results, driver), "computes",
+                  (json_int_t)activity.computes, "moments",
+                  (json_int_t)(activity.map ? numalab_touch_map_moments(activity.map) : 0));
+    if (!failed) json_object_set_new(record, "threads", describe_threads(&activity.sampler));
+    numalab_job_end(&activity.job);
+    json_object_set_new(record, "outcome", numalab_record_job(&activity.job, driver));
+    numalab_job_free(&activity.job);
+    numalab_touch_map_close(activity.map);
+    numalab_activity_sampler_free(&activity.sampler);
+    numalab_threads_free(&activity.threads);
     driver->destroy(oracle);
     return record;
 }

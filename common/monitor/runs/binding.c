@@ -20,7 +20,7 @@ json_t *numalab_run_binding(const struct numalab_run_options *options)
         numalab_worker_run(&worker, driver->compute_phase, NULL) == 0 &&
         numalab_worker_stop(&worker) == 0) {
         int error = numalab_threads_read(worker.pid, &threads);
-        if (error < 0) numalab_worker_obstructed(&worker, "list the threads", error);
+        if (error < 0) numalab_worker_fail_obstructed(&worker, "list the threads", error);
     }
     json_t *list = numalab_threads_describe(&threads, options->node);
     numalab_threads_free(&threads);

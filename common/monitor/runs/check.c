@@ -26,7 +26,7 @@ struct sizes {
     size_t n[MAX_SIZES];
 };
 
-static const size_t one_rank[] = {1, 0};
+static const size_t single_rank[] = {1, 0};
 
 static void add_size(struct sizes *list, size_t n)
 {
@@ -193,10 +193,11 @@ static struct numalab_role role_to_check(const struct numalab_run_options *optio
     return role;
 }
 
-static bool is_wrong(const struct numalab_results *results)
+static bool has_failure(const struct numalab_results *results)
 {
-    return results->wrong > 0 || results->messages_asked > 0 || results->bytes_asked > 0 ||
-           results->messages_ahead > 0 || results->requests.count > 0;
+    return results->mismatches > 0 || results->required_messages > 0 ||
+           results->required_bytes > 0 || results->early_messages > 0 ||
+           results->requests.count > 0;
 }
 
 /* All sizes in one job. Wrong results of ranks end it, too: what is wrong with two of them
@@ -230,7 +231,7 @@ static int check_job(struct numalab_job *job, const struct numalab_run_options *
             json_object_set_new(check, "ranks", json_integer((json_int_t)rank_count));
         if (driver->repetitions) json_object_set_new(check, "sent", describe_sent(&sent));
         json_array_append_new(checks, check);
-        has_wrong = has_wrong || is_wrong(&results);
+        has_wrong = has_wrong || has_failure(&results);
         if (has_wrong && driver->rank_counts) break;
     }
     numalab_job_changes_free(&changes);
@@ -247,7 +248,7 @@ json_t *numalab_run_check(const struct numalab_run_options *options)
     json_t *checks = json_array();
     int done = 0;
 
-    const size_t *const ranks = driver->rank_counts ? driver->rank_counts : one_rank;
+    const size_t *const ranks = driver->rank_counts ? driver->rank_counts : single_rank;
     size_t job_count = 0;
     while (ranks[job_count]) job_count++;
     const int seeded = numalab_random_open(&random);

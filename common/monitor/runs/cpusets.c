@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "monitor/busy.h"
+#include "monitor/load_process.h"
 #include "monitor/groups.h"
 #include "monitor/proc.h"
 #include "monitor/record.h"
@@ -19,20 +19,20 @@ enum { LEAST_PAGES = 1024, LEAST_PAGES_OF_THREAD = 16, TEXT_BYTES = 512 };
 /* How often it is asked where threads run, and how long apart: and on for some seconds until the
  * job was seen on all PUs that it may use, since Linux spreads its threads sooner or later unless
  * it was told not to. A look at many threads takes an emulated machine a tenth of a second. */
-enum { LEAST_LOOKS = 10, LOOK_APART_MS = 10 };
-static const double most_look_s = 4.0;
+enum { MIN_OBSERVATIONS = 10, OBSERVATION_INTERVAL_MS = 10 };
+static const double max_observation_s = 4.0;
 
 /* A program in its group. */
 struct program {
     const char *group;
-    struct numalab_busy busy;
+    struct numalab_load_process load;
     hwloc_bitmap_t allowed_pus, ran_on, allowed_nodes;
-    json_t *pages_at_first, *pages_later[NUMALAB_BUSY_HALVES];
+    json_t *pages_at_first, *pages_later[NUMALAB_LOAD_HALVES];
 };
 
 struct cpusets {
     struct program program[2];
-    struct numalab_worker kit; /* none: it has what went wrong */
+    struct numalab_worker no_worker; /* none: it has what went wrong */
     json_t *refusals;
 };
 
@@ -41,10 +41,11 @@ enum { JOB, OTHERS, PROGRAMS };
 static int fail(struct cpusets *cpusets, const char *doing, int error)
 {
     if (error == -ECANCELED) {
-        cpusets->kit.outcome = (struct numalab_outcome){.kind = NUMALAB_CANCELLED, .doing = doing};
+        cpusets->no_worker.outcome =
+            (struct numalab_outcome){.kind = NUMALAB_CANCELLED, .doing = doing};
         return -1;
     }
-    return numalab_worker_kit_error(&cpusets->kit, doing, error);
+    return numalab_worker_kit_error(&cpusets->no_worker, doing, error);
 }
 
 /* ---- what is done --------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ static int fail(struct cpusets *cpusets, const char *doing, int error)
 static int start(struct cpusets *cpusets, const struct numalab_run_options *options)
 {
     const hwloc_topology_t topology = options->node->topology;
-    struct numalab_busy_plan plan = {
+    struct numalab_load_plan plan = {
         .thread_count = options->thread_count,
         .pus = hwloc_topology_get_topology_cpuset(topology),
         .numa_nodes = hwloc_topology_get_topology_nodeset(topology),
@@ -67,7 +68,7 @@ static int start(struct cpusets *cpusets, const struct numalab_run_options *opti
         program->allowed_nodes = hwloc_bitmap_alloc();
         if (!program->allowed_pus || !program->ran_on || !program->allowed_nodes)
             return fail(cpusets, "look at programs", -ENOMEM);
-        const int error = numalab_busy_start(&program->busy, &plan);
+        const int error = numalab_load_process_start(&program->load, &plan);
         if (error < 0) return fail(cpusets, "start a program", error);
     }
     return 0;
@@ -76,16 +77,16 @@ static int start(struct cpusets *cpusets, const struct numalab_run_options *opti
 static json_t *pages_of(const struct program *program, size_t half)
 {
     struct numalab_worker seen = numalab_no_worker;
-    seen.pid = program->busy.pid;
-    return numalab_residency_by_node(&seen, numalab_busy_half(&program->busy, half),
-                                     program->busy.half_bytes);
+    seen.pid = program->load.pid;
+    return numalab_residency_by_node(&seen, numalab_load_process_half(&program->load, half),
+                                     program->load.half_bytes);
 }
 
 static int write_halves(struct cpusets *cpusets, const struct numalab_run_options *options)
 {
     for (size_t i = 0; i < PROGRAMS; i++) {
-        const int error = numalab_busy_write_half(&cpusets->program[i].busy,
-                                                  options->limits.phase_s, options->cancel_fd);
+        const int error = numalab_load_process_write_half(
+            &cpusets->program[i].load, options->limits.phase_s, options->cancel_fd);
         if (error < 0) return fail(cpusets, "have a program write its memory", error);
     }
     return 0;
@@ -117,7 +118,7 @@ static void set_all(struct cpusets *cpusets, const struct numalab_run_options *o
 
 static int make_groups(struct cpusets *cpusets, const struct numalab_run_options *options)
 {
-    int error = numalab_groups_open();
+    int error = numalab_groups_enable();
     for (size_t i = 0; error == 0 && i < PROGRAMS; i++)
         error = numalab_group_make(cpusets->program[i].group);
     if (error < 0) return fail(cpusets, "make control groups", error);
@@ -125,7 +126,7 @@ static int make_groups(struct cpusets *cpusets, const struct numalab_run_options
     for (size_t i = 0; i < PROGRAMS; i++) {
         const struct program *program = &cpusets->program[i];
         note_refusal(cpusets, program->group, "cgroup.procs", "",
-                     numalab_group_take_in(program->group, program->busy.pid));
+                     numalab_group_take_in(program->group, program->load.pid));
     }
     return 0;
 }
@@ -138,7 +139,7 @@ static int read_allowed_nodes(struct program *program)
     char *line = NULL;
     size_t room = 0;
     int error = -ENODATA;
-    FILE *file = numalab_proc_open(program->busy.pid, "status");
+    FILE *file = numalab_proc_open(program->load.pid, "status");
     if (!file) return -errno;
     while (error && getline(&line, &room, file) > 0)
         if (strncmp(line, key, sizeof key - 1) == 0) {
@@ -153,10 +154,10 @@ static int read_allowed_nodes(struct program *program)
 }
 
 /* Once more, beside what was seen before. */
-static int look_at_threads(struct program *program)
+static int observe_threads(struct program *program)
 {
     struct numalab_threads threads;
-    const int error = numalab_threads_read(program->busy.pid, &threads);
+    const int error = numalab_threads_read(program->load.pid, &threads);
     if (error < 0) return error;
     for (size_t i = 0; i < threads.count; i++) {
         const struct numalab_thread *thread = &threads.list[i];
@@ -168,7 +169,7 @@ static int look_at_threads(struct program *program)
     return 0;
 }
 
-static bool is_seen_everywhere(const struct program *program, hwloc_const_bitmap_t machine)
+static bool covers_all_pus(const struct program *program, hwloc_const_bitmap_t machine)
 {
     hwloc_bitmap_t usable = hwloc_bitmap_alloc();
     if (usable) hwloc_bitmap_and(usable, program->allowed_pus, machine);
@@ -177,19 +178,19 @@ static bool is_seen_everywhere(const struct program *program, hwloc_const_bitmap
     return is_seen;
 }
 
-static int look(struct cpusets *cpusets, const struct numalab_run_options *options)
+static int observe(struct cpusets *cpusets, const struct numalab_run_options *options)
 {
     struct pollfd cancel = {.fd = options->cancel_fd, .events = POLLIN};
     const hwloc_const_bitmap_t machine =
         hwloc_topology_get_topology_cpuset(options->node->topology);
-    const double end_s = numalab_now_s() + most_look_s;
-    for (size_t at = 0; at < LEAST_LOOKS || (numalab_now_s() < end_s &&
-                                             !is_seen_everywhere(&cpusets->program[JOB], machine));
+    const double end_s = numalab_now_s() + max_observation_s;
+    for (size_t at = 0; at < MIN_OBSERVATIONS || (numalab_now_s() < end_s &&
+                                                  !covers_all_pus(&cpusets->program[JOB], machine));
          at++) {
-        if (poll(&cancel, 1, LOOK_APART_MS) > 0)
+        if (poll(&cancel, 1, OBSERVATION_INTERVAL_MS) > 0)
             return fail(cpusets, "look where threads run", -ECANCELED);
         for (size_t i = 0; i < PROGRAMS; i++) {
-            const int error = look_at_threads(&cpusets->program[i]);
+            const int error = observe_threads(&cpusets->program[i]);
             if (error < 0) return fail(cpusets, "look where threads run", error);
         }
     }
@@ -197,7 +198,7 @@ static int look(struct cpusets *cpusets, const struct numalab_run_options *optio
         struct program *program = &cpusets->program[i];
         const int error = read_allowed_nodes(program);
         if (error < 0) return fail(cpusets, "look which memory is allowed", error);
-        for (size_t half = 0; half < NUMALAB_BUSY_HALVES; half++)
+        for (size_t half = 0; half < NUMALAB_LOAD_HALVES; half++)
             program->pages_later[half] = pages_of(program, half);
     }
     return 0;
@@ -232,7 +233,7 @@ static json_t *describe(struct program *program, const struct numalab_node *node
     const hwloc_const_bitmap_t nodes = hwloc_topology_get_topology_nodeset(node->topology);
     json_t *described = json_pack(
         "{ss sI so so so so so so}", "group", program->group, "threads",
-        (json_int_t)program->busy.thread_count, "allowed_pus", list_of(program->allowed_pus, pus),
+        (json_int_t)program->load.thread_count, "allowed_pus", list_of(program->allowed_pus, pus),
         "allowed_numa_nodes", list_of(program->allowed_nodes, nodes), "ran_on_pus",
         list_of(program->ran_on, pus), "pages_at_first", or_null(program->pages_at_first),
         "pages_of_first_half", or_null(program->pages_later[0]), "pages_of_second_half",
@@ -251,25 +252,26 @@ static json_t *describe(struct program *program, const struct numalab_node *node
 json_t *numalab_run_cpusets(const struct numalab_run_options *options)
 {
     struct cpusets cpusets = {.program = {[JOB] = {.group = "job"}, [OTHERS] = {.group = "others"}},
-                              .kit = numalab_no_worker,
+                              .no_worker = numalab_no_worker,
                               .refusals = json_array()};
-    cpusets.kit.limits.heartbeat = options->limits.heartbeat;
+    cpusets.no_worker.limits.heartbeat = options->limits.heartbeat;
 
     if (start(&cpusets, options) == 0 && write_halves(&cpusets, options) == 0) {
         for (size_t i = 0; i < PROGRAMS; i++)
             cpusets.program[i].pages_at_first = pages_of(&cpusets.program[i], 0);
         if (make_groups(&cpusets, options) == 0 && write_halves(&cpusets, options) == 0) {
-            for (size_t i = 0; i < PROGRAMS; i++) numalab_busy_work_on(&cpusets.program[i].busy);
-            look(&cpusets, options);
+            for (size_t i = 0; i < PROGRAMS; i++)
+                numalab_load_process_continue(&cpusets.program[i].load);
+            observe(&cpusets, options);
         }
     }
     json_t *programs = json_array();
     for (size_t i = 0; i < PROGRAMS; i++)
         json_array_append_new(programs, describe(&cpusets.program[i], options->node));
     for (size_t i = 0; i < PROGRAMS; i++) {
-        numalab_busy_end(&cpusets.program[i].busy);
+        numalab_load_process_end(&cpusets.program[i].load);
         numalab_group_remove(cpusets.program[i].group);
     }
     return json_pack("{so so so}", "refusals", cpusets.refusals, "programs", programs, "outcome",
-                     numalab_record_outcome(&cpusets.kit, options->driver));
+                     numalab_record_outcome(&cpusets.no_worker, options->driver));
 }

@@ -9,12 +9,12 @@
 #include "runs.h"
 
 /* The driver's arrays: who asked, what it was told, and where the worker itself saw it then. */
-enum { THREAD_ID, PU, NUMA_NODE, SEEN_PU, LOCATE_ARRAYS };
+enum { THREAD_ID, PU, NUMA_NODE, OBSERVED_PU, LOCATE_ARRAYS };
 enum { ROUNDS = 4 };
 
 /* What one thread of the worker said in one round. */
-struct told {
-    int32_t thread_id, pu, numa_node, seen_pu;
+struct answer {
+    int32_t thread_id, pu, numa_node, observed_pu;
 };
 
 /* A thread that is bound is where the monitor has put it. Where one that may use two PUs was, only
@@ -23,16 +23,16 @@ enum round_kind { BOUND, FREE };
 
 struct round {
     enum round_kind kind;
-    json_t *of_kind; /* the rounds of this kind so far */
+    json_t *kind_rounds; /* the rounds of this kind so far */
 };
 
-static int read_told(struct numalab_worker *worker, size_t element, struct told *told)
+static int read_answer(struct numalab_worker *worker, size_t element, struct answer *answer)
 {
-    int32_t *const value[LOCATE_ARRAYS] = {&told->thread_id, &told->pu, &told->numa_node,
-                                           &told->seen_pu};
+    int32_t *const value[LOCATE_ARRAYS] = {&answer->thread_id, &answer->pu, &answer->numa_node,
+                                           &answer->observed_pu};
     for (size_t i = 0; i < LOCATE_ARRAYS; i++)
-        if (numalab_worker_read(worker, worker->address[i] + element * sizeof *value[i], value[i],
-                                sizeof *value[i]) < 0)
+        if (numalab_worker_read_or_fail(worker, worker->address[i] + element * sizeof *value[i],
+                                        value[i], sizeof *value[i]) < 0)
             return -1;
     return 0;
 }
@@ -65,7 +65,7 @@ static int move_threads(struct numalab_worker *worker, const struct numalab_thre
             error = -errno;
     }
     free(order);
-    return error ? numalab_worker_obstructed(worker, "move the threads", error) : 0;
+    return error ? numalab_worker_fail_obstructed(worker, "move the threads", error) : 0;
 }
 
 /* Of the PU that a thread has just run on, and another one, which comes before it if one does: it
@@ -93,7 +93,7 @@ static int free_threads(struct numalab_worker *worker, const struct numalab_thre
             error = -errno;
     }
     hwloc_bitmap_free(set);
-    return error ? numalab_worker_obstructed(worker, "move the threads", error) : 0;
+    return error ? numalab_worker_fail_obstructed(worker, "move the threads", error) : 0;
 }
 
 /* What a worker says of it. */
@@ -122,18 +122,18 @@ static int ask_threads(struct numalab_worker *worker, const struct numalab_run_o
         numalab_worker_stop(worker) < 0)
         return -1;
     json_t *list = json_array();
-    json_array_append_new(round->of_kind, list);
+    json_array_append_new(round->kind_rounds, list);
     for (size_t i = 0; i < worker->n; i++) {
-        struct told told;
-        if (read_told(worker, i, &told) < 0) return -1;
-        int number = numalab_threads_number_of_own(threads, told.thread_id);
+        struct answer answer;
+        if (read_answer(worker, i, &answer) < 0) return -1;
+        int number = numalab_threads_number_of_own(threads, answer.thread_id);
         if (number < 0) continue; /* a thread that the first round did not have */
-        const int here = round->kind == BOUND ? pu[number] : told.seen_pu;
+        const int here = round->kind == BOUND ? pu[number] : answer.observed_pu;
         if (!is_pu(options->node, here)) continue; /* it has moved in each call */
         json_array_append_new(list, json_pack("{si si si si si}", "thread", number, "pu", here,
                                               "numa_node", numa_node_of_pu(options->node, here),
-                                              "told_pu", (int)told.pu, "told_numa_node",
-                                              (int)told.numa_node));
+                                              "told_pu", (int)answer.pu, "told_numa_node",
+                                              (int)answer.numa_node));
     }
     return 0;
 }
@@ -151,8 +151,8 @@ static int play_round(struct numalab_worker *worker, const struct numalab_run_op
     return ask_threads(worker, options, threads, pu, freed);
 }
 
-/* For a driver with the arrays thread_id, pu, numa_node and seen_pu, int32_t each, one element a
- * thread. */
+/* For a driver with the arrays thread_id, pu, numa_node and observed_pu, int32_t each, one element
+ * a thread. */
 json_t *numalab_run_locate(const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
@@ -174,7 +174,7 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
                  numalab_worker_stop(&worker) < 0;
     if (!failed) {
         int error = numalab_threads_read(worker.pid, &threads);
-        if (error < 0) failed = numalab_worker_obstructed(&worker, "list the threads", error);
+        if (error < 0) failed = numalab_worker_fail_obstructed(&worker, "list the threads", error);
     }
     int *pu = calloc(threads.count + 1, sizeof *pu);
     if (!failed && !pu) failed = numalab_worker_kit_error(&worker, "move the threads", -ENOMEM);
@@ -185,6 +185,6 @@ json_t *numalab_run_locate(const struct numalab_run_options *options)
     numalab_worker_end(&worker);
     return json_pack("{so so so so}", "seed",
                      json_sprintf("%016llx", (unsigned long long)random.seed), "rounds",
-                     bound.of_kind, "free_rounds", freed.of_kind, "outcome",
+                     bound.kind_rounds, "free_rounds", freed.kind_rounds, "outcome",
                      numalab_record_outcome(&worker, driver));
 }

@@ -21,17 +21,17 @@ static const size_t pages_each = 64, least_pages = 1024;
 
 /* Of the matrix beyond what is free: enough that a NUMA node is full whatever else happens on it.
  */
-static const uint64_t beyond_free_bytes = (uint64_t)24 << 20;
+static const uint64_t excess_bytes = (uint64_t)24 << 20;
 
 /* What a virtual node has, and nobody else's: more is a node that is used. */
 static const uint64_t most_filled_bytes = (uint64_t)1 << 30;
 
-struct placing {
+struct policy_run {
     struct numalab_worker worker;
     struct numalab_threads threads;
     struct numalab_results results;
     size_t n;
-    json_t *thread_nodes, *before, *after, *residency, *fill; /* NULL: it did not come to that */
+    json_t *thread_nodes, *initial, *final, *residency, *fill; /* NULL: it did not come to that */
 };
 
 /* ---- the process's own policy, as numactl sets it ------------------------------------- */
@@ -84,9 +84,9 @@ static int take_on(const char *text, const struct numalab_node *node, char **ref
     return error;
 }
 
-static int start(struct placing *placing, const struct numalab_run_options *options, char **refused)
+static int start(struct policy_run *run, const struct numalab_run_options *options, char **refused)
 {
-    struct numalab_worker *worker = &placing->worker;
+    struct numalab_worker *worker = &run->worker;
     struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     limits.huge_pages = false; /* one touched byte would place 512 pages */
     const int error =
@@ -121,64 +121,65 @@ static json_t *policy_of(const struct numalab_worker *worker, pid_t thread, uint
 }
 
 /* Of each thread of the worker, for an array that nobody was asked to place. */
-static json_t *policies(struct placing *placing, const struct numalab_driver *driver)
+static json_t *policies(struct policy_run *run, const struct numalab_driver *driver)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t address = placing->worker.address[driver->memory_policy->control];
+    const uint64_t address = run->worker.address[driver->memory_policy->control];
     json_t *list = json_array();
-    for (size_t i = 0; i < placing->threads.count; i++)
-        json_array_append_new(list, policy_of(&placing->worker, placing->threads.list[i].id,
-                                              address - address % page_bytes));
+    for (size_t i = 0; i < run->threads.count; i++)
+        json_array_append_new(
+            list, policy_of(&run->worker, run->threads.list[i].id, address - address % page_bytes));
     return list;
 }
 
-static int read_threads(struct placing *placing)
+static int read_threads(struct policy_run *run)
 {
-    numalab_threads_free(&placing->threads);
-    const int error = numalab_threads_read(placing->worker.pid, &placing->threads);
-    return error < 0 ? numalab_worker_obstructed(&placing->worker, "list the threads", error) : 0;
+    numalab_threads_free(&run->threads);
+    const int error = numalab_threads_read(run->worker.pid, &run->threads);
+    return error < 0 ? numalab_worker_fail_obstructed(&run->worker, "list the threads", error) : 0;
 }
 
 /* Asks each thread of the team where it runs, with arrays of its own; *last: NUMA node of the last
  * one. */
-static int call_roll(struct placing *placing, const struct numalab_run_options *options, int *last)
+static int read_thread_nodes(struct policy_run *run, const struct numalab_run_options *options,
+                             int *last)
 {
     const struct numalab_driver *driver = options->driver;
     const size_t team = options->thread_count;
-    struct numalab_worker *worker = &placing->worker;
+    struct numalab_worker *worker = &run->worker;
     uint64_t *node = calloc(team, sizeof *node);
     if (!node) return numalab_worker_kit_error(worker, "call the roll", -ENOMEM);
     const int failed =
         numalab_worker_allocate(worker, team, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_worker_run(worker, driver->memory_policy->thread_nodes_phase, NULL) < 0 ||
-        numalab_worker_read(worker, worker->address[driver->memory_policy->thread_nodes], node,
-                            team * sizeof *node) < 0;
+        numalab_worker_read_or_fail(worker, worker->address[driver->memory_policy->thread_nodes],
+                                    node, team * sizeof *node) < 0;
     if (!failed) {
-        placing->thread_nodes = json_array();
+        run->thread_nodes = json_array();
         for (size_t i = 0; i < team; i++)
-            json_array_append_new(placing->thread_nodes, json_integer((json_int_t)node[i]));
+            json_array_append_new(run->thread_nodes, json_integer((json_int_t)node[i]));
         *last = (int)node[team - 1];
     }
     free(node);
-    return failed ? -1 : read_threads(placing);
+    return failed ? -1 : read_threads(run);
 }
 
 /* Where the PU of the first thread finds the most bandwidth, by what the system tells; null: it
  * does not. */
-static json_t *describe_fastest(const struct placing *placing, const struct numalab_node *node)
+static json_t *describe_fastest(const struct policy_run *run, const struct numalab_node *node)
 {
 #if HWLOC_API_VERSION >= 0x00020300
-    if (placing->threads.count && placing->threads.list[0].allowed) {
+    if (run->threads.count && run->threads.list[0].allowed) {
         struct hwloc_location from = {.type = HWLOC_LOCATION_TYPE_CPUSET};
         hwloc_obj_t best = NULL;
         hwloc_uint64_t bandwidth = 0;
-        from.location.cpuset = placing->threads.list[0].allowed;
+        from.location.cpuset = run->threads.list[0].allowed;
         if (hwloc_memattr_get_best_target(node->topology, HWLOC_MEMATTR_ID_BANDWIDTH, &from, 0,
                                           &best, &bandwidth) == 0)
             return json_integer((json_int_t)best->os_index);
     }
 #else
-    (void)placing;
+    (void)run;
     (void)node;
 #endif
     return json_null();
@@ -186,34 +187,34 @@ static json_t *describe_fastest(const struct placing *placing, const struct numa
 
 /* ---- a node with room enough ------------------------------------------------------------ */
 
-static int look(struct placing *placing, const struct numalab_run_options *options)
+static int observe(struct policy_run *run, const struct numalab_run_options *options)
 {
     const struct numalab_driver *driver = options->driver;
-    struct numalab_worker *worker = &placing->worker;
+    struct numalab_worker *worker = &run->worker;
     const size_t page_elements = (size_t)sysconf(_SC_PAGESIZE) / ELEMENT_BYTES;
     struct numalab_random random = {.seed = options->sampling.seed};
     size_t pages = pages_each * options->thread_count;
     if (pages < least_pages) pages = least_pages;
     /* Nothing is written before the worker does: that would place it. No whole number of pages, so
      * that no array begins with one. */
-    placing->n = pages * page_elements +
-                 (size_t)(numalab_random_next(&random) % (pages * page_elements / 8)) / 2 * 2 + 1;
-    struct numalab_oracle *oracle = driver->create(placing->n);
+    run->n = pages * page_elements +
+             (size_t)(numalab_random_next(&random) % (pages * page_elements / 8)) / 2 * 2 + 1;
+    struct numalab_oracle *oracle = driver->create(run->n);
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase, 0};
     if (!oracle) return numalab_worker_kit_error(worker, "make the oracle", -ENOMEM);
-    int failed = numalab_worker_allocate(worker, placing->n, driver, NUMALAB_ANONYMOUS) < 0;
-    if (!failed) placing->before = policies(placing, driver);
+    int failed = numalab_worker_allocate(worker, run->n, driver, NUMALAB_ANONYMOUS) < 0;
+    if (!failed) run->initial = policies(run, driver);
     failed = failed || numalab_worker_run(worker, driver->initialize_phase, NULL) < 0 ||
              numalab_worker_run(worker, driver->compute_phase, NULL) < 0 ||
-             numalab_worker_stop(worker) < 0 || read_threads(placing) < 0;
+             numalab_worker_stop(worker) < 0 || read_threads(run) < 0;
     if (!failed) {
-        placing->after = policies(placing, driver);
-        placing->residency = numalab_residency_describe(worker, driver, &options->sampling);
+        run->final = policies(run, driver);
+        run->residency = numalab_residency_describe(worker, driver, &options->sampling);
         driver->advance(oracle, driver->initialize_phase);
         driver->advance(oracle, driver->compute_phase);
     }
     for (size_t array = 0; !failed && array < worker->array_count; array++)
-        failed = numalab_results_compare_array(worker, &expected, array, &placing->results) < 0;
+        failed = numalab_results_compare_array(worker, &expected, array, &run->results) < 0;
     driver->destroy(oracle);
     return failed ? -1 : 0;
 }
@@ -233,27 +234,26 @@ static uint64_t free_bytes_of(int numa_node)
     return (uint64_t)kilobytes << 10;
 }
 
-static int fill(struct placing *placing, const struct numalab_run_options *options, int numa_node)
+static int fill(struct policy_run *run, const struct numalab_run_options *options, int numa_node)
 {
     const struct numalab_driver *driver = options->driver;
     const struct numalab_memory_policy *of = driver->memory_policy;
-    struct numalab_worker *worker = &placing->worker;
+    struct numalab_worker *worker = &run->worker;
     const uint64_t free_bytes = free_bytes_of(numa_node);
     if (free_bytes == 0 || free_bytes > most_filled_bytes)
         return numalab_worker_kit_error(worker, "fill a NUMA node that is not a virtual one's",
                                         -EFBIG);
-    placing->n = (size_t)((free_bytes + beyond_free_bytes) / ELEMENT_BYTES) | 1;
+    run->n = (size_t)((free_bytes + excess_bytes) / ELEMENT_BYTES) | 1;
     /* On record before the worker may end of it. */
-    placing->fill =
-        json_pack("{si sI sI}", "numa_node", numa_node, "free_bytes", (json_int_t)free_bytes,
-                  "page_bytes", (json_int_t)sysconf(_SC_PAGESIZE));
-    if (numalab_worker_allocate(worker, placing->n, driver, NUMALAB_ANONYMOUS) < 0 ||
+    run->fill = json_pack("{si sI sI}", "numa_node", numa_node, "free_bytes",
+                          (json_int_t)free_bytes, "page_bytes", (json_int_t)sysconf(_SC_PAGESIZE));
+    if (numalab_worker_allocate(worker, run->n, driver, NUMALAB_ANONYMOUS) < 0 ||
         numalab_worker_run(worker, of->first_phase, NULL) < 0 ||
         numalab_worker_run(worker, of->hand_over_phase, NULL) < 0 ||
         numalab_worker_run(worker, of->rest_phase, NULL) < 0 || numalab_worker_stop(worker) < 0)
         return -1;
     json_object_set_new(
-        placing->fill, "pages",
+        run->fill, "pages",
         numalab_residency_by_node(worker, worker->address[of->matrix], worker->bytes[of->matrix]));
     return 0;
 }
@@ -266,31 +266,30 @@ static json_t *or_null(json_t *value)
 /* Of private memory. */
 json_t *numalab_run_placing(const struct numalab_run_options *options)
 {
-    struct placing placing = {.worker = numalab_no_worker};
+    struct policy_run run = {.worker = numalab_no_worker};
     char *refused = NULL;
     int last = 0;
     json_t *fastest = NULL;
 
-    if (start(&placing, options, &refused) == 0 && call_roll(&placing, options, &last) == 0) {
-        fastest = describe_fastest(&placing, options->node);
+    if (start(&run, options, &refused) == 0 && read_thread_nodes(&run, options, &last) == 0) {
+        fastest = describe_fastest(&run, options->node);
         if (options->fills_node)
-            fill(&placing, options, last);
+            fill(&run, options, last);
         else
-            look(&placing, options);
+            observe(&run, options);
     }
     json_t *record =
-        json_pack("{sI sI sb so so so so so so so so so}", "n", (json_int_t)placing.n, "page_bytes",
+        json_pack("{sI sI sb so so so so so so so so so}", "n", (json_int_t)run.n, "page_bytes",
                   (json_int_t)sysconf(_SC_PAGESIZE), "fills_node", (int)options->fills_node,
-                  "thread_nodes", or_null(placing.thread_nodes), "policies_before",
-                  or_null(placing.before), "policies_after", or_null(placing.after), "residency",
-                  or_null(placing.residency), "fill", or_null(placing.fill), "fastest_node",
+                  "thread_nodes", or_null(run.thread_nodes), "policies_before",
+                  or_null(run.initial), "policies_after", or_null(run.final), "residency",
+                  or_null(run.residency), "fill", or_null(run.fill), "fastest_node",
                   or_null(fastest), "refused_nodes", refused ? json_string(refused) : json_null(),
-                  "threads", numalab_threads_describe(&placing.threads, options->node), "results",
-                  numalab_record_results(&placing.results, options->driver));
-    numalab_worker_end(&placing.worker);
-    json_object_set_new(record, "outcome",
-                        numalab_record_outcome(&placing.worker, options->driver));
-    numalab_threads_free(&placing.threads);
+                  "threads", numalab_threads_describe(&run.threads, options->node), "results",
+                  numalab_record_results(&run.results, options->driver));
+    numalab_worker_end(&run.worker);
+    json_object_set_new(record, "outcome", numalab_record_outcome(&run.worker, options->driver));
+    numalab_threads_free(&run.threads);
     free(refused);
     return record;
 }

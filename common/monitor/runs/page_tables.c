@@ -1,19 +1,20 @@
-#include "lives.h"
+#include "alloc_cycles.h"
 #include "monitor/memory.h"
 
 /* Of the whole process, after each step of a life of the arrays. */
-struct seen {
+struct observation {
     uint64_t bytes[NUMALAB_STEPS];
-    bool is_seen[NUMALAB_STEPS];
+    bool is_observed[NUMALAB_STEPS];
 };
 
-static int look(struct numalab_worker *worker, enum numalab_step step, void *context)
+static int observe(struct numalab_worker *worker, enum numalab_step step, void *context)
 {
-    struct seen *seen = context;
-    if (step == NUMALAB_STEP_BEFORE) *seen = (struct seen){0};
-    seen->is_seen[step] = true;
-    int error = numalab_memory_page_tables(worker->pid, &seen->bytes[step]);
-    return error < 0 ? numalab_worker_obstructed(worker, "read the page tables' size", error) : 0;
+    struct observation *observation = context;
+    if (step == NUMALAB_STEP_BEFORE) *observation = (struct observation){0};
+    observation->is_observed[step] = true;
+    int error = numalab_memory_page_tables(worker->pid, &observation->bytes[step]);
+    return error < 0 ? numalab_worker_fail_obstructed(worker, "read the page tables' size", error)
+                     : 0;
 }
 
 static json_t *describe(const struct numalab_life *life, void *context)
@@ -22,15 +23,15 @@ static json_t *describe(const struct numalab_life *life, void *context)
                                                       [NUMALAB_STEP_INITIALIZE] = "initialize",
                                                       [NUMALAB_STEP_COMPUTE] = "compute",
                                                       [NUMALAB_STEP_RELEASE] = "release"};
-    const struct seen *seen = context;
+    const struct observation *observation = context;
     json_t *list = json_array();
     for (size_t step = 0; step < NUMALAB_STEPS; step++)
-        if (phases[step] && seen->is_seen[step])
+        if (phases[step] && observation->is_observed[step])
             json_array_append_new(list,
                                   json_pack("{ss sI}", "phase", phases[step], "page_table_bytes",
-                                            (json_int_t)seen->bytes[step]));
+                                            (json_int_t)observation->bytes[step]));
     return json_pack("{sI sI sI so}", "n", (json_int_t)life->n, "bytes", (json_int_t)life->bytes,
-                     "page_table_before_bytes", (json_int_t)seen->bytes[NUMALAB_STEP_BEFORE],
+                     "page_table_before_bytes", (json_int_t)observation->bytes[NUMALAB_STEP_BEFORE],
                      "phases", list);
 }
 
@@ -38,7 +39,7 @@ static json_t *describe(const struct numalab_life *life, void *context)
  * transparent huge page, in case it has to be split, and counts it as if it was used. */
 json_t *numalab_run_page_tables(const struct numalab_run_options *options)
 {
-    struct seen seen;
-    const struct numalab_lives_view view = {look, describe, &seen};
-    return numalab_lives_record(options, &view);
+    struct observation observation;
+    const struct numalab_alloc_cycles_observer view = {observe, describe, &observation};
+    return numalab_alloc_cycles_record(options, &view);
 }

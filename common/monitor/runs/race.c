@@ -66,7 +66,7 @@ static double foreseen_s(const struct numalab_driver *driver, double compute_s, 
 static bool finds_race(struct numalab_worker *worker)
 {
     struct numalab_message reply;
-    if (numalab_worker_ask(worker, NUMALAB_RACE, &reply, NULL) == 0) return false;
+    if (numalab_worker_request(worker, NUMALAB_RACE, &reply, NULL) == 0) return false;
     if (worker->outcome.kind != NUMALAB_EXITED || worker->outcome.exit_code != RACE_EXIT_CODE)
         return false;
     worker->outcome = (struct numalab_outcome){.kind = NUMALAB_OK};
@@ -85,7 +85,7 @@ json_t *numalab_run_race(const struct numalab_run_options *options)
 
     limits.memory_bytes += shadow_bytes;
     limits.any_address_space = true;
-    limits.tells_stores = true;
+    limits.notes_stores = true;
     if (limits.thread_count < LEAST_TEAM) limits.thread_count = LEAST_TEAM;
     draw_sizes(options, list);
     int failed =

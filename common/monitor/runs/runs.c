@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RUN_ROW(name, needs, sees) {#name, numalab_run_##name, needs, sees},
+#define RUN_ROW(name, needs, observes) {#name, numalab_run_##name, needs, observes},
 const struct numalab_run numalab_runs[] = {NUMALAB_RUNS(RUN_ROW)};
 const size_t numalab_run_count = sizeof numalab_runs / sizeof numalab_runs[0];
 
@@ -56,9 +56,9 @@ int numalab_role_launch(struct numalab_job *job, const struct numalab_run_option
                : numalab_job_start_worker(job, role->program, limits, options->cancel_fd);
 }
 
-int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driver)
+int numalab_role_connect(struct numalab_job *job, const struct numalab_driver *driver)
 {
-    if (numalab_job_meet(job) < 0) return -1;
+    if (numalab_job_connect(job) < 0) return -1;
     return driver->start_phase ? numalab_job_run(job, driver->start_phase) : 0;
 }
 
@@ -67,5 +67,5 @@ int numalab_role_start(struct numalab_job *job, const struct numalab_run_options
                        const struct numalab_limits *limits)
 {
     if (numalab_role_launch(job, options, role, rank_count, limits) < 0) return -1;
-    return numalab_role_meet(job, options->driver);
+    return numalab_role_connect(job, options->driver);
 }

@@ -27,11 +27,11 @@ struct numalab_role {
     const char *program; /* path of its worker */
     struct numalab_variables variables; /* of its environment, beside the monitor's own */
     size_t rank_count;                  /* of an MPI job */
-    double cut_s;        /* of a generation: a timed phase that takes longer ends the role's part in
-                            it; 0: only limits.phase_s */
-    bool is_kits_kernel; /* of a generation: the kit's own, which is looked at less in the end */
-    bool may_fail;       /* of a generation: the others go on without it, and its time is beside
-                            what says how many rounds there are */
+    double cut_s;      /* of a generation: a timed phase that takes longer ends the role's part in
+                          it; 0: only limits.phase_s */
+    bool is_reference; /* of a generation: the kit's own, which is looked at less in the end */
+    bool may_fail;     /* of a generation: the others go on without it, and its time is beside
+                          what says how many rounds there are */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
@@ -62,8 +62,8 @@ struct numalab_run_options {
     size_t n;                           /* of page evidence; 0: as sizing.h says */
     size_t line_bytes;                  /* of a cache line; 0: as the node has them */
     struct numalab_round_limits rounds; /* of a generation */
-    bool with_one_thread; /* placement: beside the team the same with one thread, in turns */
-    bool one_at_a_time;   /* one worker at a time: less memory, no interleaving */
+    bool has_single_thread_run; /* placement: beside the team the same with one thread, in turns */
+    bool is_sequential;         /* one worker at a time: less memory, no interleaving */
     const char
         *memory_policy; /* placing: of the whole process, POLICY:NODES; NULL: the monitor's */
     bool fills_node;    /* placing: the matrix has more than a NUMA node's free memory */
@@ -92,11 +92,11 @@ int numalab_role_start(struct numalab_job *job, const struct numalab_run_options
 int numalab_role_launch(struct numalab_job *job, const struct numalab_run_options *options,
                         const struct numalab_role *role, size_t rank_count,
                         const struct numalab_limits *limits);
-int numalab_role_meet(struct numalab_job *job, const struct numalab_driver *driver);
+int numalab_role_connect(struct numalab_job *job, const struct numalab_driver *driver);
 
 /* What a run has to be given. */
 enum numalab_run_needs {
-    NUMALAB_NEEDS_ONE_ROLE,
+    NUMALAB_NEEDS_SINGLE_ROLE,
     NUMALAB_NEEDS_NO_ROLE,   /* it looks at programs of the monitor's own */
     NUMALAB_NEEDS_ROLES,     /* one or several; its record tells of each apart */
     NUMALAB_NEEDS_MPI,       /* one, of a lab whose kernels are ranks */
@@ -112,34 +112,34 @@ typedef json_t *numalab_run_function(const struct numalab_run_options *options);
  * it sees, for the usage. Another run is another row, a file in this folder, and what the schema
  * and common/README.md say of it. */
 #define NUMALAB_RUNS(ROW)                                                                          \
-    ROW(check, NUMALAB_NEEDS_ONE_ROLE, "results for small and odd sizes")                          \
-    ROW(trace, NUMALAB_NEEDS_ONE_ROLE, "who writes each page first, and who uses it")              \
-    ROW(placement, NUMALAB_NEEDS_ONE_ROLE, "where pages and threads sit, and who works")           \
-    ROW(at_work, NUMALAB_NEEDS_ONE_ROLE, "which threads use the arrays at some moments")           \
-    ROW(binding, NUMALAB_NEEDS_ONE_ROLE, "where the threads of a team may run")                    \
-    ROW(locate, NUMALAB_NEEDS_ONE_ROLE, "what threads that are moved say of where they are")       \
-    ROW(memory, NUMALAB_NEEDS_ONE_ROLE, "huge pages of arrays, and what is given back")            \
-    ROW(page_tables, NUMALAB_NEEDS_ONE_ROLE, "what page tables take, phase by phase")              \
-    ROW(race, NUMALAB_NEEDS_ONE_ROLE, "data races, with a program built to find them")             \
-    ROW(stores, NUMALAB_NEEDS_ONE_ROLE,                                                            \
+    ROW(check, NUMALAB_NEEDS_SINGLE_ROLE, "results for small and odd sizes")                       \
+    ROW(trace, NUMALAB_NEEDS_SINGLE_ROLE, "who writes each page first, and who uses it")           \
+    ROW(placement, NUMALAB_NEEDS_SINGLE_ROLE, "where pages and threads sit, and who works")        \
+    ROW(at_work, NUMALAB_NEEDS_SINGLE_ROLE, "which threads use the arrays at some moments")        \
+    ROW(binding, NUMALAB_NEEDS_SINGLE_ROLE, "where the threads of a team may run")                 \
+    ROW(locate, NUMALAB_NEEDS_SINGLE_ROLE, "what threads that are moved say of where they are")    \
+    ROW(memory, NUMALAB_NEEDS_SINGLE_ROLE, "huge pages of arrays, and what is given back")         \
+    ROW(page_tables, NUMALAB_NEEDS_SINGLE_ROLE, "what page tables take, phase by phase")           \
+    ROW(race, NUMALAB_NEEDS_SINGLE_ROLE, "data races, with a program built to find them")          \
+    ROW(stores, NUMALAB_NEEDS_SINGLE_ROLE,                                                         \
         "which threads write which cache lines, with a program built for it")                      \
-    ROW(placing, NUMALAB_NEEDS_ONE_ROLE, "where memory goes that a kernel has placed")             \
+    ROW(placing, NUMALAB_NEEDS_SINGLE_ROLE, "where memory goes that a kernel has placed")          \
     ROW(cpusets, NUMALAB_NEEDS_NO_ROLE, "what control groups leave two programs")                  \
-    ROW(series, NUMALAB_NEEDS_ONE_ROLE, "what a kernel answers about what is drawn")               \
-    ROW(stops, NUMALAB_NEEDS_ONE_ROLE, "what a kernel finds of stops of its own thread")           \
+    ROW(series, NUMALAB_NEEDS_SINGLE_ROLE, "what a kernel answers about what is drawn")            \
+    ROW(stops, NUMALAB_NEEDS_SINGLE_ROLE, "what a kernel finds of stops of its own thread")        \
     ROW(ranks, NUMALAB_NEEDS_MPI, "where the threads of each rank may run")                        \
     ROW(thread_level, NUMALAB_NEEDS_MPI, "which of the ranks' threads call MPI")                   \
     ROW(latency, NUMALAB_NEEDS_PING_PONG, "round trips of messages up to 4 MiB")                   \
     ROW(generation, NUMALAB_NEEDS_ROLES, "times, a fresh process or job for each role")
 
-#define NUMALAB_DECLARE_RUN(name, needs, sees) numalab_run_function numalab_run_##name;
+#define NUMALAB_DECLARE_RUN(name, needs, observes) numalab_run_function numalab_run_##name;
 NUMALAB_RUNS(NUMALAB_DECLARE_RUN)
 
 struct numalab_run {
     const char *name;
     numalab_run_function *function;
     enum numalab_run_needs needs;
-    const char *sees;
+    const char *observes;
 };
 
 extern const struct numalab_run numalab_runs[];

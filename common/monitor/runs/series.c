@@ -20,13 +20,13 @@ static int write_series(struct numalab_worker *worker, const struct numalab_driv
     static const int64_t none = INT64_MIN;
     for (size_t array = 0; array < driver->array_count; array++) {
         const void *values = driver->renewed(oracle, array);
-        if (values &&
-            numalab_worker_write(worker, worker->address[array], values, worker->bytes[array]) < 0)
+        if (values && numalab_worker_write_or_fail(worker, worker->address[array], values,
+                                                   worker->bytes[array]) < 0)
             return -1;
     }
     for (size_t i = 0; i < driver->series->answer_count; i++)
-        if (numalab_worker_write(worker, worker->address[driver->series->first_answer + i], &none,
-                                 sizeof none) < 0)
+        if (numalab_worker_write_or_fail(worker, worker->address[driver->series->first_answer + i],
+                                         &none, sizeof none) < 0)
             return -1;
     return 0;
 }
@@ -48,8 +48,8 @@ static int ask(struct numalab_worker *worker, const struct numalab_driver *drive
     json_array_append_new(list, entry);
     for (size_t i = 0; i < series->answer_count; i++) {
         int64_t answer;
-        if (numalab_worker_read(worker, worker->address[series->first_answer + i], &answer,
-                                sizeof answer) < 0)
+        if (numalab_worker_read_or_fail(worker, worker->address[series->first_answer + i], &answer,
+                                        sizeof answer) < 0)
             return -1;
         json_array_append_new(expected, json_integer((json_int_t)truth[i]));
         json_array_append_new(told, json_integer((json_int_t)answer));

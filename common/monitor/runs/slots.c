@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* As phases write an element of the driver's array of slots. */
-struct said {
+struct reported_slot {
     uint64_t first, length, on_stack;
 };
 
@@ -14,13 +14,13 @@ struct part {
     size_t slot;
 };
 
-static int by_begin(const void *one, const void *other)
+static int compare_begins(const void *one, const void *other)
 {
     const struct numalab_slot *a = one, *b = other;
     return (a->first > b->first) - (a->first < b->first);
 }
 
-static int by_line(const void *one, const void *other)
+static int compare_lines(const void *one, const void *other)
 {
     const struct part *a = one, *b = other;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
@@ -29,24 +29,25 @@ static int by_line(const void *one, const void *other)
 
 /* Keeps those that can be read. */
 static void read_counters(const struct numalab_worker *worker, size_t length,
-                          const struct said *said, size_t count, struct numalab_slots *slots)
+                          const struct reported_slot *reported, size_t count,
+                          struct numalab_slots *slots)
 {
     for (size_t i = 0; i < count; i++) {
         struct numalab_slot *slot = &slots->slot[slots->kept];
-        if (said[i].length == 0) continue;
+        if (reported[i].length == 0) continue;
         slots->count++;
-        slots->on_stack += said[i].on_stack != 0;
-        if (said[i].length != length) {
+        slots->on_stack += reported[i].on_stack != 0;
+        if (reported[i].length != length) {
             slots->bad_lengths++;
-        } else if (numalab_worker_peek(worker, said[i].first, slot->counter,
+        } else if (numalab_worker_read(worker, reported[i].first, slot->counter,
                                        length * sizeof *slot->counter) < 0) {
             slots->unreadable++;
         } else {
-            slot->first = said[i].first;
+            slot->first = reported[i].first;
             slots->kept++;
         }
     }
-    qsort(slots->slot, slots->kept, sizeof *slots->slot, by_begin);
+    qsort(slots->slot, slots->kept, sizeof *slots->slot, compare_begins);
 }
 
 /* sum: of each counter, over all that were read. */
@@ -77,7 +78,7 @@ static int find_shared(struct numalab_slots *slots, size_t length, size_t line_b
         part[i] = (struct part){(slot->first + i % length * sizeof keys) / line_bytes,
                                 keys > 0 ? (uint64_t)keys : 0, i / length};
     }
-    qsort(part, count, sizeof *part, by_line);
+    qsort(part, count, sizeof *part, compare_lines);
     for (size_t i = 0; i < count;) {
         const uint64_t line = part[i].line;
         uint64_t keys = 0, most = 0;
@@ -96,36 +97,36 @@ static int find_shared(struct numalab_slots *slots, size_t length, size_t line_b
 }
 
 static int read_slots(struct numalab_worker *worker, const struct numalab_driver *driver,
-                      const struct numalab_oracle *oracle, const struct said *said, size_t threads,
-                      size_t line_bytes, struct numalab_slots *slots)
+                      const struct numalab_oracle *oracle, const struct reported_slot *reported,
+                      size_t threads, size_t line_bytes, struct numalab_slots *slots)
 {
     const size_t length = driver->counting->length;
     int64_t sum[NUMALAB_MOST_COUNTERS] = {0};
     struct numalab_mismatch mismatch;
-    read_counters(worker, length, said, threads, slots);
+    read_counters(worker, length, reported, threads, slots);
     add_up(slots, length, sum);
-    slots->sums_right =
+    slots->sums_match =
         driver->compare(oracle, driver->counting->sums, 0, length, sum, &mismatch) == 0;
     const int error = find_shared(slots, length, line_bytes);
     return error < 0 ? numalab_worker_kit_error(worker, "look at the slots", error) : 0;
 }
 
-int numalab_slots_look(struct numalab_worker *worker, const struct numalab_driver *driver,
+int numalab_slots_read(struct numalab_worker *worker, const struct numalab_driver *driver,
                        const struct numalab_oracle *oracle, size_t threads, size_t line_bytes,
                        struct numalab_slots *slots)
 {
-    struct said *said = calloc(threads, sizeof *said);
+    struct reported_slot *reported = calloc(threads, sizeof *reported);
     *slots = (struct numalab_slots){.slot = calloc(threads, sizeof *slots->slot)};
     int failed = -1;
-    if (!said || !slots->slot)
+    if (!reported || !slots->slot)
         numalab_worker_kit_error(worker, "look at the slots", -ENOMEM);
     else if (numalab_worker_run(worker, driver->counting->slots_phase, NULL) == 0 &&
              numalab_worker_stop(worker) == 0 &&
-             numalab_worker_read(worker, worker->address[driver->counting->slots], said,
-                                 threads * sizeof *said) == 0 &&
-             read_slots(worker, driver, oracle, said, threads, line_bytes, slots) == 0)
+             numalab_worker_read_or_fail(worker, worker->address[driver->counting->slots], reported,
+                                         threads * sizeof *reported) == 0 &&
+             read_slots(worker, driver, oracle, reported, threads, line_bytes, slots) == 0)
         failed = numalab_worker_continue(worker);
-    free(said);
+    free(reported);
     return failed;
 }
 
@@ -140,7 +141,7 @@ json_t *numalab_slots_describe(const struct numalab_slots *slots)
     return json_pack("{sI sI sI sI sI sb sI sI}", "count", (json_int_t)slots->count, "bad_lengths",
                      (json_int_t)slots->bad_lengths, "on_stack", (json_int_t)slots->on_stack,
                      "unreadable", (json_int_t)slots->unreadable, "least_keys",
-                     (json_int_t)slots->least, "sums_right", (int)slots->sums_right,
+                     (json_int_t)slots->least, "sums_right", (int)slots->sums_match,
                      "most_apart_bytes", (json_int_t)slots->most_apart_bytes, "shared_keys",
                      (json_int_t)slots->shared_keys);
 }

@@ -23,7 +23,7 @@ struct numalab_slots {
     size_t count, bad_lengths, unreadable; /* of threads that say that they count */
     size_t on_stack;                       /* ... in memory that is gone when the kernel returns */
     int64_t least;                         /* of what one of them holds in all its counters */
-    bool sums_right;                       /* all add up to the results */
+    bool sums_match;                       /* all add up to the results */
     uint64_t most_apart_bytes;             /* from the begin of one to that of the next */
     uint64_t shared_keys; /* counted in lines with counters of several, by all of these but the one
                              that counts most there */
@@ -34,7 +34,7 @@ struct numalab_slots {
 /* Has the kernel name the slots of threads 0 to threads - 1 and reads them: of a worker that goes
  * on before and after it, and whose results are what the oracle says. Returns 0, or -1 with
  * worker->outcome set; numalab_slots_free afterwards in any case. */
-int numalab_slots_look(struct numalab_worker *worker, const struct numalab_driver *driver,
+int numalab_slots_read(struct numalab_worker *worker, const struct numalab_driver *driver,
                        const struct numalab_oracle *oracle, size_t threads, size_t line_bytes,
                        struct numalab_slots *slots);
 void numalab_slots_free(struct numalab_slots *slots);

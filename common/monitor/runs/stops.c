@@ -7,10 +7,10 @@
 
 #include "monitor/random.h"
 #include "monitor/record.h"
-#include "monitor/stolen.h"
+#include "monitor/steal_time.h"
 #include "monitor/threads.h"
 #include "numalab/random.h"
-#include "one_thread.h"
+#include "single_thread.h"
 #include "runs.h"
 
 /* How many stops are drawn, and interruptions too short to count. How long a stop is, over the
@@ -46,31 +46,31 @@ struct event {
 };
 
 /* Elements of the array `asked`. */
-enum { WATCH, LEAST, AHEAD, ASKED };
+enum { WATCH, LEAST, AHEAD, REQUEST_LENGTH };
 
-struct seen {
+struct observed_stop {
     double least_s, most_s; /* between the moments that it lies within, and around */
 };
 
 struct stops {
     struct numalab_worker worker;
-    const struct numalab_stop_detection *of;
+    const struct numalab_stop_detection *detection;
     struct numalab_random random;
     double gap_s, least_s, watch_s; /* gap_s: as above, the longest */
     struct event event[MOST_EVENTS];
-    struct seen seen[MOST_EVENTS];
-    size_t wanted, count;               /* count: that are over */
+    struct observed_stop observed[MOST_EVENTS];
+    size_t planned, count;              /* count: that are over */
     double begin_s;                     /* when the worker was asked */
     double ahead_s;                     /* of the system's clock is the worker's */
     double ran_s;                       /* CPU time that it had, when it went on last */
-    double before_stop_s, stopped_at_s; /* of the stop that there is */
-    double waiting_s, taken_s;          /* for a core, and by the host, meanwhile; of the worker */
+    double stop_signal_s, stopped_at_s; /* of the stop that there is */
+    double runqueue_wait_s, taken_s;    /* for a core, and by the host, meanwhile; of the worker */
     double waited_s;                    /* for a core, up to the last look */
     size_t arguable_count;              /* stops that other waits may be, and what those took */
     double arguable_s;
 };
 
-static double between(struct numalab_random *random, double least, double most)
+static double draw_between(struct numalab_random *random, double least, double most)
 {
     return least + (most - least) * numalab_fraction(numalab_random_next(random));
 }
@@ -104,17 +104,18 @@ static void draw(struct stops *stops, double least_s)
     struct numalab_random *random = &stops->random;
     const size_t count = LEAST_STOPS + (size_t)(numalab_random_next(random) % (MORE_STOPS + 1));
     const size_t other = LEAST_SHORT + (size_t)(numalab_random_next(random) % (MORE_SHORT + 1));
-    const double scale = scale_least * pow(scale_most / scale_least, between(random, 0.0, 1.0));
+    const double scale =
+        scale_least * pow(scale_most / scale_least, draw_between(random, 0.0, 1.0));
     double sum_s = spare_s + least_s;
     size_t order[MOST_EVENTS];
     stops->least_s = least_s;
     stops->count = 0;
-    stops->wanted = count + other;
-    numalab_random_order(random, order, stops->wanted);
-    for (size_t i = 0; i < stops->wanted; i++) {
-        const double length_s = least_s * scale * between(random, shorter, longer);
+    stops->planned = count + other;
+    numalab_random_order(random, order, stops->planned);
+    for (size_t i = 0; i < stops->planned; i++) {
+        const double length_s = least_s * scale * draw_between(random, shorter, longer);
         struct event *event = &stops->event[i];
-        *event = (struct event){.run_s = between(random, run_least_s, run_most_s),
+        *event = (struct event){.run_s = draw_between(random, run_least_s, run_most_s),
                                 .counts = order[i] < count};
         if (event->counts && order[i] % 2)
             event->ahead_s = floor(1e9 * length_s) / 1e9;
@@ -122,7 +123,7 @@ static void draw(struct stops *stops, double least_s)
             event->kept_s = length_s;
         sum_s += event->kept_s + event->ahead_s + patience * event->run_s;
     }
-    stops->watch_s = sum_s * (1.0 + between(random, 0.0, added_most));
+    stops->watch_s = sum_s * (1.0 + draw_between(random, 0.0, added_most));
 }
 
 /* ---- while the worker watches ------------------------------------------------------- */
@@ -132,7 +133,7 @@ static bool has_time(const struct stops *stops)
 {
     const struct event *next = &stops->event[stops->count];
     const double end_s = stops->begin_s + stops->watch_s - stops->ahead_s;
-    return stops->count < stops->wanted &&
+    return stops->count < stops->planned &&
            numalab_now_s() + next->kept_s + next->ahead_s + spare_s / 2 < end_s;
 }
 
@@ -159,23 +160,24 @@ static int timeout_ms(void *context)
 static int set_ahead(struct stops *stops)
 {
     const int64_t ahead_ns = llround(1e9 * stops->ahead_s);
-    const uint64_t address = stops->worker.address[stops->of->request] + AHEAD * sizeof ahead_ns;
-    return numalab_worker_write(&stops->worker, address, &ahead_ns, sizeof ahead_ns);
+    const uint64_t address =
+        stops->worker.address[stops->detection->request] + AHEAD * sizeof ahead_ns;
+    return numalab_worker_write_or_fail(&stops->worker, address, &ahead_ns, sizeof ahead_ns);
 }
 
 static double waited_since(struct stops *stops)
 {
     const double before_s = stops->waited_s;
-    stops->waited_s = numalab_threads_waiting_s(stops->worker.pid, stops->worker.pid);
+    stops->waited_s = numalab_threads_runqueue_wait_s(stops->worker.pid, stops->worker.pid);
     return stops->waited_s > before_s ? stops->waited_s - before_s : 0.0;
 }
 
 /* While the worker runs. */
-static void look_at_waits(struct stops *stops)
+static void observe_waits(struct stops *stops)
 {
     const double wait_s = waited_since(stops), may_count_s = arguable * stops->least_s;
     if (stops->count > 0 && numalab_process_cpu_s(stops->worker.pid) - stops->ran_s < has_run_s)
-        stops->seen[stops->count - 1].most_s += wait_s;
+        stops->observed[stops->count - 1].most_s += wait_s;
     else if (wait_s >= may_count_s) {
         stops->arguable_count += (size_t)(wait_s / may_count_s);
         stops->arguable_s += wait_s;
@@ -184,8 +186,8 @@ static void look_at_waits(struct stops *stops)
 
 static int begin_stop(struct stops *stops)
 {
-    look_at_waits(stops);
-    stops->before_stop_s = numalab_now_s();
+    observe_waits(stops);
+    stops->stop_signal_s = numalab_now_s();
     if (numalab_worker_stop(&stops->worker) < 0) return -ECANCELED;
     stops->stopped_at_s = numalab_now_s();
     return 0;
@@ -200,8 +202,9 @@ static int end_stop(struct stops *stops)
     const double before_s = numalab_now_s();
     stops->ran_s = numalab_process_cpu_s(stops->worker.pid);
     if (numalab_worker_continue(&stops->worker) < 0) return -ECANCELED;
-    stops->seen[stops->count++] = (struct seen){ahead_s + before_s - stops->stopped_at_s,
-                                                around_s + numalab_now_s() - stops->before_stop_s};
+    stops->observed[stops->count++] =
+        (struct observed_stop){ahead_s + before_s - stops->stopped_at_s,
+                               around_s + numalab_now_s() - stops->stop_signal_s};
     return 0;
 }
 
@@ -209,55 +212,55 @@ static int serve(void *context)
 {
     struct stops *stops = context;
     if (stops->worker.is_stopped) return left_s(stops) > 0.0 ? 0 : end_stop(stops);
-    look_at_waits(stops);
+    observe_waits(stops);
     return has_time(stops) && has_run(stops) ? begin_stop(stops) : 0;
 }
 
 /* ---- the run --------------------------------------------------------------------------- */
 
 /* What kept the main thread from its core so far, of which the worker is one. */
-static int look_at_core(struct stops *stops, double *waiting_s, struct numalab_stolen *stolen,
-                        hwloc_bitmap_t pus)
+static int read_core_wait(struct stops *stops, double *runqueue_wait_s,
+                          struct numalab_steal_times *steal, hwloc_bitmap_t pus)
 {
     struct numalab_threads threads = {0};
     int error = numalab_threads_read(stops->worker.pid, &threads);
-    if (error < 0) return numalab_worker_obstructed(&stops->worker, "list the threads", error);
-    *waiting_s = threads.count ? threads.list[0].waiting_s : 0.0;
+    if (error < 0) return numalab_worker_fail_obstructed(&stops->worker, "list the threads", error);
+    *runqueue_wait_s = threads.count ? threads.list[0].runqueue_wait_s : 0.0;
     if (threads.count && threads.list[0].allowed) hwloc_bitmap_copy(pus, threads.list[0].allowed);
     numalab_threads_free(&threads);
-    error = numalab_stolen_read("/proc/stat", stolen);
+    error = numalab_steal_times_read("/proc/stat", steal);
     return error < 0 ? numalab_worker_kit_error(&stops->worker, "read /proc/stat", error) : 0;
 }
 
 static int watch(struct stops *stops)
 {
-    const struct numalab_stop_detection *of = stops->of;
+    const struct numalab_stop_detection *detection = stops->detection;
     const struct numalab_watch served = {
         .fd = -1, .serve = serve, .timeout_ms = timeout_ms, .context = stops};
-    const int64_t asked[ASKED] = {
+    const int64_t request[REQUEST_LENGTH] = {
         [WATCH] = (int64_t)(1e9 * stops->watch_s), [LEAST] = (int64_t)(1e9 * stops->least_s)};
     struct numalab_worker *worker = &stops->worker;
-    struct numalab_stolen before = {0}, after = {0};
-    double waiting_before_s = 0.0, waiting_s = 0.0;
+    struct numalab_steal_times before = {0}, after = {0};
+    double waiting_before_s = 0.0, runqueue_wait_s = 0.0;
     hwloc_bitmap_t pus = hwloc_bitmap_alloc();
     if (!pus) return numalab_worker_kit_error(worker, "look at its core", -ENOMEM);
-    int failed =
-        numalab_worker_write(worker, worker->address[of->request], asked, sizeof asked) < 0 ||
-        look_at_core(stops, &waiting_before_s, &before, pus) < 0;
+    int failed = numalab_worker_write_or_fail(worker, worker->address[detection->request], request,
+                                              sizeof request) < 0 ||
+                 read_core_wait(stops, &waiting_before_s, &before, pus) < 0;
     stops->begin_s = numalab_now_s();
     stops->ahead_s = stops->arguable_s = 0.0;
     stops->arguable_count = 0;
     stops->waited_s = waiting_before_s;
     stops->ran_s = numalab_process_cpu_s(worker->pid);
-    failed = failed || numalab_worker_run(worker, of->live_phase, &served) < 0 ||
-             look_at_core(stops, &waiting_s, &after, pus) < 0;
+    failed = failed || numalab_worker_run(worker, detection->live_phase, &served) < 0 ||
+             read_core_wait(stops, &runqueue_wait_s, &after, pus) < 0;
     if (!failed) {
-        look_at_waits(stops);
-        stops->waiting_s = waiting_s - waiting_before_s;
-        stops->taken_s = numalab_stolen_most_s(&before, &after, pus);
+        observe_waits(stops);
+        stops->runqueue_wait_s = runqueue_wait_s - waiting_before_s;
+        stops->taken_s = numalab_steal_times_max_s(&before, &after, pus);
     }
-    numalab_stolen_free(&before);
-    numalab_stolen_free(&after);
+    numalab_steal_times_free(&before);
+    numalab_steal_times_free(&after);
     hwloc_bitmap_free(pus);
     return failed ? -1 : 0;
 }
@@ -266,7 +269,7 @@ static double stopped_s(const struct stops *stops)
 {
     double sum_s = 0.0;
     for (size_t i = 0; i < stops->count; i++)
-        if (stops->event[i].counts) sum_s += stops->seen[i].least_s;
+        if (stops->event[i].counts) sum_s += stops->observed[i].least_s;
     return sum_s;
 }
 
@@ -293,21 +296,23 @@ static json_t *describe(const struct stops *stops, bool counts)
     json_t *list = json_array();
     for (size_t i = 0; i < stops->count; i++)
         if (stops->event[i].counts == counts)
-            json_array_append_new(list,
-                                  json_pack("[ff]", stops->seen[i].least_s, stops->seen[i].most_s));
+            json_array_append_new(
+                list, json_pack("[ff]", stops->observed[i].least_s, stops->observed[i].most_s));
     return list;
 }
 
 /* Reads what the kernel has told: *told: a list, of how many and of how long in nanoseconds. */
-static int read_told(struct stops *stops, json_t **told)
+static int read_answer(struct stops *stops, json_t **answer)
 {
-    const struct numalab_stop_detection *of = stops->of;
+    const struct numalab_stop_detection *detection = stops->detection;
     struct numalab_worker *worker = &stops->worker;
     int64_t count, stolen_ns;
-    if (numalab_worker_read(worker, worker->address[of->stops], &count, sizeof count) < 0 ||
-        numalab_worker_read(worker, worker->address[of->steal], &stolen_ns, sizeof stolen_ns) < 0)
+    if (numalab_worker_read_or_fail(worker, worker->address[detection->stops], &count,
+                                    sizeof count) < 0 ||
+        numalab_worker_read_or_fail(worker, worker->address[detection->steal], &stolen_ns,
+                                    sizeof stolen_ns) < 0)
         return -1;
-    *told = json_pack("[II]", (json_int_t)count, (json_int_t)stolen_ns);
+    *answer = json_pack("[II]", (json_int_t)count, (json_int_t)stolen_ns);
     return 0;
 }
 
@@ -318,9 +323,9 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
     const struct numalab_driver *driver = options->driver;
     const struct numalab_limits limits = numalab_limits_of_role(options, &options->role[0]);
     struct stops stops = {.worker = numalab_no_worker,
-                          .of = driver->stop_detection,
+                          .detection = driver->stop_detection,
                           .random = {.seed = options->sampling.seed}};
-    json_t *told = NULL;
+    json_t *answer = NULL;
     double elapsed_s = 0.0;
 
     if (numalab_worker_start(&stops.worker, options->role[0].program, &limits,
@@ -329,7 +334,7 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
         numalab_worker_run(&stops.worker, driver->initialize_phase, NULL) == 0) {
         if (watch_again(&stops) == 0) {
             elapsed_s = stops.worker.elapsed_s;
-            read_told(&stops, &told);
+            read_answer(&stops, &answer);
         }
     }
     numalab_worker_end(&stops.worker);
@@ -337,8 +342,8 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
                      json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s",
                      stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s",
                      elapsed_s, "ahead_s", stops.ahead_s, "stops", describe(&stops, true),
-                     "too_short", describe(&stops, false), "told", told ? told : json_null(),
-                     "waiting_s", stops.waiting_s, "arguable_stops",
+                     "too_short", describe(&stops, false), "told", answer ? answer : json_null(),
+                     "waiting_s", stops.runqueue_wait_s, "arguable_stops",
                      (json_int_t)stops.arguable_count, "arguable_s", stops.arguable_s, "taken_s",
                      stops.taken_s, "outcome", numalab_record_outcome(&stops.worker, driver));
 }

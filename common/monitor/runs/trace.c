@@ -44,7 +44,7 @@ static int run(struct trace *trace, const struct numalab_run_options *options,
     }
     if (numalab_worker_stop(worker) < 0) return -1;
     int error = numalab_threads_read(worker->pid, &trace->threads);
-    if (error < 0) return numalab_worker_obstructed(worker, "list the threads", error);
+    if (error < 0) return numalab_worker_fail_obstructed(worker, "list the threads", error);
     const struct numalab_expected expected = {driver, oracle, driver->compute_phase, computes - 1};
     return numalab_job_compare_all(&trace->job, &expected, &trace->results);
 }

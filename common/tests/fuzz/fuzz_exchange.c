@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "monitor/processes/inside.h"
+#include "monitor/processes/worker_internal.h"
 #include "monitor/record.h"
 
 enum { MOST_MESSAGES = 4, MOST_DESCRIPTORS = 3, PAGE_BYTES = 4096 };
@@ -55,7 +55,7 @@ int LLVMFuzzerInitialize(int *count, char ***words)
 }
 
 struct input {
-    const uint8_t *at;
+    const uint8_t *cursor;
     size_t left;
 };
 
@@ -63,36 +63,40 @@ static uint8_t take_byte(struct input *input)
 {
     if (input->left == 0) return 0;
     input->left--;
-    return *input->at++;
+    return *input->cursor++;
 }
 
-struct said {
+struct sent_message {
     struct numalab_message message;
     size_t bytes;
     int how;
 };
 
-static struct said take_message(struct input *input)
+static struct sent_message take_message(struct input *input)
 {
-    struct said said = {.bytes = sizeof said.message, .how = take_byte(input)};
-    const size_t bytes = input->left < sizeof said.message ? input->left : sizeof said.message;
-    memcpy(&said.message, input->at, bytes);
-    input->at += bytes;
+    struct sent_message sent_message = {.bytes = sizeof sent_message.message,
+                                        .how = take_byte(input)};
+    const size_t bytes =
+        input->left < sizeof sent_message.message ? input->left : sizeof sent_message.message;
+    memcpy(&sent_message.message, input->cursor, bytes);
+    input->cursor += bytes;
     input->left -= bytes;
-    if (said.how & CUT_SHORT) said.bytes = bytes;
-    if (said.how & IS_REPLY) said.message.kind = NUMALAB_REPLY;
-    return said;
+    if (sent_message.how & CUT_SHORT) sent_message.bytes = bytes;
+    if (sent_message.how & IS_REPLY) sent_message.message.kind = NUMALAB_REPLY;
+    return sent_message;
 }
 
 /* With so many descriptors of one kind beside it. */
-static void say(int channel, const struct said *said)
+static void send_message(int channel, const struct sent_message *sent_message)
 {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(MOST_DESCRIPTORS * sizeof(int))];
     } control = {0};
-    const size_t count = ((unsigned)said->how >> DESCRIPTORS_FROM_BIT) % (MOST_DESCRIPTORS + 1);
-    struct iovec part = {.iov_base = (void *)(uintptr_t)&said->message, .iov_len = said->bytes};
+    const size_t count =
+        ((unsigned)sent_message->how >> DESCRIPTORS_FROM_BIT) % (MOST_DESCRIPTORS + 1);
+    struct iovec part = {.iov_base = (void *)(uintptr_t)&sent_message->message,
+                         .iov_len = sent_message->bytes};
     struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1};
     if (count) {
         envelope.msg_control = control.bytes;
@@ -109,7 +113,7 @@ static void say(int channel, const struct said *said)
 
 struct talk {
     int channel;
-    struct said said[MOST_MESSAGES];
+    struct sent_message sent_message[MOST_MESSAGES];
     size_t count;
 };
 
@@ -120,13 +124,14 @@ static void *answer(void *argument)
     struct numalab_request request;
     if (recv(talk->channel, &request, sizeof request, 0) != (ssize_t)sizeof request) return NULL;
     for (size_t i = 0; i < talk->count; i++) {
-        if (talk->said[i].how & EARLY) continue;
-        if (talk->said[i].how & OWN_TICKET) talk->said[i].message.ticket = request.ticket;
-        say(talk->channel, &talk->said[i]);
+        if (talk->sent_message[i].how & EARLY) continue;
+        if (talk->sent_message[i].how & OWN_TICKET)
+            talk->sent_message[i].message.ticket = request.ticket;
+        send_message(talk->channel, &talk->sent_message[i]);
     }
-    struct said plain = {.message = {.kind = NUMALAB_REPLY, .ticket = request.ticket},
-                         .bytes = sizeof plain.message};
-    say(talk->channel, &plain);
+    struct sent_message plain = {.message = {.kind = NUMALAB_REPLY, .ticket = request.ticket},
+                                 .bytes = sizeof plain.message};
+    send_message(talk->channel, &plain);
     return NULL;
 }
 
@@ -146,12 +151,13 @@ static int ask(struct numalab_worker *worker, uint8_t what)
         makes_arrays.create_phase = "create";
         return numalab_worker_allocate(worker, 1000, &makes_arrays, NUMALAB_ANONYMOUS);
     case 3: {
-        const int got = numalab_worker_ask(worker, NUMALAB_OPEN_USERFAULTFD, &reply, &descriptor);
+        const int got =
+            numalab_worker_request(worker, NUMALAB_OPEN_USERFAULTFD, &reply, &descriptor);
         if (descriptor >= 0) close(descriptor);
         return got;
     }
     default:
-        return numalab_worker_ask(worker, NUMALAB_UNTRAP, &reply, NULL);
+        return numalab_worker_request(worker, NUMALAB_UNTRAP, &reply, NULL);
     }
 }
 
@@ -183,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int next = next_descriptor();
     const uint8_t what = take_byte(&input);
     const size_t count = take_byte(&input) % (MOST_MESSAGES + 1);
-    while (talk.count < count) talk.said[talk.count++] = take_message(&input);
+    while (talk.count < count) talk.sent_message[talk.count++] = take_message(&input);
 
     int channel[2], output[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) == 0);
@@ -200,11 +206,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .output_bytes = 1 << 20,
                                             .thread_count = 2,
                                             .any_address_space = true};
-    ssize_t unused = write(output[1], input.at, input.left < 8192 ? input.left : 8192);
+    ssize_t unused = write(output[1], input.cursor, input.left < 8192 ? input.left : 8192);
     (void)unused;
     talk.channel = channel[1];
     for (size_t i = 0; i < talk.count; i++)
-        if (talk.said[i].how & EARLY) say(channel[1], &talk.said[i]);
+        if (talk.sent_message[i].how & EARLY) send_message(channel[1], &talk.sent_message[i]);
 
     pthread_t thread;
     REQUIRE(pthread_create(&thread, NULL, answer, &talk) == 0);
@@ -212,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(got == 0 || (got == -1 && worker.outcome.kind != NUMALAB_OK));
     if (got == 0) {
         char read[PAGE_BYTES];
-        REQUIRE(numalab_worker_read(&worker, worker.address[0], read, sizeof read) == 0 ||
+        REQUIRE(numalab_worker_read_or_fail(&worker, worker.address[0], read, sizeof read) == 0 ||
                 worker.outcome.kind != NUMALAB_OK);
     }
     REQUIRE(worker.outcome.kind != NUMALAB_TIMED_OUT && worker.pid_fd == stand_in.pid_fd);

@@ -1,5 +1,5 @@
 """Who works on pages, and not only touches them: by what is used again after it was closed in the
-middle of a phase (common/monitor/closings.h), and by the CPU time of those who use it. Pure
+middle of a phase (common/monitor/page_rearm.h), and by the CPU time of those who use it. Pure
 functions."""
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _on_small_pages(_quantity: Quantity, run: Memory) -> Interval:
 def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
     """Of the larger table, which is whole huge pages in size, beyond one for each of these: its
     first writing starts no threads any more. The smaller one is some huge pages and a little more
-    (common/monitor/runs/lives.c)."""
+    (common/monitor/runs/alloc_cycles.c)."""
     few, many = run.tables[0], run.tables[-1]
     _has_huge_pages(many)
     huge_page_bytes = 1 << int(math.log2(few.bytes / HUGE_PAGES_OF_SMALLER))

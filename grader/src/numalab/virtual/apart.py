@@ -3,7 +3,7 @@ functions, but for a look at the host's folders.
 
 Into the node come the system's programs and libraries, those that the graded programs are linked
 to, and, for each run, the programs of its command alone. The monitor is root there. Workers are
-another user in a root folder of their own (common/guest/apart.h), and so is a whole MPI job on two
+another user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on two
 nodes, with its launcher, since a rank may ask that for more processes.
 """
 
@@ -28,7 +28,7 @@ APART = "/init"  # the guest's first program, which also makes sandboxes
 PROGRAMS = Path("/numalab")  # where the guest keeps those of a run
 # In place of root, who may grade, and of any who is root's group.
 STRANGER = 65533
-MOST_GROUPS = 64  # as apart.c has it
+MOST_GROUPS = 64  # as sandbox.c has it
 
 # Of the caller's environment: OpenMP's, MPI's and the language; PATH and the library path, as far
 # as they lead somewhere in the guest.
@@ -163,7 +163,7 @@ class Sight:
 
 
 def sandbox_words(sight: Sight, *options: str) -> list[str]:
-    """A command is run apart behind these and "--". options: of apart.h, more than usual."""
+    """A command is run apart behind these and "--". options: of sandbox.h, more than usual."""
     uid, groups = worker_user()
     visible, hidden, memory_bytes = sight.visible, sight.hidden, sight.memory_bytes
     # What lies there takes the guest's memory, and its kernel ends no file to get some back.
