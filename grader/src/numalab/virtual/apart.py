@@ -3,8 +3,8 @@ functions, but for a look at the host's folders.
 
 Into the node come the system's programs and libraries, those that the graded programs are linked
 to, and, for each run, the programs of its command alone. The monitor is root there. Workers are
-another user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on two
-nodes, with its launcher, since a rank may ask that for more processes.
+another user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on
+two nodes, with its launcher, since a rank may ask that for more processes.
 """
 
 from __future__ import annotations
