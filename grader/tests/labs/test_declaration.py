@@ -197,7 +197,7 @@ def test_each_key_is_read(tmp_path: Path) -> None:
         launch=Policy(2, 1, "core", "core"), timed_placements=TimedPlacements(placement),
         bytes_moved={"a": 2.0, "b": 0.0}, lightspeed=(Lightspeed("here", None, "it is short"),),
         earns_with={"pages": "fast"},
-        starting_code={"kernel.c": "0123456789abcdef0123456789abcdef"},
+        starting_code={"kernel.c": ("0123456789abcdef0123456789abcdef",)},
     )  # fmt: skip
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Sequence
+
 import pytest
 
 from numalab.errors import KitError
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.kernel_names import NOTEBOOK
 from numalab.labs.starting_code import (
     code_of,
     digest_of,
+    is_of_earlier_release,
     is_unchanged,
     read_digests,
     read_earnings,
@@ -95,13 +101,16 @@ def test_what_earns_with_another_criterion() -> None:
 
 
 def test_digests_have_32_digits() -> None:
-    def read(digest: str) -> dict[str, str]:
-        return read_digests(parse_table(f'a = "{digest}"\n', "lab.toml", KitError, None))
+    def read(value: object) -> dict[str, Sequence[str]]:
+        return read_digests(parse_table(f"a = {value!r}\n", "lab.toml", KitError, None))
 
-    assert read("0f" * 16) == {"a": "0f" * 16}
+    now, earlier = "0f" * 16, "1e" * 16
+    assert read(now) == {"a": (now,)}
+    assert read([now, earlier]) == {"a": (now, earlier)}
     for wrong in ("0f" * 15, "0f" * 16 + "0", "0F" * 16):
-        with pytest.raises(KitError, match="32 hexadecimal digits"):
-            read(wrong)
+        for value in (wrong, [now, wrong], []):
+            with pytest.raises(KitError, match="32 hexadecimal digits"):
+                read(value)
 
 
 def test_a_comment_that_does_not_end_is_no_hang() -> None:
@@ -110,12 +119,35 @@ def test_a_comment_that_does_not_end_is_no_hang() -> None:
 
 
 def test_all_that_is_handed_in_decides() -> None:
-    digests = {"kernel.c": digest_of("kernel.c", C), "a.env": digest_of("a.env", b"A=1")}
+    digests = {"kernel.c": (digest_of("kernel.c", C),), "a.env": (digest_of("a.env", b"A=1"),)}
     assert is_unchanged({"kernel.c": C}, digests, "kernel.c")
     assert is_unchanged({"kernel.c": C, "a.env": b"A = 1 # mine"}, digests, "kernel.c")
     assert not is_unchanged({"kernel.c": C, "a.env": b"A=2"}, digests, "kernel.c")
     assert not is_unchanged({"a.env": b"A=1"}, digests, "kernel.c")
     assert not is_unchanged({"kernel.f90": FORTRAN}, digests, "kernel.f90")
+
+
+def test_starting_code_of_an_earlier_release_is_starting_code() -> None:
+    now, earlier, own = b"int n = 1;", b"int n = 2; // ours", b"int n = 3;"
+    digests = {"kernel.c": [digest_of("kernel.c", content) for content in (now, earlier)]}
+    for content, is_starting, is_earlier in (
+        (now, True, False), (b"int n = 2;", True, True), (own, False, False),
+    ):  # fmt: skip
+        assert is_unchanged({"kernel.c": content}, digests, "kernel.c") is is_starting
+        found = is_of_earlier_release("kernel.c", content, digests["kernel.c"])
+        assert found is is_earlier, content
+    assert not is_of_earlier_release("kernel.c", own, ())
+
+
+def test_a_notebook_says_what_its_cells_say() -> None:
+    def notebook(source: object, outputs: object) -> bytes:
+        return json.dumps({"cells": [{"source": source, "outputs": outputs}]}).encode()
+
+    given = digest_of(NOTEBOOK, notebook(["# a\n", "b"], []))
+    assert digest_of(NOTEBOOK, notebook("# a\nb", [1])) == given
+    assert digest_of(NOTEBOOK, notebook("# c\nb", [])) != given
+    for content in (b"no notebook", b"[" * 100_000, b'{"cells": [1]}', b"{}"):
+        assert digest_of(NOTEBOOK, content)
 
 
 def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
@@ -125,17 +157,43 @@ def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[st
         files += [file.name for file in lab.files]
         there = {name for name in files if (folder / name).is_file()}
         now = {name: digest_of(name, (folder / name).read_bytes()) for name in sorted(there)}
-        assert dict(lab.starting_code) == now, (
+        assert {name: first for name, (first, *_) in lab.starting_code.items()} == now, (
             f"write these into [starting_code] of {folder}/lab.toml"
         )
 
 
 def test_solutions_are_no_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
+    """Of this release or an earlier one; nor does an earlier one's digest make any kept mistake
+    starting code that it else is not."""
     for lab in labs.values():
-        for language in lab.languages:
-            name = KERNEL_FILES[language]
+        for name, digests in lab.starting_code.items():
+            assert len({*digests}) == len(digests), f"{lab.name}: {name}"
             solved = (kit.solution_folder(lab.name) / name).read_bytes()
-            assert digest_of(name, solved) != lab.starting_code[name]
+            assert digest_of(name, solved) not in digests, f"{lab.name}: {name}"
+        of_this = {name: digests[:1] for name, digests in lab.starting_code.items()}
+        for folder in {path.parent for path in kit.solution_folder(lab.name).glob("wrong/**/*")}:
+            files = {name: (folder / name).read_bytes() for name in lab.starting_code
+                     if (folder / name).is_file()}  # fmt: skip
+            for kernel in KERNEL_FILES.values():
+                now = is_unchanged(files, of_this, kernel)
+                assert is_unchanged(files, lab.starting_code, kernel) is now, folder
+
+
+def test_what_a_release_gave_is_known_in_later_ones(kit: Kit, labs: dict[str, Lab]) -> None:
+    """As far as this clone has tags; what a lab had no digest of then was not handed in."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(kit.root), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+    for tag in git("tag", "--list", "v*", "--merged").split():
+        for lab in labs.values():
+            for name, digests in lab.starting_code.items():
+                given = git("show", f"{tag}:labs/{lab.name}/{name}")
+                digest = digest_of(name, given.encode())
+                assert not given or digest in digests, (
+                    f"put {digest}, of {tag}, behind the first of {name} in lab.toml of {lab.name}"
+                )
 
 
 def test_what_starting_code_passes_earns_beside_what_it_fails(labs: dict[str, Lab]) -> None:

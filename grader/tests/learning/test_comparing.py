@@ -15,7 +15,7 @@ from support import invented
 from numalab.errors import KitError
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
-from numalab.grading.handout import starting_digests
+from numalab.grading.handout import language_digests
 from numalab.judging.judge import judge
 from numalab.judging.verdict import with_machine
 from numalab.kit import Kit, find_kit
@@ -222,9 +222,9 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_starting_code_is_what_students_get(kit: Kit, name: str, language: str) -> None:
     lab = LABS[name]
-    told = starting_digests(kit, lab, language)
+    told = language_digests(kit, lab, language)
     bare = replace(lab, starting_code={})  # as a variant is, whose files tell it
-    assert told == starting_digests(kit, bare, language)
+    assert told == language_digests(kit, bare, language)
     assert len(told) == 1 + len(lab.files)
 
 

@@ -35,20 +35,21 @@ def found_file(kit: Kit, lab: Lab, folder: Path, name: str) -> Path:
             read.append((path.name, read_plain(path, FILE_BYTES, follow_links=is_own)))
     if os.path.lexists(asked) and name not in dict(read):
         return asked  # is told what is wrong with it
-    given = starting_digest(kit, lab, name)
-    meant = meant_by(name, read, lambda content: digest_of(name, content) == given)
+    given = starting_digests(kit, lab, name)
+    meant = meant_by(name, read, lambda content: digest_of(name, content) in given)
     return asked if meant is None else folder / read[meant][0]
 
 
-def starting_digest(kit: Kit, lab: Lab, name: str) -> str | None:
-    """Return the digest of a file of the starting code: of lab.toml, and of a variant, which each
-    student has another one of, of what was built for it. None: there is no such file."""
+def starting_digests(kit: Kit, lab: Lab, name: str) -> Sequence[str]:
+    """Return the digests of a file of the starting code, this release's first: of lab.toml, and of
+    a variant, which each student has another one of, of what was built for it. None of them:
+    there is no such file."""
     if name in lab.starting_code:
         return lab.starting_code[name]
     try:
-        return digest_of(name, (kit.pristine_folder(lab.name) / name).read_bytes())
+        return (digest_of(name, (kit.pristine_folder(lab.name) / name).read_bytes()),)
     except OSError:
-        return None
+        return ()
 
 
 def taken_words(kit: Kit, lab: Lab, language: str, folder: Path) -> Sequence[str]:

@@ -6,16 +6,16 @@ import contextlib
 from pathlib import Path
 
 from numalab.files import NotPlain, read_plain
-from numalab.grading.found_files import found_file, starting_digest
+from numalab.grading.found_files import found_file, starting_digests
 from numalab.kit import Kit
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import file_names
-from numalab.labs.starting_code import is_unchanged
+from numalab.labs.starting_code import digest_of, is_unchanged
 
 
 def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str]:
-    """The kernel and the files beside it, as far as they are still the handout's, byte for
-    byte."""
+    """The kernel and the files beside it, as far as they are still the handout's, byte for byte;
+    none where what was kept as the handout is not what lab.toml says that it is."""
     pristine = kit.pristine_folder(lab.name)
     unchanged = []
     follow = kit.is_own(folder)
@@ -24,7 +24,8 @@ def unchanged_files(kit: Kit, lab: Lab, language: str, folder: Path) -> list[str
             content = read_plain(
                 found_file(kit, lab, folder, file), FILE_BYTES, follow_links=follow
             )
-            if content == (pristine / file).read_bytes():
+            is_kept = content == (pristine / file).read_bytes()
+            if is_kept and digest_of(file, content) in starting_digests(kit, lab, file)[:1]:
                 unchanged.append(file)
     return unchanged
 
@@ -48,13 +49,14 @@ def is_starting_code(kit: Kit, lab: Lab, language: str, folder: Path) -> bool:
             found[file] = read_plain(
                 found_file(kit, lab, folder, file), FILE_BYTES, follow_links=kit.is_own(folder)
             )
-    return is_unchanged(found, starting_digests(kit, lab, language), KERNEL_FILES[language])
+    digests = {file: starting_digests(kit, lab, file) for file in found}
+    return is_unchanged(found, digests, KERNEL_FILES[language])
 
 
-def starting_digests(kit: Kit, lab: Lab, language: str) -> dict[str, str]:
+def language_digests(kit: Kit, lab: Lab, language: str) -> dict[str, str]:
     """Return the digest of each file of the starting code of a language, by its name."""
-    found = {name: starting_digest(kit, lab, name) for name in file_names(lab, language)}
-    return {name: digest for name, digest in found.items() if digest is not None}
+    found = {name: starting_digests(kit, lab, name) for name in file_names(lab, language)}
+    return {name: digests[0] for name, digests in found.items() if digests}
 
 
 def edited_languages(kit: Kit, lab: Lab) -> list[str]:

@@ -103,6 +103,7 @@ NOT_COUNTED = (
     "common/monitor/describe_topology.c",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
     "labs/*/explore.c", "labs/*/explore.toml",
+    "labs/*/grading/starting_code/*",  # the same once more, as it was unpacked
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip
 
@@ -207,6 +208,12 @@ def _measured(name: str, content: bytes) -> bytes:
         # Of lightspeed, beside which parts a probe is run; flops and reasons are told only.
         probed = [of.get("part") for of in table.get("lightspeed", []) if "none" not in of]
         kept["lightspeed"] = probed
+        # This release's: what earlier ones gave is no reason to run anything.
+        given = table.get("starting_code", {})
+        if isinstance(given, dict) and given:
+            kept["starting_code"] = {
+                name: of[0] if isinstance(of, list) and of else of for name, of in given.items()
+            }
     return json.dumps(kept, sort_keys=True, default=str).encode()
 
 

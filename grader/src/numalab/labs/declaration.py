@@ -187,7 +187,7 @@ class Lab:
     predicted: tuple[Quantity, ...] = ()
     programs: tuple[str, ...] = ()
     earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
-    starting_code: Mapping[str, str] = field(default_factory=dict)  # digests, by file
+    starting_code: Mapping[str, Sequence[str]] = field(default_factory=dict)  # digests, by file
 
     @property
     def number(self) -> str:

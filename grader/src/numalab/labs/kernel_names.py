@@ -11,6 +11,15 @@ from pathlib import PurePath
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.strangers.visible import shown
 
+NOTEBOOK = "explore.ipynb"
+
+
+def edited_names(lab: Lab) -> tuple[str, ...]:
+    """Return the names of all that students edit in a lab's folder: the kernels, the files beside
+    them and the notebook."""
+    kernels = (KERNEL_FILES[language] for language in lab.languages)
+    return (*kernels, *(file.name for file in lab.files), NOTEBOOK)
+
 
 def file_names(lab: Lab, language: str) -> tuple[str, ...]:
     """Return the names of what is handed in for a lab in a language: the kernel, and the files of

@@ -4,6 +4,7 @@ points only beside a criterion that needs all threads. Pure functions."""
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +21,8 @@ _LINES = re.compile(r"#[^\n]*")
 
 
 def code_of(name: str, content: bytes) -> str:
-    """Return what a file says: its text without comments and blanks. name: tells the language; all
-    that is no kernel has comments that begin with #."""
+    """Return what a file says: its text without comments and blanks. name: tells the language; of a
+    notebook what its cells say, without their outputs; all else has comments that begin with #."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     suffix = Path(name).suffix
@@ -30,9 +31,20 @@ def code_of(name: str, content: bytes) -> str:
     elif suffix == ".f90":
         text = _FORTRAN.sub(r"\1", text).lower()
         text = _CONTINUED.sub("", text)
+    elif suffix == ".ipynb":
+        text = _cells(text)
     else:
         text = _LINES.sub("", text)
     return "".join(text.split())
+
+
+def _cells(text: str) -> str:
+    """Return the sources of a notebook's cells; of what is no notebook all."""
+    try:
+        sources = [cell["source"] for cell in json.loads(text)["cells"]]
+        return "".join("".join(source) for source in sources)
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return text
 
 
 def digest_of(name: str, content: bytes) -> str:
@@ -41,12 +53,15 @@ def digest_of(name: str, content: bytes) -> str:
     return hashlib.sha256(code_of(name, content).encode()).hexdigest()[:32]
 
 
-def read_digests(table: Table) -> dict[str, str]:
-    """Read [starting_code] of a lab.toml: the digest of each file that a student gets."""
-    for name, digest in table.text_values().items():
-        if not re.fullmatch(r"[0-9a-f]{32}", digest):
+def read_digests(table: Table) -> dict[str, Sequence[str]]:
+    """Read [starting_code] of a lab.toml: for each file that a student gets the digest of this
+    release's, and behind it those of earlier ones."""
+    found: dict[str, Sequence[str]] = {}
+    for name, value in table.values.items():
+        found[name] = table.texts(name) if isinstance(value, list) else (table.text(name),)
+        if not found[name] or not all(re.fullmatch(r"[0-9a-f]{32}", one) for one in found[name]):
             table.fail("a digest has 32 hexadecimal digits", name)
-    return table.text_values()
+    return found
 
 
 def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, str]:
@@ -63,10 +78,18 @@ def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, st
     return found
 
 
-def is_unchanged(files: Mapping[str, bytes], digests: Mapping[str, str], kernel: str) -> bool:
-    """Return whether all that was handed in is the starting code. files: contents of those that
-    were; digests: of the starting code; kernel: the file without which nothing is."""
+def is_unchanged(
+    files: Mapping[str, bytes], digests: Mapping[str, Sequence[str]], kernel: str
+) -> bool:
+    """Return whether all that was handed in is starting code, of this release or an earlier one.
+    files: contents of those that were; digests: of starting code; kernel: the file without which
+    nothing is."""
     return kernel in files and all(
-        name in digests and digest_of(name, content) == digests[name]
-        for name, content in files.items()
+        digest_of(name, content) in digests.get(name, ()) for name, content in files.items()
     )
+
+
+def is_of_earlier_release(name: str, content: bytes, digests: Sequence[str]) -> bool:
+    """Return whether a file is starting code of an earlier release, and not of this one. digests:
+    as read_digests has them of a file."""
+    return digest_of(name, content) in digests[1:]

@@ -16,7 +16,7 @@ from typing import Any
 from numalab.errors import KitError, UserError
 from numalab.files import write_json
 from numalab.grading.continuing import alike
-from numalab.grading.handout import starting_digests
+from numalab.grading.handout import language_digests
 from numalab.judging.places import HERE
 from numalab.labs.kernel_names import file_names
 from numalab.learning.api import OpenLab
@@ -86,7 +86,7 @@ class StartingRuns:
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
         """Of a run that is kept. Its name has a digest of the starting code, which is another one
         once the lab's files or its variant are given anew, and of what this node is like."""
-        said = starting_digests(self.lab.kit, self.lab.declared, language)
+        said = language_digests(self.lab.kit, self.lab.declared, language)
         of_node = node if where == HERE else None
         digest = hashlib.sha256(json.dumps([sorted(said.items()), of_node]).encode()).hexdigest()
         return self.lab.folder / FOLDER / f"{language}_{where}_{digest[:12]}.json"
