@@ -10,8 +10,8 @@
 # <name>-solution-objects makes what an edition takes of it. The submission's is where the grader
 # puts it, <build>/submissions/<name>/, whether it grades a student's, the kit's own or the
 # handout as it lies in labs/. The handout's is a copy taken at the first configuration,
-# <build>/handouts/<version>/<name>/: students edit the kernel in labs/ in place, and times
-# are compared with what they were given.
+# <build>/handouts/<name>/: students edit the kernel in labs/ in place, and times are
+# compared with what they were given.
 #
 # LIBRARIES: what kernels may call, of numa and hwloc. KERNEL_FLAGS: what they are compiled with beside the usual.
 # MPI: kernels are ranks of an MPI job; without MPI the lab is left out. ON_LINK: a kernel has a
@@ -139,9 +139,13 @@ function(add_lab name)
   string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" lab_FUNCTIONS "${functions}")
   list(REMOVE_AT lab_FUNCTIONS 0) # the key
 
-  file(GLOB placement_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.env *.toml)
-  list(REMOVE_ITEM placement_files lab.toml explore.toml)
-  foreach(file IN LISTS placement_files)
+  file(GLOB placement_files CONFIGURE_DEPENDS *.env *.toml grading/starting_code/*.env
+    grading/starting_code/*.toml)
+  foreach(path IN LISTS placement_files)
+    cmake_path(GET path FILENAME file)
+    if(file STREQUAL "lab.toml" OR file STREQUAL "explore.toml")
+      continue()
+    endif()
     numalab_keep_handout(${name} ${file} kept)
   endforeach()
   foreach(language IN LISTS lab_LANGUAGES)
@@ -445,16 +449,22 @@ function(numalab_add_race_worker lab language variant kernel)
   endif()
 endfunction()
 
-# Copies a file of the handout unless this version's is there: as git has it, so that an
-# edit made before the first configuration is no harm; without git, as it is.
+# Copies a file of the handout unless it is there: from where nobody edits it, in what was unpacked;
+# as git has it, so that an edit made before the first configuration is no harm; without either,
+# as it is. The grader puts the right one in its place (grading/own_files.py).
 function(numalab_keep_handout lab file result)
-  set(kept ${PROJECT_BINARY_DIR}/handouts/${PROJECT_VERSION}/${lab}/${file})
+  set(kept ${PROJECT_BINARY_DIR}/handouts/${lab}/${file})
   set(${result} ${kept} PARENT_SCOPE)
   if(EXISTS ${kept})
     return()
   endif()
   cmake_path(GET kept PARENT_PATH folder)
   file(MAKE_DIRECTORY ${folder})
+  set(given ${CMAKE_CURRENT_SOURCE_DIR}/grading/starting_code/${file})
+  if(EXISTS ${given})
+    file(COPY_FILE ${given} ${kept})
+    return()
+  endif()
   execute_process(
     # Whoever owns this copy: its programs are run here anyway.
     COMMAND git -c safe.directory=* show HEAD:labs/${lab}/${file}

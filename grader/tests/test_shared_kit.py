@@ -74,11 +74,11 @@ def test_a_kit_that_can_not_be_written_to_is_shared(
 
 def test_folders_are_where_the_user_says(tmp_path: Path) -> None:
     own = own_places(
-        tmp_path, "1.0", {"XDG_CACHE_HOME": "/c", "XDG_STATE_HOME": "/s", "NUMALAB_WORK": "/w"}
+        tmp_path, {"XDG_CACHE_HOME": "/c", "XDG_STATE_HOME": "/s", "NUMALAB_WORK": "/w"}
     )
     assert (own.work, own.state) == (Path("/w"), Path("/s/numalab"))
     assert own.builds.parent == Path("/c/numalab/builds")
-    other = own_places(tmp_path / "beside", "1.0", {"XDG_CACHE_HOME": "/c"})
+    other = own_places(tmp_path / "beside", {"XDG_CACHE_HOME": "/c"})
     assert other.builds != own.builds, "two kits are built apart"
 
 

@@ -28,16 +28,17 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("ruff", "check", ".", "../slides"),
-        ("ruff", "format", "--check", ".", "../slides"),
-        ("mypy",),
-        ("lint-imports", "--no-cache"),
-    ],
-    ids=" ".join,
-)
+ON_PYTHON = [
+    ("ruff", "check", ".", "../slides"),
+    ("ruff", "format", "--check", ".", "../slides"),
+    ("mypy",),
+    ("lint-imports", "--no-cache"),
+]
+ON_C = ("clang-format", "--dry-run", "-Werror")
+C_FILES = ("common/*.c", "common/*.h", "labs/*/driver.c")  # to git, '*' is folders, too
+
+
+@pytest.mark.parametrize("command", ON_PYTHON, ids=" ".join)
 def test_python(command: tuple[str, ...]) -> None:
     program = Path(sys.executable).parent / command[0]
     done = run(program, *command[1:], cwd=ROOT / "grader")
@@ -47,12 +48,29 @@ def test_python(command: tuple[str, ...]) -> None:
 def test_c_code_is_laid_out_as_agreed() -> None:
     """The harness and the labs' drivers. Kernels and what students read beside them are laid out
     by hand, in 80 columns."""
-    listed = run("git", "ls-files", "common/*.c", "common/*.h", "labs/*/driver.c").stdout.split()
+    listed = run("git", "ls-files", *C_FILES).stdout.split()
     files = [file for file in listed if (ROOT / file).is_file()]
     assert len(files) >= 90
-    program = Path(sys.executable).parent / "clang-format"
-    done = run(program, "--dry-run", "-Werror", *files)
+    done = run(Path(sys.executable).parent / ON_C[0], *ON_C[1:], *files)
     assert done.returncode == 0, done.stderr
+
+
+def test_hooks_before_a_commit_are_these_tests() -> None:
+    """By .venv's programs. (No reader of YAML is installed for this.)"""
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    assert re.findall(r"^ *entry: (.+)$", text, re.MULTILINE) == [
+        *(f"sh -c 'cd grader && ../.venv/bin/{' '.join(command)}'" for command in ON_PYTHON),
+        f".venv/bin/{' '.join(ON_C)}",
+    ]
+    assert re.findall(r"repo: (\S+)|(rev:)", text) == [("local", "")]
+    *on_python, on_c = re.findall(r"^ *files: '(.+)'$", text, re.MULTILINE)
+    assert len(on_python) == len(ON_PYTHON)
+    tracked = run("git", "ls-files").stdout.splitlines()
+    listed = run("git", "ls-files", *C_FILES).stdout.splitlines()
+    assert [file for file in tracked if re.search(on_c, file)] == listed
+    for pattern in on_python:
+        for file in ("grader/src/numalab/kit.py", "slides/deck.py", "grader/pyproject.toml"):
+            assert re.search(pattern, file)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +148,43 @@ def test_launcher_is_posix_shell() -> None:
     assert run("sh", "-n", ROOT / ".ci/run").returncode == 0
 
 
-def test_versions_agree() -> None:
-    project = re.search(r"project\(numalab VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())
-    assert project
+RELEASES = re.findall(
+    r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$",
+    (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE,
+)  # fmt: skip
+# Where earlier releases are spoken of, and pins of what others release.
+OF_EARLIER = (
+    "CHANGELOG.md", "grader/tests/", "grader/requirements", "slides/package",
+    "grader/src/numalab/virtual/snapshots.py",
+)  # fmt: skip
+
+
+def test_the_version_stands_in_one_place() -> None:
+    """In the package; setup's pip reads it there (PEP 621), and nothing is built by it."""
     pyproject = tomllib.loads((ROOT / "grader/pyproject.toml").read_text())
-    assert project[1] == pyproject["project"]["version"] == numalab.__version__
+    assert pyproject["project"]["dynamic"] == ["version"] and "version" not in pyproject["project"]
+    assert not re.search(r"project\([^)]*VERSION", (ROOT / "CMakeLists.txt").read_text())
+
+
+def test_texts_and_recipes_name_the_release_that_this_is() -> None:
+    """In commands that a reader copies, names of files and addresses."""
+    (version, day), *earlier = RELEASES
+    assert version == numalab.__version__
+    assert f"date-released: {day}" in (ROOT / "CITATION.cff").read_text().splitlines()
+    assert [day, *(of for _, of in earlier)] == sorted([day, *(of for _, of in earlier)])[::-1]
+    named = 0
+    for name in run("git", "ls-files").stdout.splitlines():
+        path = ROOT / name
+        if name.startswith(OF_EARLIER) or not path.is_file():
+            continue
+        text = f"{name}\n{path.read_bytes().decode('utf-8', 'ignore')}"
+        text = re.sub(r'"kit_version": "[^"]*"', "", text)  # of records: by which they were taken
+        named += len(re.findall(rf"(?<![\w.]){re.escape(f'numalab-{version}')}", text))
+        for other, _ in earlier:
+            assert not re.search(rf"(?<![\d.]){re.escape(other)}(?!\.?\d)", text), (
+                f"{name} names release {other}; this is {version}"
+            )
+    assert named >= 8
 
 
 def test_labs_are_whole() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 # Where the kit is installed on a runner of yours; what is not there is cloned and set up.
 KIT = Path(os.environ.get("NUMALAB_KIT", "/opt/numalab"))
 REPOSITORY = "https://github.com/YOUR-ORGANISATION/numalab"
-REF = "v0.1.0"
+REF = "v0.2.0"
 # For `batch grade`, and how gradings count: of kernels that are just at a limit of time --quick
 # decides up to 1 in 20 wrongly.
 OPTIONS = os.environ.get("NUMALAB_OPTIONS", "--quick --labs 01").split()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numalab.learning.api import OpenLab
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the one place that it is read from
 
 
 def lab(name: str) -> OpenLab:

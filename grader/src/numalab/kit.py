@@ -17,13 +17,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import __version__
 from numalab.errors import BusyError, KitError, UserError, reason_of, wrapped
 from numalab.file_systems.locks import LockFile
 from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
+# In a lab's folder of what is unpacked, an archive of a release or a student copy: what students
+# edit. In its place in labs/ it would replace what has been edited there.
+RELEASED = "grading/starting_code"
 EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
 RETRY_S = 0.5  # while another command holds the lock that is waited for
@@ -99,8 +101,14 @@ class Kit:
         return self.build / "submissions" / lab
 
     def pristine_folder(self, lab: str) -> Path:
-        """The handout as it was when the kit was set up."""
-        return self.build / "handouts" / __version__ / lab
+        """The starting code, whatever has been edited in labs/ (grading/own_files.py)."""
+        return self.build / "handouts" / lab
+
+    def given_folder(self, lab: str) -> Path:
+        """Return where starting code lies as it was given: of a copy without git (RELEASED) a
+        folder in which nobody works, else the lab's own."""
+        released = self.lab_folder(lab) / RELEASED
+        return released if released.is_dir() else self.lab_folder(lab)
 
     def results_folder(self, lab: str, language: str, variant: str) -> Path:
         return self.state_root / self.preset / "results" / lab / language / variant
@@ -292,7 +300,7 @@ def is_shared(root: Path) -> bool:
     )
 
 
-def own_places(root: Path, version: str, environment: Mapping[str, str]) -> OwnPlaces:
+def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
     """Of this user, as the XDG Base Directory Specification has them. Builds are of one kit, by its
     path; all else is for all kits that the user works with. Raises UserError where there is no home
     folder."""
@@ -308,7 +316,7 @@ def own_places(root: Path, version: str, environment: Mapping[str, str]) -> OwnP
     of_path = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
     return OwnPlaces(
         Path(environment.get(WORK_VARIABLE) or home / "numalab").absolute(),
-        cache / "numalab" / "builds" / f"{version}-{of_path}",
+        cache / "numalab" / "builds" / of_path,
         state / "numalab",
     )
 
@@ -341,7 +349,7 @@ def find_kit(preset: str) -> Kit:
     if not (root / "labs").is_dir():
         raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
     builds = os.environ.get("NUMALAB_BUILD")
-    own = own_places(root, __version__, shell_variables.for_numalab()) if is_shared(root) else None
+    own = own_places(root, shell_variables.for_numalab()) if is_shared(root) else None
     if builds:
         return Kit(root, preset, Path(builds).absolute(), own.work if own else None)
     return Kit(root, preset, own.builds, own.work, own.state) if own else Kit(root, preset)

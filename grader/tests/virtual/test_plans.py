@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from support.qemu_peers import TWO_NODES, machine_of, plan_of
 
-from numalab import __version__
 from numalab.errors import UserError
 from numalab.kit import Kit, find_kit
 from numalab.machines.gallery import gallery_folder, load_gallery
@@ -22,7 +21,7 @@ from numalab.virtual import host, initramfs, kernel, plan, qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import GuestKernel
 from numalab.virtual.plan import GuestOptions
-from numalab.virtual.snapshots import key_of
+from numalab.virtual.snapshots import FORMAT, key_of
 
 GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
 MACHINES = [pytest.param(one, id=name) for name, one in GALLERY.items()]
@@ -427,7 +426,7 @@ def test_a_state_is_of_all_but_the_folders(tmp_path: Path) -> None:
     # Descriptors and folders count nowhere; a link is taken as given, whose card alone counts.
     devices = qemu.Devices(0, 0, 0, [("/", False)] * 8, 0)
     assert link.key(str(program), b"initrd") == key_of([
-        __version__, "6.1-a", "2 1", hashlib.sha256(b"initrd").hexdigest(),
+        FORMAT, "6.1-a", "2 1", hashlib.sha256(b"initrd").hexdigest(),
         *link.command(str(program), devices, None),
     ])  # fmt: skip
     assert kernel.NETWORK_MODULES == ("virtio_net", "e1000", "af_packet")

@@ -10,6 +10,7 @@ import click
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, shown_path
 from numalab.errors import wrapped
+from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
 from numalab.installing.copying import check_handouts
 from numalab.kit import Kit
@@ -46,6 +47,7 @@ def edition(kit: Kit, out: Path, names: Sequence[str], listed: str) -> None:
     labs = sorted(choose_labs(load_labs(kit.root), asked), key=lambda lab: lab.name)
     with kit.lock(), progress_line("edition") as progress:
         configure(kit)  # by which handouts are known
+        keep_starting_code(kit, labs)
         check_handouts(kit, labs)
         files = write_edition(kit, labs, target, progress)
     click.echo(

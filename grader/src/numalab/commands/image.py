@@ -52,7 +52,7 @@ def image(
     Examples:
       ./numalab image numalab.tar
       docker load -i numalab.tar
-      docker run -it --rm -v work:/home/student numalab:0.1.0
+      docker run -it --rm -v work:/home/student numalab:0.2.0
       ./numalab image small.tar --without-virtual-nodes
       ./numalab image new.tar --suite trixie --afresh
       ./numalab image ubuntu.tar --suite noble --components main,universe \\

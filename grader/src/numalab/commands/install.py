@@ -10,6 +10,7 @@ import click
 from numalab import __version__
 from numalab.commands.shared import progress_line
 from numalab.errors import wrapped
+from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
 from numalab.installing.copying import check_handouts
 from numalab.installing.install import KINDS, Installed, Wish
@@ -48,17 +49,19 @@ def install(kit: Kit, prefix: Path, needs: Sequence[str], without_notebooks: boo
 
     \b
     Examples:
-      ./numalab install --prefix /opt/numalab/0.1.0
-      module use /opt/numalab/0.1.0/share/modulefiles/lmod     Lmod
-      module use /opt/numalab/0.1.0/share/modulefiles/tcl      Environment Modules
+      ./numalab install --prefix /opt/numalab/0.2.0
+      module use /opt/numalab/0.2.0/share/modulefiles/lmod     Lmod
+      module use /opt/numalab/0.2.0/share/modulefiles/tcl      Environment Modules
       ./numalab install --prefix ~/class --without-notebooks
       ./numalab install --prefix /sw/numalab --needs GCC/14.3.0
     """
     check_needs(needs)
     chosen = chosen_prefix(prefix, kit.root, __version__)
     with kit.lock(), progress_line("install") as progress:
+        labs = list(load_labs(kit.root).values())
         configure(kit)  # by which handouts are known
-        check_handouts(kit, list(load_labs(kit.root).values()))
+        keep_starting_code(kit, labs)
+        check_handouts(kit, labs)
         done = install_kit(kit, Wish(chosen, not without_notebooks, needs), progress)
     _tell(done)
 

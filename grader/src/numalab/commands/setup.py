@@ -13,7 +13,7 @@ from numalab.commands.shared import (
     virtual_places,
 )
 from numalab.errors import UserError, wrapped
-from numalab.grading.own_files import provide
+from numalab.grading.own_files import keep_starting_code, provide
 from numalab.grading.request import (
     labs_with_mpi,
 )
@@ -70,6 +70,7 @@ def setup(
     with kit.lock(), progress_line("setup") as progress:
         progress("configuring")
         configure(kit)
+        keep_starting_code(kit, labs)
         progress("building")
         workers = [
             kit.worker(lab.name, language, "solution").name

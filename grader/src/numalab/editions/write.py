@@ -12,6 +12,7 @@ from pathlib import Path
 from numalab import __version__
 from numalab.editions.contents import edition_files, hints_without
 from numalab.editions.objects import LEVELS, make_objects
+from numalab.editions.release import known_gone_paths, lay_out
 from numalab.editions.search import Secret, read_exceptions, search, secret_of
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json
@@ -79,6 +80,7 @@ def _write(kit: Kit, labs: Sequence[Lab], partial: Path, progress: StepReport) -
     compiled = make_objects(kit, labs, partial / "solutions", progress)
     for lab in labs:
         write_coded(partial / "solutions" / lab.name, coded_of(kit, lab))
+    lay_out(partial, labs, known_gone_paths(kit.root))
     write_json(
         partial / EDITION,
         {

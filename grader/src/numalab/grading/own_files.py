@@ -1,35 +1,52 @@
-"""What somebody edits who works with a kit that many share (kit.py).
+"""What somebody edits, apart from how it was given.
 
-A folder that looks like the kit's as far as its texts speak of it: labs/NN_name/ with the files to
-edit, copied once and never written again; links to the texts and the contract beside them, and to
-the solutions; and the command, so that `./numalab grade 01` means there what it means everywhere.
+Who works with a kit that many share (kit.py) has a folder that looks like the kit's as far as its
+texts speak of it: labs/NN_name/ with the files to edit; links to the texts and the contract beside
+them, and to the solutions; and the command, so that `./numalab grade 01` means there what it means
+everywhere. In a copy that was unpacked these files are in labs/ itself, and as they were given in
+kit.RELEASED, so that a newer archive that is unpacked over it replaces none of them.
+
+What has been edited is never written again, and what has been removed is not put back. Starting
+code of an earlier release becomes this one's, and is kept in earlier_release/.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from numalab.errors import KitError, reason_of
-from numalab.files import read_text, write_whole
-from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.files import MIB, NotPlain, read_plain, read_text, write_whole
+from numalab.kit import RELEASED, Kit
+from numalab.labs.declaration import Lab
+from numalab.labs.kernel_names import NOTEBOOK, edited_names
+from numalab.labs.starting_code import digest_of, is_of_earlier_release
+from numalab.processes import shell_variables, starting
+
+ASIDE = "earlier_release"  # where an earlier release's files go, also by common/setup/unpacked.sh
+_LARGEST_FILE = 64 * MIB  # a notebook with its pictures
+_MOST_COMMITS = 100
 
 _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
 def provide(kit: Kit, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Makes the folder, and in it those of labs that are not there. note: is told where they are.
-    Nothing where the kit is its user's own. Raises KitError."""
+    """Makes the folder, and in it those of labs that are not there; brings up to date what nobody
+    has edited. note: is told where files are. Nothing in a clone of one's own. Raises KitError."""
     if kit.work is None:
+        _bring_up_to_date(kit, labs, note)
         return
     new = [lab for lab in labs if not kit.own_folder(lab.name).exists()]
     try:
         _make_top(kit.root, kit.work)
         for lab in new:
             _copy(kit, lab)
+        _bring_up_to_date(kit, labs, note)
         for lab in labs:
             for name in _read_only(kit, lab):
                 _link(kit.own_folder(lab.name) / name, kit.lab_folder(lab.name) / name)
@@ -43,9 +60,101 @@ def provide(kit: Kit, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
         note(f"numalab: your files of {named} are in {kit.work / 'labs'}. Work in {kit.work}")
 
 
-def _editable(lab: Lab) -> list[str]:
-    kernels = [KERNEL_FILES[language] for language in lab.languages]
-    return [*kernels, *(file.name for file in lab.files)]
+def _edited(kit: Kit, lab: Lab) -> list[str]:
+    """Of notebooks, who works with a shared kit opens copies alone."""
+    return [name for name in edited_names(lab) if name != NOTEBOOK or kit.work is None]
+
+
+def _bring_up_to_date(kit: Kit, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
+    """Raises KitError."""
+    for lab in labs:
+        given, own = kit.given_folder(lab.name), kit.own_folder(lab.name)
+        for name in _edited(kit, lab) if given != own else ():
+            try:
+                _bring(kit, lab, given / name, own / name, note)
+            except OSError as error:
+                raise KitError(f"{own / name} can't be written: {reason_of(error)}") from error
+
+
+def _bring(kit: Kit, lab: Lab, given: Path, own: Path, note: Callable[[str], None]) -> None:
+    """Raises OSError."""
+    try:
+        content = read_plain(own, _LARGEST_FILE)
+    except (FileNotFoundError, NotPlain):  # it was removed, or is a link to somewhere else
+        return
+    if (
+        given.is_file()
+        and content != given.read_bytes()
+        and is_of_earlier_release(own.name, content, lab.starting_code.get(own.name, ()))
+    ):
+        kept = _put_aside(kit, own)
+        write_whole(own, given.read_text("utf-8"))
+        note(
+            f"numalab: {kit.shown(own)} was the starting code of an earlier release, and is this "
+            f"one's now. What it was is kept in {kit.shown(kept)}"
+        )
+
+
+def _put_aside(kit: Kit, path: Path) -> Path:
+    """Copy a file to where nothing is yet; returns where. Raises OSError."""
+    kept = kit.work_root / ASIDE / path.relative_to(kit.work_root)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    places = itertools.chain(
+        [kept], (kept.with_name(f"{kept.name}.{n}") for n in itertools.count(2))
+    )
+    free = next(place for place in places if not os.path.lexists(place))
+    shutil.copy2(path, free)
+    return free
+
+
+# ---- the starting code that edits are told from ------------------------------------------------
+
+
+def keep_starting_code(kit: Kit, labs: Sequence[Lab]) -> None:
+    """Put right what the build keeps as starting code, where it has kept something else: files
+    that had been edited before, or an earlier release's. Where none is right it stays, and is taken
+    for no starting code. Raises KitError."""
+    for lab in labs:
+        for name, (digest, *_) in lab.starting_code.items():
+            kept = kit.pristine_folder(lab.name) / name
+            try:
+                now = kept.read_bytes()
+                released = kit.lab_folder(lab.name) / RELEASED / name
+                if released.is_file():
+                    right: bytes | None = released.read_bytes()
+                elif digest_of(name, now) == digest:
+                    continue
+                else:
+                    texts = _texts(kit, lab, name)
+                    right = next((text for text in texts if digest_of(name, text) == digest), None)
+                if right is not None and right != now:
+                    write_whole(kept, right.decode("utf-8"))
+            except FileNotFoundError:
+                continue  # this build has no such lab
+            except OSError as error:
+                raise KitError(f"{kept} can't be written: {reason_of(error)}") from error
+
+
+def _texts(kit: Kit, lab: Lab, name: str) -> Iterator[bytes]:
+    """Generate what may be the starting code: the file itself, what earlier releases' builds have
+    kept, and what git has of it, the newest first."""
+    for path in (kit.lab_folder(lab.name) / name, *kit.build.glob(f"handouts/*/{lab.name}/{name}")):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
+    file = f"labs/{lab.name}/{name}"
+    git: list[str | Path] = ["git", "-C", kit.root, "-c", "safe.directory=*"]
+    environment = shell_variables.for_builders()
+    with contextlib.suppress(OSError):
+        listed = starting.run(
+            [*git, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", file], environment
+        )
+        for commit in listed.stdout.split() if listed.returncode == 0 else ():
+            shown = starting.run([*git, "show", f"{commit}:{file}"], environment)
+            if shown.returncode == 0:
+                yield shown.stdout.encode()
+
+
+# ---- a folder of one's own, of a kit that many share -------------------------------------------
 
 
 def _read_only(kit: Kit, lab: Lab) -> list[str]:
@@ -74,8 +183,8 @@ def _copy(kit: Kit, lab: Lab) -> None:
     partial = final.with_name(f".{lab.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    for name in _editable(lab):
-        source = kit.lab_folder(lab.name) / name
+    for name in _edited(kit, lab):
+        source = kit.given_folder(lab.name) / name
         if source.is_file():
             shutil.copyfile(source, partial / name)  # not its mode, which may be read-only
     partial.rename(final)

@@ -21,7 +21,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.modelled import modelled_beside
-from numalab.grading.own_files import provide
+from numalab.grading.own_files import keep_starting_code, provide
 from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import (
@@ -136,6 +136,7 @@ def build_own_programs(
             progress("building the kit, for the first time")
             configure(kit)
             build_kit(kit, ["describe_node"])
+    keep_starting_code(kit, labs)
     built = labs_with_mpi(kit, labs, is_chosen, listener.on_note)
     build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in built)])
     return built

@@ -19,7 +19,7 @@ from numalab.labs.kernel_names import file_names
 # What is made by who works there; and the suite, which changes files of the kit.
 _LEFT_OUT = (
     ".git", ".venv", ".venv.lock", "build", "notebooks", "variants", "kernels", ".installing",
-    RECORD, ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
+    RECORD, "earlier_release", ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
 )  # fmt: skip
 _NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", ".ipynb_checkpoints")
 

@@ -13,8 +13,9 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import MIB, NotPlain, read_plain_text, write_whole
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.kernel_names import NOTEBOOK
 
-NAME = "explore.ipynb"
+NAME = NOTEBOOK
 _MOST_BYTES = 64 * MIB  # with the pictures of a long session
 METADATA = {
     "kernelspec": {"display_name": "numalab", "language": "python", "name": "numalab"},
@@ -114,7 +115,7 @@ def explanation_prompt(notebook: Notebook) -> str:
 
 
 def kits_notebook(kit: Kit, lab: str) -> Path:
-    return kit.lab_folder(lab) / NAME
+    return kit.given_folder(lab) / NAME
 
 
 def with_notebooks(kit: Kit, labs: dict[str, Lab]) -> list[str]:

@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab import __version__
 from numalab.machines.machine import Machine
 from numalab.virtual import initramfs, qemu, snapshots
 from numalab.virtual.kernel import GuestKernel
@@ -77,7 +76,7 @@ class GuestPlan:
         status = Path(program).stat()
         return snapshots.key_of(
             [
-                __version__,
+                snapshots.FORMAT,
                 self.kernel.fingerprint,
                 f"{status.st_size} {status.st_mtime_ns}",
                 hashlib.sha256(initrd).hexdigest(),

@@ -15,6 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+# Of how states are made and kept, beside what a key is made of. Another one forgets all states that
+# users have: it is no release's number, and changes only where old states would not do.
+FORMAT = "0.1.0"
 MOST_BYTES = 10**9
 _NEW = ".new-"  # how one begins that is being written under a name
 _LEFT_S = 3600  # since it was written to: its process is gone

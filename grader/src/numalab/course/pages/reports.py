@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import numalab
 from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
@@ -81,11 +80,11 @@ def _put_pages(
 
 def _kit_digest(labs: Mapping[str, Lab], title: str) -> str:
     """Of all but the student that a student's page depends on."""
-    digest = hashlib.sha256(repr((numalab.__version__, title, sorted(labs.items()))).encode())
+    digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
-    for name in ("student_page.py", "part_tables.py", "seen.py"):
-        digest.update((Path(__file__).parent / name).read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

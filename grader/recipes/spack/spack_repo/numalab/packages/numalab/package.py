@@ -11,13 +11,13 @@ class Numalab(Package):
 
     homepage = "https://github.com/YOUR-ORGANISATION/numalab"
     # A tarball of the checkout, in the folder where spack is called:
-    #   git archive --prefix=numalab-0.1.0/ -o numalab-0.1.0.tar.gz HEAD
-    url = f"file://{Path.cwd()}/numalab-0.1.0.tar.gz"
+    #   git archive --prefix=numalab-0.2.0/ -o numalab-0.2.0.tar.gz HEAD
+    url = f"file://{Path.cwd()}/numalab-0.2.0.tar.gz"
     manual_download = True
 
     license("BSD-3-Clause AND CC-BY-4.0")
 
-    version("0.1.0")  # without a checksum, since the tarball is your own: --no-checksum
+    version("0.2.0")  # without a checksum, since the tarball is your own: --no-checksum
 
     variant("notebooks", default=True, description="Install JupyterLab")
     variant("virtual_nodes", default=True, description="Boot virtual nodes with QEMU")
