@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node.h"
+#include "node_record.h"
 #include "processes/remote_memory.h"
 #include "touch_map.h"
 

@@ -10,6 +10,13 @@
 
 #include "guest/sandbox.h"
 
+const struct numalab_group_key numalab_group_keys[] = {
+    {"cpus", "cpuset.cpus"},
+    {"mems", "cpuset.mems"},
+    {"partition", "cpuset.cpus.partition"},
+};
+const size_t numalab_group_key_count = sizeof numalab_group_keys / sizeof numalab_group_keys[0];
+
 enum { PATH_BYTES = 128 };
 
 static int path_of(char path[PATH_BYTES], const char *name, const char *file)

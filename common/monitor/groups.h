@@ -6,6 +6,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* What can be set of a group: as options name it, and its file. */
+struct numalab_group_key {
+    const char *name, *file;
+};
+
+extern const struct numalab_group_key numalab_group_keys[];
+extern const size_t numalab_group_key_count;
+
 /* Each returns 0 or a negative errno; name: of a group right below the first one. */
 
 /* Lets groups have CPU sets of their own. */

@@ -3,7 +3,6 @@
 #define NUMALAB_MONITOR_NODE_H
 
 #include <hwloc.h>
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,10 +26,6 @@ int numalab_node_open(struct numalab_node *node);
 int numalab_node_open_recorded(struct numalab_node *node, const char *root, const char *xml);
 void numalab_node_close(struct numalab_node *node);
 
-/* What a record says of the node; NULL when there is no memory. The caller
- * owns it. */
-json_t *numalab_node_describe(const struct numalab_node *node);
-
 /* NUMA node (Linux's number) that every PU of the set belongs to, or -1 when they sit on several or
  * one belongs to none. As Linux says; where it says nothing, the smallest of hwloc's. */
 int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
@@ -38,5 +33,11 @@ int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pu
 /* The same for package (-1 when several) and core (hwloc's logical number). */
 int numalab_package_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
 int numalab_core_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
+
+/* The L3 that they share, by hwloc's number; -1 where there is none. */
+int numalab_l3_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus);
+
+/* Bytes that the control group of this process may use; UINT64_MAX where nothing limits it. */
+uint64_t numalab_cgroup_memory_limit(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,4 +90,14 @@ void numalab_proc_end_children(void)
         if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
+}
+
+char *numalab_read_first_line(const char *path, char *line, size_t line_bytes)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return NULL;
+    char *got = fgets(line, (int)line_bytes, file);
+    fclose(file);
+    if (got) line[strcspn(line, "\n")] = '\0';
+    return got;
 }

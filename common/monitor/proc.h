@@ -28,4 +28,7 @@ pid_t numalab_proc_unknown_child(pid_t pid, const pid_t *known, size_t known_cou
  * workers' kernels and launchers may have started. */
 void numalab_proc_end_children(void);
 
+/* Reads the first line of a file, without its end. Returns line, or NULL where there is none. */
+char *numalab_read_first_line(const char *path, char *line, size_t line_bytes);
+
 #endif

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "memory.h"
 #include "mixes.h"
@@ -29,13 +28,6 @@
 
 enum { EXIT_MISMATCH = 1, EXIT_MISUSE = 2, EXIT_MEMORY = 3, EXIT_REFUSED = 4 };
 enum { SMALLEST_TABLE_PAGES = 4, MOST_PU = 8191, MOST_NODE = 1023, SMALLEST_LINK_BYTES = 64 };
-
-double probe_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- the kernels -------------------------------------------------------------------- */
 

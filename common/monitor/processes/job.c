@@ -20,6 +20,7 @@
 #include "process_tree.h"
 #include "worker_internal.h"
 #include "message.h"
+#include "monitor/proc.h"
 #include "requests.h"
 #include "sandbox.h"
 #include "spawn_supervisor.h"
@@ -282,6 +283,31 @@ static void remove_socket(struct numalab_job *job)
     job->socket_path[0] = '\0';
 }
 
+static bool has_only_ranks(const struct numalab_job *job)
+{
+    return numalab_process_tree_has_only_ranks(job->launcher.pid, job->rank, job->rank_count);
+}
+
+int numalab_job_fail_forked(struct numalab_job *job, struct numalab_worker *worker)
+{
+    /* The launcher does so for any of them. */
+    worker->outcome.is_unattributed = job->rank_count > 1;
+    worker->outcome.disturbance = NUMALAB_STARTED_PROCESS;
+    numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return numalab_job_fail(job, worker);
+}
+
+int numalab_job_check_processes(struct numalab_job *job)
+{
+    const bool is_launched = job->launcher.pid > 0;
+    if (is_launched && job->has_only_ranks && !has_only_ranks(job))
+        return numalab_job_fail_forked(job, &job->rank[0]);
+    for (size_t i = 0; i < job->rank_count && !job->rank[i].limits.sandbox; i++)
+        if (numalab_proc_unknown_child(job->rank[i].pid, NULL, 0))
+            return numalab_job_fail_forked(job, &job->rank[i]);
+    return 0;
+}
+
 int numalab_job_connect(struct numalab_job *job)
 {
     if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
@@ -289,7 +315,7 @@ int numalab_job_connect(struct numalab_job *job)
     remove_socket(job);
     stop_supervisor(job);
     if (!have_come) return -1;
-    job->has_only_ranks = numalab_job_started_only_ranks(job);
+    job->has_only_ranks = has_only_ranks(job);
     if (job->launcher.limits.sandbox && !job->has_only_ranks)
         return numalab_job_fail_forked(job, &job->rank[0]);
 

@@ -1,11 +1,12 @@
-/* Which processes a job is made of; for job.c. */
+/* Which processes a job is made of; below job.h, which knows what follows from it. */
 #ifndef NUMALAB_MONITOR_PROCESS_TREE_H
 #define NUMALAB_MONITOR_PROCESS_TREE_H
 
-#include "job.h"
+#include "worker_process.h"
 
 /* Whether the launcher, a sandbox around it included, has started nothing but what starts ranks,
- * and the ranks. Waits a moment for what it may have started in passing. */
-bool numalab_job_started_only_ranks(const struct numalab_job *job);
+ * and these ranks. Waits up to 0.2 s for what it may have started in passing. */
+bool numalab_process_tree_has_only_ranks(pid_t launcher, const struct numalab_worker *rank,
+                                         size_t rank_count);
 
 #endif

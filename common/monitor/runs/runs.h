@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "monitor/groups.h"
 #include "monitor/node.h"
 #include "monitor/processes/environment.h"
 #include "monitor/processes/job.h"
@@ -35,14 +36,6 @@ struct numalab_role {
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
-
-/* What can be said of a control group. */
-struct numalab_group_key {
-    const char *name, *file;
-};
-
-extern const struct numalab_group_key numalab_group_keys[];
-extern const size_t numalab_group_key_count;
 
 struct numalab_group_setting {
     const char *group;
