@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "proc.h"
-#include "processes/worker_internal.h"
 #include "processes/requests.h"
 
 /* Bytes of a file that a part of an array is. */
@@ -113,7 +112,7 @@ int numalab_mapping_check(struct numalab_worker *worker, struct numalab_results 
     free(pieces.list);
     /* A process may keep others from looking at it; one that has ended is told of elsewhere. */
     if (error == -EACCES || error == -EPERM)
-        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     return error == 0 || error == -ESRCH || error == -ENOENT
                ? 0
                : numalab_worker_kit_error(worker, "read the worker's mappings", error);
@@ -190,9 +189,12 @@ int numalab_mapping_check_aliases(struct numalab_worker *worker)
         is_found = has_alias(&views);
     }
     free(views.list);
-    if (is_found) worker->outcome.disturbance = NUMALAB_MAPPED_TWICE;
-    if (is_found || error == -EACCES || error == -EPERM)
-        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (is_found)
+        return numalab_worker_fail(
+            worker, (struct numalab_outcome){.kind = NUMALAB_BAD_PROTOCOL,
+                                             .bad_protocol = {NUMALAB_MAPPED_TWICE, 0.0, false}});
+    if (error == -EACCES || error == -EPERM)
+        return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     return error == 0 || error == -ESRCH || error == -ENOENT
                ? 0
                : numalab_worker_kit_error(worker, "read the worker's mappings", error);

@@ -87,8 +87,7 @@ static int fail_no_memory(struct numalab_worker *worker)
 /* The worker has given another file than its arrays lie in, or has changed that one. */
 static int note_forgery(struct numalab_worker *worker)
 {
-    worker->outcome.kind = NUMALAB_BAD_PROTOCOL;
-    return -1;
+    return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
 }
 
 static int set_up(struct numalab_page_rearm *rearm, struct numalab_worker *worker,

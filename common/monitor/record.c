@@ -100,7 +100,7 @@ static json_t *describe_address(const struct numalab_worker *worker,
 static void add_crash_report(json_t *object, const struct numalab_worker *worker,
                              const struct numalab_driver *driver)
 {
-    const struct numalab_message *report = &worker->outcome.report;
+    const struct numalab_message *report = &worker->outcome.crashed.report;
     json_t *frames = json_array();
     for (uint32_t i = 0; i < report->frame_count && i < NUMALAB_MAX_FRAMES; i++)
         json_array_append_new(frames, json_integer((json_int_t)report->frame[i]));
@@ -146,49 +146,54 @@ static void add_cause(json_t *object, const struct numalab_worker *worker,
     const struct numalab_outcome *outcome = &worker->outcome;
     switch (outcome->kind) {
     case NUMALAB_CRASHED:
-        json_object_set_new(object, "signal", signal_name(outcome->signal_number));
-        if (outcome->has_report) add_crash_report(object, worker, driver);
+        json_object_set_new(object, "signal", signal_name(outcome->crashed.signal_number));
+        if (outcome->crashed.has_report) add_crash_report(object, worker, driver);
         break;
     case NUMALAB_EXITED:
-        if (outcome->exit_code != NUMALAB_UNKNOWN_EXIT_CODE)
-            json_object_set_new(object, "exit_code", json_integer(outcome->exit_code));
+        if (outcome->exited.exit_code != NUMALAB_UNKNOWN_EXIT_CODE)
+            json_object_set_new(object, "exit_code", json_integer(outcome->exited.exit_code));
         break;
     case NUMALAB_TIMED_OUT:
-        json_object_set_new(object, "limit_s", json_real(outcome->limit_s));
-        json_object_set_new(object, "limit_of",
-                            json_string(outcome->is_wall_limit ? "wall_time" : "cpu_time"));
+        json_object_set_new(object, "limit_s", json_real(outcome->timed_out.limit_s));
+        json_object_set_new(
+            object, "limit_of",
+            json_string(outcome->timed_out.is_wall_limit ? "wall_time" : "cpu_time"));
         if (worker->kind == NUMALAB_RANK)
-            add_number(object, "ranks_waiting", outcome->pending_ranks);
-        if (outcome->is_total) json_object_set_new(object, "of_all_phases", json_true());
-        if (outcome->has_progress) json_object_set_new(object, "went_on", json_true());
+            add_number(object, "ranks_waiting", outcome->timed_out.pending_ranks);
+        if (outcome->timed_out.is_total) json_object_set_new(object, "of_all_phases", json_true());
+        if (outcome->timed_out.has_progress) json_object_set_new(object, "went_on", json_true());
         break;
     case NUMALAB_OUT_OF_MEMORY:
-        add_number(object, "resident_bytes", outcome->resident_bytes);
-        add_number(object, "limit_bytes", outcome->limit_bytes);
+        add_number(object, "resident_bytes", outcome->out_of_memory.resident_bytes);
+        add_number(object, "limit_bytes", outcome->out_of_memory.limit_bytes);
         break;
     case NUMALAB_TOO_MUCH_OUTPUT:
-        add_number(object, "limit_bytes", outcome->limit_bytes);
+        add_number(object, "limit_bytes", outcome->too_much_output.limit_bytes);
         break;
     case NUMALAB_TOO_MANY_THREADS:
-        add_number(object, "threads", outcome->threads);
-        add_number(object, "limit_threads", outcome->most_threads);
+        add_number(object, "threads", outcome->too_many_threads.threads);
+        add_number(object, "limit_threads", outcome->too_many_threads.most_threads);
         break;
     case NUMALAB_OBSTRUCTED:
+        json_object_set_new(object, "error", json_string(strerror(-outcome->obstructed.error)));
+        break;
     case NUMALAB_KIT_ERROR:
-        json_object_set_new(object, "error", json_string(strerror(-outcome->error)));
+        json_object_set_new(object, "error", json_string(strerror(-outcome->kit_error.error)));
         break;
     case NUMALAB_NO_ARRAY:
     case NUMALAB_ARRAY_GONE:
         add_number(object, "array_bytes", worker->array_bytes);
         json_object_set_new(object, "makes_arrays", json_boolean(worker->makes_arrays));
-        json_object_set_new(object, "is_map_failed", json_boolean(outcome->is_map_failed));
+        json_object_set_new(
+            object, "is_map_failed",
+            json_boolean(outcome->kind == NUMALAB_NO_ARRAY && outcome->no_array.is_map_failed));
         break;
     case NUMALAB_BAD_PROTOCOL:
-        if (outcome->disturbance == NUMALAB_FORGED_MESSAGE) break;
+        if (outcome->bad_protocol.disturbance == NUMALAB_FORGED_MESSAGE) break;
         json_object_set_new(object, "disturbance",
-                            json_string(disturbance_names[outcome->disturbance]));
-        if (outcome->disturbance == NUMALAB_RAN_WHILE_STOPPED)
-            json_object_set_new(object, "ran_s", json_real(outcome->ran_s));
+                            json_string(disturbance_names[outcome->bad_protocol.disturbance]));
+        if (outcome->bad_protocol.disturbance == NUMALAB_RAN_WHILE_STOPPED)
+            json_object_set_new(object, "ran_s", json_real(outcome->bad_protocol.ran_s));
         break;
     case NUMALAB_OK:
     case NUMALAB_UNTRACEABLE:
@@ -224,6 +229,21 @@ json_t *numalab_record_outcome(const struct numalab_worker *worker,
     return describe_outcome(worker, worker, driver);
 }
 
+/* Whether it is known which rank of a job the outcome is of. */
+static bool is_attributed(const struct numalab_outcome *outcome)
+{
+    switch (outcome->kind) {
+    case NUMALAB_EXITED:
+        return !outcome->exited.is_unattributed;
+    case NUMALAB_BAD_PROTOCOL:
+        return !outcome->bad_protocol.is_unattributed;
+    case NUMALAB_TIMED_OUT:
+        return outcome->timed_out.pending_ranks <= 1;
+    default:
+        return true;
+    }
+}
+
 json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_driver *driver)
 {
     const struct numalab_worker *worker = job->failed       ? job->failed
@@ -235,8 +255,7 @@ json_t *numalab_record_job(const struct numalab_job *job, const struct numalab_d
     if (!driver->rank_counts) return object;
     json_object_set_new(object, "ranks", json_integer((json_int_t)job->rank_count));
     if (!is_rank) return object;
-    const bool is_nobodys = worker->outcome.is_unattributed || worker->outcome.pending_ranks > 1;
-    if (job->failed && !is_nobodys)
+    if (job->failed && is_attributed(&worker->outcome))
         json_object_set_new(object, "rank", json_integer((json_int_t)worker->rank));
     return object;
 }

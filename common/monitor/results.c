@@ -134,10 +134,8 @@ int numalab_results_compare(struct numalab_worker *worker, const struct numalab_
 
     while (count > 0) {
         size_t part = count < chunk_elements ? count : chunk_elements;
-        if (numalab_worker_is_cancelled(worker)) {
-            worker->outcome.kind = NUMALAB_CANCELLED;
-            return -1;
-        }
+        if (numalab_worker_is_cancelled(worker))
+            return numalab_worker_fail_as(worker, NUMALAB_CANCELLED);
         if (numalab_worker_read_or_fail(worker, worker->address[array] + first * element_bytes,
                                         chunk, part * element_bytes) < 0)
             return -1;

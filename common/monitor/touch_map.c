@@ -637,7 +637,7 @@ numalab_touch_map_open(struct numalab_worker *worker, const struct numalab_node 
     /* What a worker traces of itself its kernel can forge, and so can it that there is no
      * userfaultfd: the system's word counts. */
     if (numalab_touch_map_probe() == 0) {
-        worker->outcome.kind = NUMALAB_UNTRACEABLE;
+        numalab_worker_fail_as(worker, NUMALAB_UNTRACEABLE);
         numalab_touch_map_close(map);
         return NULL;
     }
@@ -698,10 +698,8 @@ static int run_watched(struct numalab_touch_map *map, struct numalab_worker *wor
     struct numalab_watch watch = {
         .fd = map->fd, .serve = serve_faults, .timeout_ms = next_answer_ms, .context = map};
     int error = register_arrays(map, mode);
-    if (error < 0 && error != -ENOMEM) { /* the probe has shown that they could be */
-        worker->outcome.kind = NUMALAB_UNTRACEABLE;
-        return -1;
-    }
+    if (error < 0 && error != -ENOMEM) /* the probe has shown that they could be */
+        return numalab_worker_fail_as(worker, NUMALAB_UNTRACEABLE);
     if (error < 0) return numalab_worker_fail_obstructed(worker, "watch the pages", error);
     map->pending_count = 0;
     map->has_arrival = false;

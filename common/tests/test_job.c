@@ -213,25 +213,27 @@ static void test_ends(void)
 {
     size_t rank;
     struct numalab_outcome outcome = run_phase("deadlock", 3, -1, &rank);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.pending_ranks == 3);
-    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && !outcome.has_progress);
-    EXPECT(outcome.limit_s == (outcome.is_wall_limit ? 2 : 1) * deadlock_limit_s);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.timed_out.pending_ranks == 3);
+    EXPECT(strcmp(outcome.doing, "deadlock") == 0 && !outcome.timed_out.has_progress);
+    EXPECT(outcome.timed_out.limit_s ==
+           (outcome.timed_out.is_wall_limit ? 2 : 1) * deadlock_limit_s);
 
     outcome = run_phase("one_crashes", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_CRASHED && rank == 1);
-    EXPECT(outcome.signal_number == SIGSEGV && outcome.has_report);
-    EXPECT(outcome.report.fault_has_address);
+    EXPECT(outcome.crashed.signal_number == SIGSEGV && outcome.crashed.has_report);
+    EXPECT(outcome.crashed.report.fault_has_address);
 
     outcome = run_phase("one_leaves", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 1);
-    EXPECT(outcome.has_left && outcome.exit_code == 3);
+    EXPECT(outcome.exited.has_left && outcome.exited.exit_code == 3);
 
     outcome = run_phase("one_aborts", 3, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_EXITED && rank == 2);
-    EXPECT(outcome.has_left && outcome.exit_code == 7 && !outcome.is_unattributed);
+    EXPECT(outcome.exited.has_left && outcome.exited.exit_code == 7 &&
+           !outcome.exited.is_unattributed);
 
     outcome = run_phase("one_errs", 3, -1, &rank);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.is_unattributed);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exited.is_unattributed);
 
     outcome = run_phase("print_endlessly", 2, -1, &rank);
     EXPECT(outcome.kind == NUMALAB_TOO_MUCH_OUTPUT);
@@ -282,8 +284,8 @@ static bool has_patience(double limit_s)
     job.rank[0].limits.patience = 3;
     if (came_to_end && numalab_job_run(&job, "send_endlessly") < 0) outcome = job.failed->outcome;
     numalab_job_free(&job);
-    return outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit &&
-           outcome.limit_s == 3 * 2 * limit_s && outcome.has_progress;
+    return outcome.kind == NUMALAB_TIMED_OUT && outcome.timed_out.is_wall_limit &&
+           outcome.timed_out.limit_s == 3 * 2 * limit_s && outcome.timed_out.has_progress;
 }
 
 /* On a busy node there may be no message for longer than one should take. */

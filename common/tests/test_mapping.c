@@ -39,7 +39,7 @@ static bool is_aliased_by(const char *phase)
            numalab_worker_allocate(&worker, WHOLE_PAGES, numalab_drivers[0], NUMALAB_SHARED) == 0);
     const bool is_found = numalab_mapping_run(&worker, phase) < 0;
     EXPECT(!is_found || (worker.outcome.kind == NUMALAB_BAD_PROTOCOL &&
-                         worker.outcome.disturbance == NUMALAB_MAPPED_TWICE));
+                         worker.outcome.bad_protocol.disturbance == NUMALAB_MAPPED_TWICE));
     numalab_worker_end(&worker);
     return is_found;
 }

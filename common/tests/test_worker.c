@@ -72,12 +72,13 @@ static void test_ends(void)
     EXPECT(run_phase("compute", 1000).kind == NUMALAB_OK);
 
     struct numalab_outcome outcome = run_phase("leave", 10);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 7);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exited.exit_code == 7);
     EXPECT(strcmp(outcome.doing, "leave") == 0);
 
     outcome = run_phase("hang", 10);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit && !outcome.is_cut);
-    EXPECT(outcome.limit_s == 2 * hang_limit_s);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.timed_out.is_wall_limit &&
+           !outcome.timed_out.is_cut);
+    EXPECT(outcome.timed_out.limit_s == 2 * hang_limit_s);
     EXPECT(run_phase("print_endlessly", 10).kind == NUMALAB_TOO_MUCH_OUTPUT);
     EXPECT(run_phase("grow", 10).kind == NUMALAB_OUT_OF_MEMORY);
     EXPECT(run_phase("forge_reply", 10).kind == NUMALAB_BAD_PROTOCOL);
@@ -91,19 +92,19 @@ static void test_ends(void)
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
         outcome = run_phase(crashes[i].phase, 10);
         EXPECT(outcome.kind == NUMALAB_CRASHED);
-        EXPECT(outcome.signal_number == crashes[i].signal_number);
-        EXPECT(outcome.has_report && outcome.report.frame_count > 0);
+        EXPECT(outcome.crashed.signal_number == crashes[i].signal_number);
+        EXPECT(outcome.crashed.has_report && outcome.crashed.report.frame_count > 0);
     }
     outcome = run_phase("ask_absurdly", 10);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exited.exit_code == 0);
     outcome = run_phase("look_for_huge_pages", 10);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == 0);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exited.exit_code == 0);
     outcome = run_phase("no_such_phase", 10); /* as the worker says */
-    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOENT);
+    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.obstructed.error == -ENOENT);
     outcome = run_phase("close_channel", 10);
-    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exit_code == NUMALAB_EXIT_NO_CHANNEL);
+    EXPECT(outcome.kind == NUMALAB_EXITED && outcome.exited.exit_code == NUMALAB_EXIT_NO_CHANNEL);
     outcome = run_phase("forge_refusal", 10);
-    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.error == -ENOMEM);
+    EXPECT(outcome.kind == NUMALAB_OBSTRUCTED && outcome.obstructed.error == -ENOMEM);
 }
 
 /* A worker that may have huge pages gets those that it asks for, whatever the system's mode, where
@@ -118,7 +119,7 @@ static void test_advised_pages(void)
     numalab_worker_run(&worker, "look_for_advised_pages", NULL);
     numalab_worker_end(&worker);
     EXPECT(worker.outcome.kind == NUMALAB_EXITED);
-    EXPECT(worker.outcome.exit_code == !numalab_memory_has_except_advised());
+    EXPECT(worker.outcome.exited.exit_code == !numalab_memory_has_except_advised());
 }
 
 /* What the kit can't do in a worker's process is told as that; how it ended, where it has. */
@@ -135,20 +136,21 @@ static void test_obstructed(void)
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "use_up_files", NULL) == 0);
     EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_SHARED) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_OBSTRUCTED && worker.outcome.error == -EMFILE);
+    EXPECT(worker.outcome.kind == NUMALAB_OBSTRUCTED && worker.outcome.obstructed.error == -EMFILE);
     numalab_worker_end(&worker);
 
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "leave_soon", NULL) == 0);
     EXPECT(numalab_worker_fail_obstructed(&worker, "look", -ESRCH) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_EXITED && worker.outcome.exit_code == 7);
+    EXPECT(worker.outcome.kind == NUMALAB_EXITED && worker.outcome.exited.exit_code == 7);
     numalab_worker_end(&worker);
 
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "crash_soon", NULL) == 0);
     EXPECT(numalab_worker_fail_obstructed(&worker, "look", -ESRCH) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_CRASHED && worker.outcome.signal_number == SIGFPE);
-    EXPECT(worker.outcome.has_report && worker.outcome.report.frame_count > 0);
+    EXPECT(worker.outcome.kind == NUMALAB_CRASHED &&
+           worker.outcome.crashed.signal_number == SIGFPE);
+    EXPECT(worker.outcome.crashed.has_report && worker.outcome.crashed.report.frame_count > 0);
     numalab_worker_end(&worker);
 }
 
@@ -159,7 +161,7 @@ static void test_held_memory(void)
     EXPECT(start(&worker, 10) == 0);
     EXPECT(numalab_worker_run(&worker, "hold", NULL) < 0);
     EXPECT(worker.outcome.kind == NUMALAB_OUT_OF_MEMORY);
-    EXPECT(worker.outcome.resident_bytes > worker.outcome.limit_bytes);
+    EXPECT(worker.outcome.out_of_memory.resident_bytes > worker.outcome.out_of_memory.limit_bytes);
     numalab_worker_end(&worker);
 }
 
@@ -172,11 +174,12 @@ static void test_guards(void)
         EXPECT(start(&worker, sizes[i]) == 0);
         EXPECT(numalab_worker_run(&worker, "past_end", NULL) < 0);
         EXPECT(worker.outcome.kind == NUMALAB_CRASHED);
-        EXPECT(worker.outcome.signal_number == SIGSEGV && worker.outcome.has_report);
-        EXPECT(worker.outcome.report.fault_address == worker.address[0] + 8 * sizes[i]);
-        EXPECT(worker.outcome.report.frame_count > 0);
+        EXPECT(worker.outcome.crashed.signal_number == SIGSEGV &&
+               worker.outcome.crashed.has_report);
+        EXPECT(worker.outcome.crashed.report.fault_address == worker.address[0] + 8 * sizes[i]);
+        EXPECT(worker.outcome.crashed.report.frame_count > 0);
 #if defined(__x86_64__)
-        EXPECT(worker.outcome.report.fault_is_write == 1);
+        EXPECT(worker.outcome.crashed.report.fault_is_write == 1);
 #endif
         numalab_worker_end(&worker);
     }
@@ -231,7 +234,8 @@ static void test_stores_of_the_system(void)
     EXPECT(numalab_worker_allocate(&worker, 10, numalab_drivers[0], NUMALAB_ANONYMOUS) == 0);
     EXPECT(numalab_worker_run(&worker, "compute", NULL) == 0);
     EXPECT(numalab_worker_run(&worker, "write_by_call", NULL) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_CRASHED && worker.outcome.signal_number == SIGSYS);
+    EXPECT(worker.outcome.kind == NUMALAB_CRASHED &&
+           worker.outcome.crashed.signal_number == SIGSYS);
     numalab_worker_end(&worker);
 }
 
@@ -257,8 +261,9 @@ static void test_kinds(void)
         .confine = CONFINE};
     bool has_waiting_ranks;
     struct numalab_worker worker = numalab_no_worker;
-    worker.outcome = (struct numalab_outcome){
-        .kind = NUMALAB_TIMED_OUT, .doing = "hang", .limit_s = 1.0, .pending_ranks = 2};
+    worker.outcome = (struct numalab_outcome){.kind = NUMALAB_TIMED_OUT,
+                                              .doing = "hang",
+                                              .timed_out = {.limit_s = 1.0, .pending_ranks = 2}};
     EXPECT(has_timed_out(&worker, &has_waiting_ranks));
     EXPECT(!has_waiting_ranks);
     worker.kind = NUMALAB_RANK;
@@ -295,16 +300,16 @@ static void test_endless(void)
     worker.limits.heartbeat = heartbeat;
     const pid_t pauser = pause_soon(0, 2000000); /* the monitor alone: the worker works on */
     EXPECT(numalab_worker_run(&worker, "spin_on_many", NULL) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && !worker.outcome.is_wall_limit);
-    EXPECT(worker.outcome.limit_s == hang_limit_s);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && !worker.outcome.timed_out.is_wall_limit);
+    EXPECT(worker.outcome.timed_out.limit_s == hang_limit_s);
     numalab_worker_end(&worker);
     EXPECT(waitpid(pauser, NULL, 0) == pauser);
 
     struct numalab_outcome outcome = run_phase("stop_itself", 10);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.timed_out.is_wall_limit);
     const double paused_s = numalab_heartbeat_paused_s(heartbeat);
     outcome = run_phase("stop_monitor", 10);
-    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.is_wall_limit);
+    EXPECT(outcome.kind == NUMALAB_TIMED_OUT && outcome.timed_out.is_wall_limit);
     EXPECT(numalab_heartbeat_paused_s(heartbeat) > paused_s);
 }
 
@@ -322,8 +327,9 @@ static void test_all_phases(void)
     int runs = 0;
     while (runs < MOST_RUNS && numalab_worker_run(&worker, "spin", NULL) == 0) runs++;
     EXPECT(runs < MOST_RUNS);
-    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_total);
-    EXPECT(worker.outcome.limit_s == (worker.outcome.is_wall_limit ? 2.0 : 1.0));
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.timed_out.is_total);
+    EXPECT(worker.outcome.timed_out.limit_s ==
+           (worker.outcome.timed_out.is_wall_limit ? 2.0 : 1.0));
     numalab_worker_end(&worker);
 }
 
@@ -334,8 +340,8 @@ static void test_cut(void)
     EXPECT(start(&worker, 10) == 0);
     worker.limits.cut_s = 0.1;
     EXPECT(numalab_worker_run(&worker, "hang", NULL) < 0);
-    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.is_cut);
-    EXPECT(worker.outcome.limit_s == worker.limits.cut_s);
+    EXPECT(worker.outcome.kind == NUMALAB_TIMED_OUT && worker.outcome.timed_out.is_cut);
+    EXPECT(worker.outcome.timed_out.limit_s == worker.limits.cut_s);
     numalab_worker_end(&worker);
 }
 

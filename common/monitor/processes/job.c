@@ -60,10 +60,9 @@ int numalab_job_kit_error(struct numalab_job *job, const char *doing, int error)
  * ranks there are may be a student's choice. */
 static int fail_obstructed(struct numalab_job *job, const char *doing, int error)
 {
-    struct numalab_outcome *outcome = &job->launcher.outcome;
-    outcome->kind = NUMALAB_OBSTRUCTED;
-    outcome->doing = doing;
-    outcome->error = error;
+    numalab_worker_fail(&job->launcher, (struct numalab_outcome){.kind = NUMALAB_OBSTRUCTED,
+                                                                 .doing = doing,
+                                                                 .obstructed = {error}});
     return numalab_job_fail(job, &job->launcher);
 }
 
@@ -174,7 +173,7 @@ static int wait_for_ranks(struct numalab_job *job, int output)
             return fail_obstructed(job, "start the ranks with mpiexec", -ECHILD);
         }
         if (numalab_worker_is_cancelled(&job->launcher)) {
-            job->launcher.outcome.kind = NUMALAB_CANCELLED;
+            numalab_worker_fail_as(&job->launcher, NUMALAB_CANCELLED);
             return numalab_job_fail(job, &job->launcher);
         }
         if (numalab_heartbeat_now_s(heartbeat_of(job)) > deadline_s)
@@ -290,10 +289,11 @@ static bool has_only_ranks(const struct numalab_job *job)
 
 int numalab_job_fail_forked(struct numalab_job *job, struct numalab_worker *worker)
 {
-    /* The launcher does so for any of them. */
-    worker->outcome.is_unattributed = job->rank_count > 1;
-    worker->outcome.disturbance = NUMALAB_STARTED_PROCESS;
-    numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    numalab_worker_fail(worker, (struct numalab_outcome){
+                                    .kind = NUMALAB_BAD_PROTOCOL,
+                                    .bad_protocol = {.disturbance = NUMALAB_STARTED_PROCESS,
+                                                     /* The launcher does so for any of them. */
+                                                     .is_unattributed = job->rank_count > 1}});
     return numalab_job_fail(job, worker);
 }
 
@@ -348,7 +348,7 @@ static int exchange_with_all(struct numalab_job *job, struct numalab_request *re
             return numalab_job_fail(job, worker);
         }
         if (!numalab_worker_keeps_arrays(worker, &reply[i])) {
-            numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+            numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
             return numalab_job_fail(job, worker);
         }
     }

@@ -29,9 +29,10 @@ static int receive(struct numalab_worker *worker, struct numalab_message *messag
     if (got < 0) return got == -EAGAIN || got == -EINTR ? 0 : 2;
     /* The process descriptor tells the rest. */
     if (got == 0 && is_closed(worker->channel)) return 2;
-    if (got != (ssize_t)sizeof *message) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (got != (ssize_t)sizeof *message)
+        return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     if (message->error > 0 || message->error < -4095)
-        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     return 1;
 }
 
@@ -40,7 +41,7 @@ static int note_report(struct numalab_worker *worker, const struct numalab_messa
 {
     return numalab_worker_keep_report(worker, message)
                ? 0
-               : numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+               : numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
 }
 
 /* Sends the request, unless something waits that is no crash report. */
@@ -62,7 +63,7 @@ static int send_request(struct numalab_request_exchange *exchange)
      * belongs to a worker that does not read what it is told. */
     const ssize_t sent = send(worker->channel, exchange->request, sizeof *exchange->request,
                               MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EAGAIN) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    if (sent < 0 && errno == EAGAIN) return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     return 0;
 }
 
@@ -76,7 +77,7 @@ static int take_message(struct numalab_request_exchange *exchange, double start_
     if (got != 1) return 0;
     if (exchange->reply->kind != NUMALAB_REPLY) return note_report(worker, exchange->reply);
     if (exchange->reply->ticket != exchange->request->ticket)
-        return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
     worker->rank_notes = exchange->reply->rank_notes;
     worker->started_at_s = start_s;
     worker->elapsed_s = now_s - start_s;
@@ -86,7 +87,7 @@ static int take_message(struct numalab_request_exchange *exchange, double start_
 
 static bool has_reported(const struct numalab_worker *worker)
 {
-    return worker->outcome.has_report || worker->outcome.has_left;
+    return worker->has_crash_report || worker->has_left;
 }
 
 /* Messages that all ranks have asked MPI for so far. A rank may forge its number, and gains
@@ -187,7 +188,7 @@ static int poll_events(struct request_loop *loop)
         return numalab_worker_kit_error(first, "wait for the worker", -errno);
     /* What was to tell of page faults does not, or would keep who asks it waiting. */
     if (ready > 0 && pollset->watch.revents & (POLLERR | POLLNVAL))
-        return numalab_worker_fail(first, NUMALAB_BAD_PROTOCOL);
+        return numalab_worker_fail_as(first, NUMALAB_BAD_PROTOCOL);
     if (ready > 0) return ready;
     for (nfds_t i = 0; i < count; i++) fds[i].revents = 0;
     return 0;
@@ -284,18 +285,20 @@ static int note_deaths(struct request_loop *loop)
         if (!has_reported(list[ended].worker) && has_reported(worker)) ended = i;
     }
     *loop->failed = ended;
-    list[ended].worker->outcome.is_unattributed =
-        loop->count > 1 && !has_reported(list[ended].worker);
-    return numalab_worker_note_death(list[ended].worker);
+    struct numalab_worker *const worker = list[ended].worker;
+    numalab_worker_note_death(worker);
+    if (worker->outcome.kind == NUMALAB_EXITED)
+        worker->outcome.exited.is_unattributed = loop->count > 1 && !has_reported(worker);
+    return -1;
 }
 
-/* The outcome of a worker that has had its time. */
-static int time_out(const struct request_loop *loop, struct numalab_worker *worker, double limit_s)
+/* Ends a worker that has had its time. */
+static int time_out(const struct request_loop *loop, struct numalab_worker *worker,
+                    struct numalab_timed_out timed_out)
 {
-    struct numalab_outcome *outcome = &worker->outcome;
-    outcome->limit_s = limit_s;
-    outcome->pending_ranks = loop->count - loop->done;
-    return numalab_worker_fail(worker, NUMALAB_TIMED_OUT);
+    timed_out.pending_ranks = loop->count - loop->done;
+    return numalab_worker_fail(
+        worker, (struct numalab_outcome){.kind = NUMALAB_TIMED_OUT, .timed_out = timed_out});
 }
 
 /* All phases of a process together have a limit, too: else one that sleeps in each of them for
@@ -306,13 +309,13 @@ static int check_all_phases(struct request_loop *loop, struct numalab_worker *wo
     const struct numalab_limits *limits = loop->limits;
     const struct numalab_worker *first = loop->list[0].worker;
     const double most_s = limits->phases * limits->phase_s;
-    struct numalab_outcome *outcome = &worker->outcome;
     if (!limits->phases || limits->patience) return 0;
     const bool is_wall = first->spent_wall_s + time_used->wall_s > WALL_FACTOR * most_s;
     if (!is_wall && first->spent_cpu_s + time_used->cpu_s <= most_s) return 0;
-    outcome->is_total = true;
-    outcome->is_wall_limit = is_wall;
-    return time_out(loop, worker, is_wall ? WALL_FACTOR * most_s : most_s);
+    return time_out(loop, worker,
+                    (struct numalab_timed_out){.limit_s = is_wall ? WALL_FACTOR * most_s : most_s,
+                                               .is_wall_limit = is_wall,
+                                               .is_total = true});
 }
 
 /* All are done. */
@@ -333,12 +336,11 @@ static int end(struct request_loop *loop)
 static int check_time(struct request_loop *loop, struct numalab_worker *worker)
 {
     const struct numalab_limits *limits = loop->limits;
-    struct numalab_outcome *outcome = &worker->outcome;
     const struct time_used time_used = read_time_used(loop);
-    if (limits->cut_s > 0 && time_used.wall_s > limits->cut_s) {
-        outcome->is_cut = outcome->is_wall_limit = true;
-        return time_out(loop, worker, limits->cut_s);
-    }
+    if (limits->cut_s > 0 && time_used.wall_s > limits->cut_s)
+        return time_out(loop, worker,
+                        (struct numalab_timed_out){
+                            .limit_s = limits->cut_s, .is_wall_limit = true, .is_cut = true});
     if (check_all_phases(loop, worker, &time_used) < 0) return -1;
     if (limits->patience) {
         const uint64_t messages = count_messages(loop->list, loop->count);
@@ -354,12 +356,14 @@ static int check_time(struct request_loop *loop, struct numalab_worker *worker)
     };
     for (size_t i = 0; i < sizeof is_over / sizeof is_over[0]; i++) {
         if (!is_over[i]) continue;
-        outcome->is_wall_limit = i % 2 == 1;
-        outcome->has_progress = limits->patience && (time_used.cpu_s > most_s ||
-                                                     time_used.wall_s > WALL_FACTOR * most_s);
+        const bool is_wall = i % 2 == 1;
+        const bool has_progress = limits->patience && (time_used.cpu_s > most_s ||
+                                                       time_used.wall_s > WALL_FACTOR * most_s);
+        const double limit_s = has_progress ? most_s : limits->phase_s;
         return time_out(loop, worker,
-                        (outcome->is_wall_limit ? WALL_FACTOR : 1) *
-                            (outcome->has_progress ? most_s : limits->phase_s));
+                        (struct numalab_timed_out){.limit_s = (is_wall ? WALL_FACTOR : 1) * limit_s,
+                                                   .is_wall_limit = is_wall,
+                                                   .has_progress = has_progress});
     }
     return 0;
 }
@@ -425,7 +429,7 @@ int numalab_exchange_requests(struct numalab_request_exchange *list, size_t coun
         const int ready = poll_events(&loop);
         if (ready < 0 || take_messages(&loop) < 0) return -1;
         if (loop.done == count) return end(&loop);
-        if (loop.pollset.cancel.revents) return numalab_worker_fail(first, NUMALAB_CANCELLED);
+        if (loop.pollset.cancel.revents) return numalab_worker_fail_as(first, NUMALAB_CANCELLED);
         if (serve_watch(&loop, ready > 0) < 0) return -1;
         if (take_output(&loop) < 0 || note_deaths(&loop) < 0) return -1;
         if (loop.now_s <= loop.next_check_s) continue;

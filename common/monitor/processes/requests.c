@@ -108,10 +108,10 @@ static int have_arrays_made(struct numalab_worker *worker, const struct numalab_
 
     if (run_phase(worker, driver->create_phase, NULL, &reply) < 0) return -1;
     for (size_t i = 0; i < driver->array_count; i++)
-        if (!reply.address[i] || reply.address[i] == UINT64_MAX) {
-            worker->outcome.is_map_failed = reply.address[i] != 0;
-            return numalab_worker_fail(worker, NUMALAB_NO_ARRAY);
-        }
+        if (!reply.address[i] || reply.address[i] == UINT64_MAX)
+            return numalab_worker_fail(
+                worker, (struct numalab_outcome){.kind = NUMALAB_NO_ARRAY,
+                                                 .no_array = {reply.address[i] != 0}});
     memcpy(worker->address, reply.address, sizeof worker->address);
     return 0;
 }

@@ -195,7 +195,7 @@ static int wait_for_hello(struct numalab_worker *worker)
             return numalab_worker_kit_error(worker, "start the sandbox", -ECHILD);
         }
         if (numalab_worker_is_cancelled(worker))
-            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+            return numalab_worker_fail_as(worker, NUMALAB_CANCELLED);
         if (numalab_heartbeat_now_s(heartbeat) > deadline_s)
             return numalab_worker_kit_error(worker, "start the sandbox", -ETIMEDOUT);
     }

@@ -57,9 +57,9 @@ static int stop(struct numalab_worker *worker, int (*is_done)(struct numalab_wor
         if (stopped < 0) return -1;
         if (stopped) break;
         /* Somebody in the worker may wake it again and again. */
-        if (polls > STOP_POLLS) return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+        if (polls > STOP_POLLS) return numalab_worker_fail_as(worker, NUMALAB_BAD_PROTOCOL);
         if (numalab_worker_is_cancelled(worker))
-            return numalab_worker_fail(worker, NUMALAB_CANCELLED);
+            return numalab_worker_fail_as(worker, NUMALAB_CANCELLED);
         const long wait_ns = polls < SHORT_POLLS ? short_poll_ns : 1000000;
         ppoll(NULL, 0, &(struct timespec){.tv_nsec = wait_ns}, NULL);
     }
@@ -87,9 +87,10 @@ static bool has_paused(const struct numalab_worker *worker)
 
 static int fail_woken(struct numalab_worker *worker, double ran_s)
 {
-    worker->outcome.disturbance = NUMALAB_RAN_WHILE_STOPPED;
-    worker->outcome.ran_s = ran_s;
-    return numalab_worker_fail(worker, NUMALAB_BAD_PROTOCOL);
+    return numalab_worker_fail(
+        worker, (struct numalab_outcome){
+                    .kind = NUMALAB_BAD_PROTOCOL,
+                    .bad_protocol = {.disturbance = NUMALAB_RAN_WHILE_STOPPED, .ran_s = ran_s}});
 }
 
 /* Whether it has taken less CPU time than allowed_s since it was looked at last, or since it was

@@ -13,9 +13,6 @@ enum { NUMALAB_POLL_MS = 50 };
 int numalab_worker_launch(struct numalab_worker *worker, const char *const *command,
                           const struct numalab_limits *limits, int cancel_fd);
 
-/* Notes how its part has ended; returns -1. */
-int numalab_worker_fail(struct numalab_worker *worker, enum numalab_outcome_kind kind);
-
 /* Takes what was printed, as far as there is room and no more than is allowed. */
 void numalab_worker_drain_output(struct numalab_worker *worker);
 

@@ -40,12 +40,24 @@ double numalab_now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+int numalab_worker_fail(struct numalab_worker *worker, struct numalab_outcome outcome)
+{
+    if (!outcome.doing) outcome.doing = worker->outcome.doing;
+    outcome.n = worker->outcome.n;
+    worker->outcome = outcome;
+    return -1;
+}
+
+int numalab_worker_fail_as(struct numalab_worker *worker, enum numalab_outcome_kind kind)
+{
+    return numalab_worker_fail(worker, (struct numalab_outcome){.kind = kind});
+}
+
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error)
 {
-    worker->outcome.kind = NUMALAB_KIT_ERROR;
-    worker->outcome.doing = doing;
-    worker->outcome.error = error;
-    return -1;
+    return numalab_worker_fail(
+        worker,
+        (struct numalab_outcome){.kind = NUMALAB_KIT_ERROR, .doing = doing, .kit_error = {error}});
 }
 
 /* Once its memory, threads or folder of /proc are gone, the rest is sure to follow. */
@@ -64,16 +76,9 @@ static bool is_ending(const struct numalab_worker *worker, int error)
 int numalab_worker_fail_obstructed(struct numalab_worker *worker, const char *doing, int error)
 {
     if (is_ending(worker, error)) return numalab_worker_note_death(worker);
-    worker->outcome.kind = NUMALAB_OBSTRUCTED;
-    worker->outcome.doing = doing;
-    worker->outcome.error = error;
-    return -1;
-}
-
-int numalab_worker_fail(struct numalab_worker *worker, enum numalab_outcome_kind kind)
-{
-    worker->outcome.kind = kind;
-    return -1;
+    return numalab_worker_fail(worker, (struct numalab_outcome){.kind = NUMALAB_OBSTRUCTED,
+                                                                .doing = doing,
+                                                                .obstructed = {error}});
 }
 
 /* ---- what happens while it runs ------------------------------------------ */
@@ -104,8 +109,9 @@ int numalab_worker_check_output(struct numalab_worker *worker)
     if (worker->output < 0) return 0;
     numalab_worker_drain_output(worker);
     if (worker->printed_bytes <= worker->limits.output_bytes) return 0;
-    worker->outcome.limit_bytes = worker->limits.output_bytes;
-    return numalab_worker_fail(worker, NUMALAB_TOO_MUCH_OUTPUT);
+    return numalab_worker_fail(
+        worker, (struct numalab_outcome){.kind = NUMALAB_TOO_MUCH_OUTPUT,
+                                         .too_much_output = {worker->limits.output_bytes}});
 }
 
 /* *mapped_bytes: how much of it belongs to files, of memory or not. */
@@ -132,9 +138,9 @@ int numalab_worker_check_memory(struct numalab_worker *worker)
         worker->memfd_bytes = numalab_memfd_bytes(worker->pid, mapped_bytes);
     resident += worker->memfd_bytes;
     if (resident <= allowed) return 0;
-    worker->outcome.resident_bytes = resident;
-    worker->outcome.limit_bytes = allowed;
-    return numalab_worker_fail(worker, NUMALAB_OUT_OF_MEMORY);
+    return numalab_worker_fail(worker,
+                               (struct numalab_outcome){.kind = NUMALAB_OUT_OF_MEMORY,
+                                                        .out_of_memory = {resident, allowed}});
 }
 
 /* confine sets a limit, too, which does not count for root. */
@@ -144,11 +150,13 @@ int numalab_worker_check_threads(struct numalab_worker *worker)
     char path[64];
     if (!worker->limits.sandbox) return 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)worker->pid);
-    if (stat(path, &folder) < 0) return 0;                 /* its process descriptor tells */
-    worker->outcome.threads = (size_t)folder.st_nlink - 2; /* without . and .. */
-    worker->outcome.most_threads = numalab_sandbox_most_threads(&worker->limits, 0);
-    if (worker->outcome.threads <= worker->outcome.most_threads) return 0;
-    return numalab_worker_fail(worker, NUMALAB_TOO_MANY_THREADS);
+    if (stat(path, &folder) < 0) return 0;              /* its process descriptor tells */
+    const size_t threads = (size_t)folder.st_nlink - 2; /* without . and .. */
+    const size_t most = numalab_sandbox_most_threads(&worker->limits, 0);
+    if (threads <= most) return 0;
+    return numalab_worker_fail(worker,
+                               (struct numalab_outcome){.kind = NUMALAB_TOO_MANY_THREADS,
+                                                        .too_many_threads = {threads, most}});
 }
 
 /* What a worker says before it ends: that it crashed, or as a rank that it leaves. */
@@ -156,13 +164,13 @@ bool numalab_worker_keep_report(struct numalab_worker *worker,
                                 const struct numalab_message *message)
 {
     if (message->kind == NUMALAB_FAULT) {
-        worker->outcome.has_report = true;
-        worker->outcome.report = *message;
+        worker->has_crash_report = true;
+        worker->crash_report = *message;
         return true;
     }
     if (message->kind != NUMALAB_LEAVE || worker->kind != NUMALAB_RANK) return false;
-    worker->outcome.has_left = true;
-    worker->outcome.exit_code = (int)message->ticket;
+    worker->has_left = true;
+    worker->leave_code = (int)message->ticket;
     return true;
 }
 
@@ -186,25 +194,34 @@ void numalab_worker_take_reports(struct numalab_worker *worker)
     }
 }
 
+static int fail_crashed(struct numalab_worker *worker, int signal_number)
+{
+    return numalab_worker_fail(
+        worker, (struct numalab_outcome){
+                    .kind = NUMALAB_CRASHED,
+                    .crashed = {signal_number, worker->has_crash_report, worker->crash_report}});
+}
+
+static int fail_exited(struct numalab_worker *worker, int exit_code)
+{
+    return numalab_worker_fail(
+        worker, (struct numalab_outcome){.kind = NUMALAB_EXITED,
+                                         .exited = {exit_code, worker->has_left, false}});
+}
+
 /* How the worker inside a sandbox has ended is what the sandbox then ends with. */
 static int note_death_in_sandbox(struct numalab_worker *worker)
 {
     siginfo_t info = {0};
     worker->is_reaped = true;
-    if (worker->outcome.has_report) {
-        worker->outcome.signal_number = worker->outcome.report.signal_number;
-        return numalab_worker_fail(worker, NUMALAB_CRASHED);
-    }
+    if (worker->has_crash_report) return fail_crashed(worker, worker->crash_report.signal_number);
     const bool is_known =
         numalab_heartbeat_wait(worker->limits.heartbeat, worker->sandbox_fd, sandbox_end_s) &&
         waitid(P_PID, (id_t)worker->sandbox_pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
         info.si_code == CLD_EXITED;
-    if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG) {
-        worker->outcome.signal_number = info.si_status - EXIT_BY_SIGNAL;
-        return numalab_worker_fail(worker, NUMALAB_CRASHED);
-    }
-    worker->outcome.exit_code = is_known ? info.si_status : NUMALAB_UNKNOWN_EXIT_CODE;
-    return numalab_worker_fail(worker, NUMALAB_EXITED);
+    if (is_known && info.si_status > EXIT_BY_SIGNAL && info.si_status < EXIT_BY_SIGNAL + NSIG)
+        return fail_crashed(worker, info.si_status - EXIT_BY_SIGNAL);
+    return fail_exited(worker, is_known ? info.si_status : NUMALAB_UNKNOWN_EXIT_CODE);
 }
 
 /* The worker has ended by itself: find out how. */
@@ -218,10 +235,10 @@ int numalab_worker_note_death(struct numalab_worker *worker)
     if (worker->kind == NUMALAB_SANDBOXED) return note_death_in_sandbox(worker);
     if (worker->kind == NUMALAB_RANK) { /* its parent learns how it ended, and does not tell */
         worker->is_reaped = true;
-        if (!worker->outcome.has_left) worker->outcome.exit_code = NUMALAB_UNKNOWN_EXIT_CODE;
-        worker->outcome.signal_number = worker->outcome.report.signal_number;
-        return numalab_worker_fail(worker,
-                                   worker->outcome.has_report ? NUMALAB_CRASHED : NUMALAB_EXITED);
+        if (worker->has_crash_report)
+            return fail_crashed(worker, worker->crash_report.signal_number);
+        return fail_exited(worker,
+                           worker->has_left ? worker->leave_code : NUMALAB_UNKNOWN_EXIT_CODE);
     }
     if (waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOWAIT) < 0)
         return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
@@ -229,12 +246,8 @@ int numalab_worker_note_death(struct numalab_worker *worker)
     if (waitpid(worker->pid, &status, 0) < 0)
         return numalab_worker_kit_error(worker, "learn how the worker ended", -errno);
     worker->is_reaped = true;
-    if (info.si_code == CLD_EXITED) {
-        worker->outcome.exit_code = info.si_status;
-        return numalab_worker_fail(worker, NUMALAB_EXITED);
-    }
-    worker->outcome.signal_number = info.si_status;
-    return numalab_worker_fail(worker, NUMALAB_CRASHED);
+    return info.si_code == CLD_EXITED ? fail_exited(worker, info.si_status)
+                                      : fail_crashed(worker, info.si_status);
 }
 
 /* ---- memory ---------------------------------------------------------------- */
@@ -249,7 +262,7 @@ bool numalab_worker_is_cancelled(const struct numalab_worker *worker)
  * most often), or its kernel unmapped or protected an array. */
 static int note_lost_memory(struct numalab_worker *worker, const char *doing, int error)
 {
-    if (error == EFAULT) return numalab_worker_fail(worker, NUMALAB_ARRAY_GONE);
+    if (error == EFAULT) return numalab_worker_fail_as(worker, NUMALAB_ARRAY_GONE);
     return numalab_worker_fail_obstructed(worker, doing, -error);
 }
 

@@ -39,31 +39,55 @@ enum numalab_disturbance {
     NUMALAB_MAPPED_TWICE       /* it has memory at two addresses, and writes are to be seen */
 };
 
-/* Why a worker can't go on, and where it was. */
+/* NUMALAB_TIMED_OUT: the limit that was passed. */
+struct numalab_timed_out {
+    double limit_s;       /* seconds of wall time or of CPU time */
+    bool is_wall_limit;   /* else of CPU time */
+    bool is_cut;          /* limits.cut_s, and nothing is wrong */
+    bool is_total;        /* of all phases together, else of one */
+    bool has_progress;    /* ranks still asked for messages */
+    size_t pending_ranks; /* this one and others of its job that had not replied */
+};
+
+/* Why a worker can't go on, and where it was. kind says which part of the union holds: that of the
+ * same name, and none for kinds that have none. numalab_worker_fail sets it as a whole. */
 struct numalab_outcome {
     enum numalab_outcome_kind kind;
-    enum numalab_disturbance disturbance; /* NUMALAB_BAD_PROTOCOL ... */
-    double ran_s;                         /* ... and the CPU time that it took then */
-    const char *doing;                    /* phase, or the kit's own step */
-    size_t n;
-    int signal_number;            /* NUMALAB_CRASHED */
-    int exit_code;                /* NUMALAB_EXITED */
-    int error;                    /* NUMALAB_OBSTRUCTED, NUMALAB_KIT_ERROR: negative errno */
-    double limit_s;               /* NUMALAB_TIMED_OUT: the one that it passed: ... */
-    bool is_wall_limit;           /* ... of wall time, else of CPU time */
-    bool is_cut;                  /* NUMALAB_TIMED_OUT: by limits.cut_s, and nothing is wrong */
-    bool is_total;                /* NUMALAB_TIMED_OUT: no phase for itself, all together */
-    size_t pending_ranks;         /* NUMALAB_TIMED_OUT: this one and others of its job */
-    bool has_progress;            /* NUMALAB_TIMED_OUT: ranks still asked for messages */
-    bool is_unattributed;         /* NUMALAB_EXITED: several ranks ended, and none said
-                               that it began */
-    uint64_t resident_bytes;      /* NUMALAB_OUT_OF_MEMORY ... */
-    uint64_t limit_bytes;         /* ... and NUMALAB_TOO_MUCH_OUTPUT */
-    size_t threads, most_threads; /* NUMALAB_TOO_MANY_THREADS */
-    bool is_map_failed;           /* NUMALAB_NO_ARRAY: -1 in place of NULL */
-    bool has_left;                /* a rank said that it leaves */
-    bool has_report;              /* the worker reported its crash: */
-    struct numalab_message report;
+    const char *doing; /* phase, or the kit's own step; NULL before the first */
+    size_t n;          /* problem size; 0 before arrays are allocated */
+    union {
+        struct {
+            int signal_number;
+            bool has_report; /* the worker reported its crash: */
+            struct numalab_message report;
+        } crashed;
+        struct {
+            int exit_code;        /* may be NUMALAB_UNKNOWN_EXIT_CODE */
+            bool has_left;        /* a rank reported that it leaves */
+            bool is_unattributed; /* several ranks ended, and none reported that it began */
+        } exited;
+        struct numalab_timed_out timed_out;
+        struct {
+            uint64_t resident_bytes, limit_bytes;
+        } out_of_memory;
+        struct {
+            uint64_t limit_bytes;
+        } too_much_output;
+        struct {
+            size_t threads, most_threads;
+        } too_many_threads;
+        struct {
+            bool is_map_failed; /* -1 in place of NULL */
+        } no_array;
+        struct {
+            enum numalab_disturbance disturbance;
+            double ran_s;         /* NUMALAB_RAN_WHILE_STOPPED: CPU time taken then */
+            bool is_unattributed; /* NUMALAB_STARTED_PROCESS: by any of several ranks */
+        } bad_protocol;
+        struct {
+            int error; /* negative errno */
+        } obstructed, kit_error;
+    };
 };
 
 struct numalab_heartbeat;
@@ -125,6 +149,11 @@ struct numalab_worker {
     uint32_t ticket;
     struct numalab_limits limits;
     struct numalab_outcome outcome;
+
+    /* Reported by the worker before it ends, and true of nothing until it has. */
+    bool has_crash_report, has_left;
+    struct numalab_message crash_report;
+    int leave_code; /* exit code of a rank that leaves */
 
     size_t rank; /* in its job; 0 of a single worker */
     size_t n;    /* the problem's size, the same in all ranks */
@@ -226,6 +255,12 @@ int numalab_worker_write_vector_or_fail(struct numalab_worker *worker, const str
 /* The same as numalab_worker_read is to reading. */
 int numalab_worker_write_vector(const struct numalab_worker *worker, const struct iovec *local,
                                 const struct iovec *remote, size_t count);
+
+/* Sets worker->outcome, whose n stays, as does its step where outcome.doing is NULL. Returns -1. */
+int numalab_worker_fail(struct numalab_worker *worker, struct numalab_outcome outcome);
+
+/* The same for a kind without details of its own. */
+int numalab_worker_fail_as(struct numalab_worker *worker, enum numalab_outcome_kind kind);
 
 /* Notes that the kit itself failed at a step, of which nothing is the worker's; returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);

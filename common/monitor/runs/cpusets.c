@@ -40,11 +40,10 @@ enum { JOB, OTHERS, PROGRAMS };
 
 static int fail(struct cpusets *cpusets, const char *doing, int error)
 {
-    if (error == -ECANCELED) {
-        cpusets->no_worker.outcome =
-            (struct numalab_outcome){.kind = NUMALAB_CANCELLED, .doing = doing};
-        return -1;
-    }
+    if (error == -ECANCELED)
+        return numalab_worker_fail(
+            &cpusets->no_worker,
+            (struct numalab_outcome){.kind = NUMALAB_CANCELLED, .doing = doing});
     return numalab_worker_kit_error(&cpusets->no_worker, doing, error);
 }
 

@@ -197,7 +197,8 @@ static int compute(struct replicate *replicate, struct runner *runner)
     limits->cut_s = 0.0;
     runner->taken_s += numalab_now_s() - before_s;
     if (done == 0) return 0;
-    if (!job->failed->outcome.is_cut) return -1;
+    const struct numalab_outcome *outcome = &job->failed->outcome;
+    if (outcome->kind != NUMALAB_TIMED_OUT || !outcome->timed_out.is_cut) return -1;
     numalab_job_free(job);
     runner->is_cut = true;
     return 0;

@@ -171,7 +171,7 @@ static int run_single_thread(struct placement *placement, const struct numalab_d
     if (is_enough || one->cpu_s > placement->core_s) return 0;
     numalab_single_thread_run(one, driver);
     if (numalab_single_thread_is_cancelled(one)) {
-        worker->outcome.kind = NUMALAB_CANCELLED;
+        numalab_worker_fail_as(worker, NUMALAB_CANCELLED);
         return numalab_job_fail(&placement->job, worker);
     }
     free_snapshot(&placement->snapshot);

@@ -67,7 +67,8 @@ static bool finds_race(struct numalab_worker *worker)
 {
     struct numalab_message reply;
     if (numalab_worker_request(worker, NUMALAB_RACE, &reply, NULL) == 0) return false;
-    if (worker->outcome.kind != NUMALAB_EXITED || worker->outcome.exit_code != RACE_EXIT_CODE)
+    if (worker->outcome.kind != NUMALAB_EXITED ||
+        worker->outcome.exited.exit_code != RACE_EXIT_CODE)
         return false;
     worker->outcome = (struct numalab_outcome){.kind = NUMALAB_OK};
     return true;

@@ -312,8 +312,7 @@ static int prepare(struct numalab_worker *worker, const struct numalab_run_optio
 static struct numalab_overrun last_overrun(const struct numalab_worker *worker,
                                            struct numalab_overrun so_far)
 {
-    const struct numalab_outcome *outcome = &worker->outcome;
-    return so_far.kind || !outcome->has_report ? so_far : outcome->report.overrun;
+    return so_far.kind || !worker->has_crash_report ? so_far : worker->crash_report.overrun;
 }
 
 /* A copy of the kernel in a process of its own. teams: what other teams do before all else, or

@@ -226,9 +226,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pthread_join(thread, NULL);
     numalab_worker_drain_output(&worker);
     record(&worker);
-    if (worker.outcome.has_report) { /* as where it then ended */
-        worker.outcome.kind = NUMALAB_CRASHED;
-        worker.outcome.signal_number = worker.outcome.report.signal_number;
+    if (worker.has_crash_report) { /* as where it then ended */
+        const struct numalab_message *report = &worker.crash_report;
+        numalab_worker_fail(
+            &worker, (struct numalab_outcome){.kind = NUMALAB_CRASHED,
+                                              .crashed = {report->signal_number, true, *report}});
         record(&worker);
     }
     if (worker.output >= 0) close(worker.output);
