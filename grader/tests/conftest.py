@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import OWN_MACHINES, STARTED_BY
+from support.golden_texts import GoldenTexts, add_option
 from support.leftovers import ended_on_failure
 from support.parts import Recorder, parts_of, read_part, seconds_of_groups
 from xdist.remote import Producer
@@ -57,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-durations", action="store_true", help="write how long tests took, for --part"
     )
+    add_option(parser)
 
 
 class Failures:
@@ -91,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _pass_for_idle_node(config)
         if config.getoption("record_durations"):
             config.pluginmanager.register(Recorder())
+    config.pluginmanager.register(GoldenTexts(config), GoldenTexts.NAME)
     folder = BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
     if folder and not config.getoption("one_build"):
         os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from support import invented, portraits
-from support.drawn import kept, of_figure
+from support.drawn import of_figure
 from support.evidence_parts import (
     answered,
     grouped,
@@ -21,6 +21,7 @@ from support.evidence_parts import (
     sat,
     with_memory,
 )
+from support.golden_texts import check_text
 from support.pages import texts
 
 from numalab.evidence.kinds import PLACEMENT
@@ -60,7 +61,7 @@ def test_how_many_go_into_a_row_on_each_machine() -> None:
             it = lay_out(shape_of(machine), width)
             across = (it.packages_across, it.nodes_across, it.groups_across, it.cores_across)
             lines.append(f"{name} {width}: {across} {it.width:.3f} x {it.height:.3f}")
-    assert set(kept("layouts", lines)) <= set(lines), "a new machine has none yet"
+    check_text(lines)
 
 
 def node_with_distances() -> Figure:
@@ -197,15 +198,13 @@ def beside() -> Portrait:
 
 @pytest.mark.parametrize("name", ["latency_curves", "tlb_curves", "stream_rates"])
 def test_portraits_draw_what_was_measured(beside: Portrait, name: str) -> None:
-    lines = of_figure(getattr(portrait_figures, name)(beside))
-    assert lines == kept(f"portrait_{name}", lines)
+    check_text(of_figure(getattr(portrait_figures, name)(beside)))
 
 
 @pytest.mark.parametrize("nodes", [2, 16, 17])
 def test_a_matrix_is_darker_where_more_is(nodes: int) -> None:
     values = {(row, column): 10.0 + 5 * column + row for row in (0, 1) for column in range(nodes)}
-    lines = of_figure(portrait_figures.matrix(values, [0, 1], list(range(nodes)), "ns"))
-    assert lines == kept(f"portrait_matrix_{nodes}", lines)
+    check_text(of_figure(portrait_figures.matrix(values, [0, 1], list(range(nodes)), "ns")))
 
 
 def test_a_line_has_room_for_twelve_letters() -> None:
@@ -316,5 +315,4 @@ def test_the_nodes_own_total_counts_where_it_is_more() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_draws_what_it_is_given(name: str) -> None:
-    lines = of_figure(FIGURES[name]())
-    assert lines == kept(name, lines)
+    check_text(of_figure(FIGURES[name]()))

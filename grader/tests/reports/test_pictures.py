@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 from support import invented
-from support.drawn import kept, of_lines
+from support.drawn import of_lines
 from support.evidence_parts import (
     CRASHED,
     drawn_series,
@@ -23,6 +23,7 @@ from support.evidence_parts import (
     stores,
     with_memory,
 )
+from support.golden_texts import check_text
 
 from numalab.evidence.kinds import MEMORY, PLACEMENT
 from numalab.evidence.read_record import parse
@@ -221,8 +222,7 @@ PICTURES: dict[str, Callable[[], list[Text]]] = {
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_draws_what_it_is_given(name: str) -> None:
-    lines = of_lines(PICTURES[name]())
-    assert lines == kept(f"picture_{name}", lines)
+    check_text(of_lines(PICTURES[name]()))
 
 
 def test_two_crowds_are_named_and_of_three_one_is_counted() -> None:
@@ -308,8 +308,7 @@ def test_messages_are_a_table_and_a_picture(
     published = load_gallery(gallery_folder(find_kit("gnu")))["hydra"].latencies
     found = latency_lines(parse(record), is_predicted, published)
     assert max(map(len, found)) <= 78
-    lines = of_lines(list(map(Text, found)))
-    assert lines == kept(f"picture_messages_{name}", lines)
+    check_text(of_lines(list(map(Text, found))))
 
 
 @pytest.mark.parametrize(

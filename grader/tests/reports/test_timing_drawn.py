@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.text import Text
 from support import invented
-from support.drawn import kept, of_figure, of_lines
+from support.drawn import of_figure, of_lines
+from support.golden_texts import check_text
 
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Json
@@ -95,8 +96,7 @@ def test_generations_are_drawn_where_their_margins_are(
 ) -> None:
     if columns < 76 and case not in ("few", "many"):
         return
-    lines = pictures(first_touch, CASES[case], columns)
-    assert lines == kept(f"timing_{case}_{columns}", lines)
+    check_text(pictures(first_touch, CASES[case], columns))
 
 
 @pytest.mark.parametrize(
@@ -125,17 +125,14 @@ def test_what_evidence_is_of_is_told_where_it_has_a_column(
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
 def test_the_side_that_is_harder_to_show_is_drawn(chain_lab: Lab, ratio: float) -> None:
     record = of_times(*[0.2 * ratio, 0.205 * ratio] * 4)
-    lines = pictures(chain_lab, record, 76)
-    assert lines == kept(f"timing_chain_{ratio}", lines)
-    lines = of_figure(timing_figure(accounts(chain_lab, record)[0][0]))
-    assert lines == kept(f"timing_chain_{ratio}_figure", lines)
+    check_text(pictures(chain_lab, record, 76))
+    check_text(of_figure(timing_figure(accounts(chain_lab, record)[0][0])))
 
 
 @pytest.mark.parametrize("case", ["one", "few", "cut", "many", "speedup", "speedup_far"])
 def test_a_figure_has_a_point_for_each_generation(first_touch: Lab, case: str) -> None:
     (account, *_), _ = accounts(first_touch, CASES[case])
-    lines = of_figure(timing_figure(account))
-    assert lines == kept(f"timing_{case}_figure", lines)
+    check_text(of_figure(timing_figure(account)))
 
 
 def test_just_what_is_asked_for_is_not_enough(first_touch: Lab) -> None:

@@ -1,13 +1,10 @@
-"""What figures and pictures for a terminal draw, as lines of text that are kept in
-tests/reports/drawn: positions, sizes, colours, and texts that are short. NUMALAB_KEEP_DRAWN=1
-writes them anew: look at each difference before you keep it."""
+"""What figures and pictures for a terminal draw, as lines for golden texts: positions, sizes,
+colours, and texts that are short."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import rich.text
@@ -21,19 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 from matplotlib.text import Annotation, Text
 
-KEPT = Path(__file__).parents[1] / "reports" / "drawn"
-VARIABLE = "NUMALAB_KEEP_DRAWN"
 _SENTENCE = re.compile(r"([A-Za-z']{2,}[,.:;]? ){5}")
 LONGEST = 14  # of a text that is held; others are sentences, which have tests of their own
-
-
-def kept(name: str, lines: Sequence[str]) -> list[str]:
-    """What is kept of that name."""
-    path = KEPT / f"{name}.txt"
-    if VARIABLE in os.environ:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 # ---- figures -----------------------------------------------------------------------------
