@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 from support import invented
+from support.golden_texts import check_verdict
 
 from numalab.evidence.read_record import parse
 from numalab.judging.judge import judge
@@ -196,7 +197,7 @@ def test_a_cut_repetition_decides_nothing_beyond_the_cut(first_touch: Lab) -> No
     lenient = asking_for(first_touch, 0.05)  # allows 4 s
     found = judged(lenient, record)["efficiency"]
     assert told(found) == ("inconclusive", "cut_too_early")
-    assert "In 11 generations the repetitions were cut off" in found.why
+    check_verdict(found, "inconclusive", "cut_too_early")
     evidence = parse(record)
     assert timing_cut_s(lenient, evidence, Timed(None)) is None  # the next tells how long it takes
     (account,) = timing_accounts(lenient, judge(lenient, evidence), evidence)

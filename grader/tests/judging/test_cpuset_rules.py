@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support import invented
 from support.cpuset_lab import CRITERIA, FILE, HEAD, RIGHT, RULES
+from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
@@ -92,9 +93,10 @@ def test_a_node_of_its_own(lab: Lab, schema: Path) -> None:
     validate(session(run()), schema)
     found = judged(lab, run())
     assert failed(found) == set()
-    assert found["confined"].value == 1.0 and "seen on 4 of 4 PUs" in found["confined"].why
-    assert "50 % were there before: Linux has moved" in found["memory_confined"].why
-    assert "got PUs 0,2,4,6 and NUMA node 0" in found["others_out"].why
+    assert found["confined"].value == 1.0
+    check_verdict(found["confined"], "pass", "reached")
+    check_verdict(found["memory_confined"], "pass", "reached")
+    check_verdict(found["others_out"], "pass", "reached")
 
 
 def test_some_nodes_of_its_own(tmp_path: Path) -> None:
@@ -121,10 +123,10 @@ def test_some_nodes_of_its_own(tmp_path: Path) -> None:
 
     found = judged_with({})
     assert failed(found) == set()
-    assert "which are NUMA nodes 1-7, and was seen" in found["confined"].why
+    check_verdict(found["confined"], "pass", "reached")
     found = judged_with({"allowed_numa_nodes": list(range(2, 8))})
     assert failed(found) == {"memory_confined"}
-    assert "is to have nodes 1-7's alone" in found["memory_confined"].why
+    check_verdict(found["memory_confined"], "fail", "missed")
     found = judged_with({"pages_of_second_half": [[0, 400], [1, 300]]})
     assert failed(found) == {"memory_confined"}
     assert found["memory_confined"].value == pytest.approx(1000 / 1400)
@@ -230,20 +232,15 @@ def test_what_linux_refuses_is_told(lab: Lab, schema: Path) -> None:
     validate(session(record), schema)
     found = judged(lab, record, text='[job]\ncpus = "32-63"\nmems = "5"\n')
     assert failed(found) == set(RULES)
-    assert (
-        "Linux refused cpus = 32-63 of [job] (EINVAL): this machine has PUs 0-7. The group kept "
-        "what it had." in found["confined"].why
-    )
-    assert "mems = 5 of [job] (EINVAL): this machine has NUMA nodes 0-1" in (
-        found["memory_confined"].why
-    )
-    assert "did not take the program into [others] (ENOSPC)" in found["others_out"].why
+    check_verdict(found["confined"], "fail", "missed")
+    check_verdict(found["memory_confined"], "fail", "missed")
+    check_verdict(found["others_out"], "fail", "missed")
 
 
 def test_a_node_that_a_machine_lacks_fails_without_a_run(lab: Lab) -> None:
     found = judged(lab, text='[job]\ncpus = "node:7"\n')
     assert failed(found) == set(RULES)
-    assert "node:7 is no NUMA node of this machine, which has nodes 0 to 1" in found["confined"].why
+    check_verdict(found["confined"], "fail", "missed")
 
 
 def test_a_file_that_can_not_be_used_fails(lab: Lab) -> None:
@@ -307,28 +304,26 @@ def test_groups_are_drawn(lab: Lab) -> None:
     here, there = parse(session()), evidence
     (sight,) = group_views(lab, judge(lab, there), [("here", here), ("hydra", there)])
     lines = [line.plain for line in group_picture(sight)]
-    assert lines[0] == "Control groups on hydra"
+    check_text(lines[0])
     assert [line.split() for line in lines if line.startswith("seen on PUs")] == [
         ["seen", "on", "PUs", "0-1,3,5,7", "0,2,4,6"]
     ]
     assert any("0: 50 % and 1: 50 %" in line for line in lines)
-    assert "seen on PUs: job 0-1,3,5,7, others 0,2,4,6" in group_words(sight.yours)
+    check_text(group_words(sight.yours))
     figure = groups_figure([("yours", evidence), ("", evidence)])
-    assert [axes.get_title(loc="left") for axes in figure.axes[::2]] == [
-        "yours, virtual node invented-2", "virtual node invented-2"
-    ]  # fmt: skip
+    check_text([axes.get_title(loc="left") for axes in figure.axes[::2]])
 
 
 def test_what_is_not_known_is_drawn_as_such(lab: Lab) -> None:
     evidence = parse(session(run({"pages_at_first": None, "partition": None, "allowed_pus": []})))
     (sight,) = group_views(lab, judge(lab, evidence), [("hydra", evidence)])
     assert sum("not known" in line.plain for line in group_picture(sight)) == 2
-    assert "PUs allowed: job none" in group_words(sight.yours)
+    check_text(group_words(sight.yours))
     assert groups_figure([("", evidence)])
 
 
 def test_without_groups_there_is_nothing_to_draw(lab: Lab) -> None:
     evidence = parse(session(virtual=False))
     assert list(group_views(lab, judge(lab, evidence), [("here", evidence)])) == []
-    with pytest.raises(NothingToDraw, match="control group"):
+    with raises_text(NothingToDraw):
         groups_figure([("", evidence)])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.golden_texts import check_text, check_verdict, raises_text
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import KINDS
@@ -25,7 +26,7 @@ from numalab.judging.needs import (
 )
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_state import timing_state
-from numalab.judging.verdict import CriterionVerdict, Status, Verdict
+from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import Lab
 from numalab.reports import timing_words
 from numalab.reports.touch_map import touch_map_picture
@@ -62,42 +63,42 @@ def test_right_on_one_node(first_touch: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "says"),
+    ("outcome", "cause"),
     [
         ({"status": "crashed", "signal": "SIGSEGV", "line": "kernel.c:8", "access": "write",
           "address": "0x7f0000000000", "place": {"array": "a", "element": 7}},
-         "SIGSEGV in compute at kernel.c:8 (n = 7). It wrote a[7], 1 past the last element"),
+         "crashed"),
         ({"status": "crashed", "signal": "SIGSEGV", "access": "read",
           "address": "0x7f0000000000", "place": {"array": "b", "element": -2}},
-         "It read b[-2], 2 before the first element of b."),
+         "crashed"),
         ({"status": "crashed", "signal": "SIGSEGV", "address": "0x0", "place": None},
-         "null pointer"),
+         "crashed"),
         ({"status": "crashed", "signal": "SIGSEGV", "address": "0x7f0000000000", "place": None},
-         "belongs to no array"),
-        ({"status": "crashed", "signal": "SIGFPE"}, "division by zero"),
+         "crashed"),
+        ({"status": "crashed", "signal": "SIGFPE"}, "crashed"),
         ({"status": "crashed", "signal": "SIGILL", "is_trap": True, "line": "kernel.c:3"},
-         "kernel.c:3 (n = 7). The compiler has put a trap there"),
-        ({"status": "crashed", "signal": "SIGILL"}, "does not know the instruction"),
+         "crashed"),
+        ({"status": "crashed", "signal": "SIGILL"}, "crashed"),
         ({"status": "timed_out", "limit_s": 5.0, "n_unit": "readings"},
-         "by readings of now_ns alone"),
-        ({"status": "exited", "exit_code": 0}, "ended the whole program in compute"),
+         "timed_out"),
+        ({"status": "exited", "exit_code": 0}, "exited"),
         ({"status": "exited", "exit_code": 2, "printed": "one\nERROR STOP"},
-         "It printed: ERROR STOP"),
-        ({"status": "timed_out", "limit_s": 5.0}, "did not return within 5 s"),
+         "exited"),
+        ({"status": "timed_out", "limit_s": 5.0}, "timed_out"),
         ({"status": "timed_out", "limit_s": 5.0, "limit_of": "cpu_time"},
-         "did not return within 5 s of CPU time a core (n = 7)"),
+         "timed_out"),
         ({"status": "timed_out", "limit_s": 10.0, "limit_of": "wall_time"},
-         "did not return within 10 s (n = 7)"),
+         "timed_out"),
         ({"status": "out_of_memory", "resident_bytes": 3 * 2**30, "limit_bytes": 2**29},
-         "grew to 3.0 GiB"),
-        ({"status": "too_much_output", "limit_bytes": 2**24}, "more than 16.0 MiB"),
-        ({"status": "bad_protocol"}, "file descriptor 3"),
-        ({"status": "array_gone"}, "no longer where it was"),
-        ({"status": "crashed", "signal": "SIGSEGV", "frames": [1]}, "not aligned for it"),
+         "out_of_memory"),
+        ({"status": "too_much_output", "limit_bytes": 2**24}, "over_limit"),
+        ({"status": "bad_protocol"}, "disturbed_monitor"),
+        ({"status": "array_gone"}, "no_memory"),
+        ({"status": "crashed", "signal": "SIGSEGV", "frames": [1]}, "crashed"),
     ],
 )  # fmt: skip
 def test_a_run_that_does_not_end_well_fails_everything(
-    first_touch: Lab, outcome: Json, says: str
+    first_touch: Lab, outcome: Json, cause: Cause
 ) -> None:
     record = right()
     record["runs"] = [run_of(record, "check")]
@@ -105,7 +106,7 @@ def test_a_run_that_does_not_end_well_fails_everything(
     verdict = judged(first_touch, record)
     assert {c.status for c in verdict.criteria if c.kind != "timing"} == {"fail", "not_gradable"}
     assert criterion(verdict, "efficiency").status == "fail"
-    assert says in criterion(verdict, "correct").why
+    check_verdict(criterion(verdict, "correct"), "fail", cause)
     assert verdict.points == 0
 
 
@@ -132,7 +133,7 @@ def test_fortran_counts_from_one(first_touch: Lab) -> None:
         "status": "crashed", "signal": "SIGSEGV", "doing": "compute", "n": 7, "printed_bytes": 0,
         "access": "write", "address": "0x7f0000000000", "place": {"array": "a", "element": 7},
     }  # fmt: skip
-    assert "a(8), 1 past the last" in criterion(judged(first_touch, record), "correct").why
+    check_verdict(criterion(judged(first_touch, record), "correct"), "fail", "crashed")
 
 
 def wrong_results(found: float | str = 2.0) -> Json:
@@ -153,8 +154,7 @@ def test_a_wrong_value_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
     else:
         run["results"] = wrong_results()
     verdict = judged(first_touch, record)
-    assert criterion(verdict, "correct").status == "fail"
-    assert "a[5] is 2 after call 2 of compute, it should be 1" in criterion(verdict, "correct").why
+    check_verdict(criterion(verdict, "correct"), "fail", "wrong_result")
     assert criterion(verdict, "efficiency").status == "fail"
     assert criterion(verdict, "touched_where_used").status == "pass"
 
@@ -162,13 +162,13 @@ def test_a_wrong_value_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
 def test_nan_and_writing_before_an_array_are_named(first_touch: Lab) -> None:
     record = right()
     record["runs"][0]["checks"][0]["results"] = wrong_results("NaN")
-    assert "is NaN" in criterion(judged(first_touch, record), "correct").why
+    check_verdict(criterion(judged(first_touch, record), "correct"), "fail", "wrong_result")
     record["runs"][0]["checks"][0]["results"] = invented.RIGHT | {"wrote_before_array": "b"}
     verdict = judged(first_touch, record)
     assert criterion(verdict, "correct").status == "fail"
     assert "b[-1]" in criterion(verdict, "correct").why
     record["runs"][0]["checks"][0]["results"] = invented.RIGHT | {"wrote_after_array": "b"}
-    assert "just behind b" in criterion(judged(first_touch, record), "correct").why
+    check_verdict(criterion(judged(first_touch, record), "correct"), "fail", "wrong_result")
 
 
 def test_wrong_values_of_the_kits_own_processes_are_not_the_students(first_touch: Lab) -> None:
@@ -226,59 +226,45 @@ def test_the_tracing_that_counts_is_the_one_that_is_drawn(first_touch: Lab) -> N
     lines = [line.plain for line in touch_map_picture(parse(record), 65)]
     assert lines[1].endswith("1" * 38)
     note = " ".join(" ".join(lines[3:]).split())
-    assert note.startswith("Traced 3 times, with different threads held back: 'used by' shows")
+    check_text(note)
     assert all(len(line) <= 65 for line in lines)
     assert not touch_map_picture(parse(right()), 65)[3:]
-    assert "first written by thread 1, and 50 %" in (
-        criterion(judged(first_touch, record), "touched_where_used").why
-    )
+    check_verdict(criterion(judged(first_touch, record), "touched_where_used"), "fail", "missed")
 
 
 def test_shares_of_pages_have_one_basis(first_touch: Lab) -> None:
     """61 % of 61 % is nothing that a reader sees in the picture."""
     record = right(writer=lambda owner, page: 0 if page < 60 else 1)
-    why = criterion(judged(first_touch, record), "touched_where_used").why
-    assert why == (
-        "25 % of the pages of a were first written by thread 0 and are used by thread 1. "
-        "Traced with n = 81,920, all 240 pages."
-    )
+    check_verdict(criterion(judged(first_touch, record), "touched_where_used"), "fail", "missed")
 
 
 @pytest.mark.parametrize(
-    ("machine", "users", "says"),
+    ("machine", "users"),
     [
         (
             ONE,
             lambda owner, page: [0, 1],
-            "Every page of a is used by several threads: the loop is dealt out in pieces smaller "
-            "than a page, or anew in each call (dynamic, guided, tasks), or not at all, so that "
-            "each thread runs all of it (parallel without for).",
         ),
-        (ONE, lambda owner, page: [1 - owner], "None of the pages of a are used by the thread"),
+        (ONE, lambda owner, page: [1 - owner]),
         (
             ONE,
             lambda owner, page: [owner if page % 4 else 1 - owner],
-            "Only 75 % of the pages of a are used by the thread by which they were first written",
         ),
         (
             invented.TWO_NODES,
             lambda owner, page: [(owner + 4) % 8 if page % 2 else owner],
-            "Only 50 % of the pages of a are used on the NUMA node where they were first written",
         ),
     ],
 )
 def test_where_the_kit_writes_first_the_loop_is_what_is_told(
-    first_touch: Lab, machine: invented.Machine, users: invented.Users, says: str
+    first_touch: Lab, machine: invented.Machine, users: invented.Users
 ) -> None:
     of_kit = replace(
         first_touch,
         criteria=tuple(replace(c, kit_writes_first=True) for c in first_touch.criteria),
     )
     verdict = judged(of_kit, invented.evidence(machine, users=users))
-    why = criterion(verdict, "touched_where_used").why
-    assert why.startswith(says) and "the loop " in why
-    assert "The kit wrote the arrays before, in equal blocks" in why
-    assert "first touch" not in why
+    check_verdict(criterion(verdict, "touched_where_used"), "fail", "missed")
 
 
 def test_where_no_race_was_found_no_thread_runs_all_of_a_loop(first_touch: Lab) -> None:
@@ -291,12 +277,10 @@ def test_where_no_race_was_found_no_thread_runs_all_of_a_loop(first_touch: Lab) 
         verdict = judged(first_touch, record | {"runs": [*record["runs"], *more]})
         return criterion(verdict, "touched_where_used").why
 
-    assert "parallel without for" in why()
-    assert "parallel without for" not in why(of_race) and "(dynamic, guided, tasks)." in why(
-        of_race
-    )
+    check_text(why())
+    check_text(why(of_race))
     for broken in ({"outcome": ended, "race": {"accesses": []}}, {"outcome": ended}):
-        assert "parallel without for" in why(of_race | broken)
+        check_text(why(of_race | broken))
 
 
 def test_that_chance_decides_who_writes_first_is_told(first_touch: Lab) -> None:
@@ -308,9 +292,7 @@ def test_that_chance_decides_who_writes_first_is_told(first_touch: Lab) -> None:
             ONE, run["touch_map"]["order"], lambda owner, page, w=number: w, invented.owner_uses,
             "submission",
         )["touch_map"]  # fmt: skip
-    why = criterion(judged(first_touch, record), "touched_where_used").why
-    assert "Who writes first is chance: for 100 % of the pages it was not the same thread" in why
-    assert "each thread runs all of it (parallel without for)" in why
+    check_verdict(criterion(judged(first_touch, record), "touched_where_used"), "fail", "missed")
     steady = criterion(
         judged(first_touch, right(writer=invented.master_writes)), "touched_where_used"
     )
@@ -319,12 +301,7 @@ def test_that_chance_decides_who_writes_first_is_told(first_touch: Lab) -> None:
 
 def test_pages_that_several_nodes_use_have_no_right_place(first_touch: Lab) -> None:
     record = invented.evidence(invented.TWO_NODES, users=lambda owner, page: [0, 7])
-    why = criterion(judged(first_touch, record), "local_pages").why
-    assert why == (
-        "0 % of the pages live on the NUMA node of the thread that uses them. Every page of a is "
-        "used by threads on several NUMA nodes, so no place is right for them. "
-        "Traced with n = 327,680, all 960 pages."
-    )
+    check_verdict(criterion(judged(first_touch, record), "local_pages"), "fail", "missed")
 
 
 def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab) -> None:
@@ -332,8 +309,7 @@ def test_what_is_written_before_a_thread_is_bound_is_explained(first_touch: Lab)
     record = invented.evidence(
         invented.EIGHT_NODES, writer=invented.master_writes, home=lambda owner, page: 5
     )
-    why = criterion(judged(first_touch, record), "local_pages").why
-    assert "100 % of a sits on node 5. Thread 0 wrote it, most likely before it was bound to" in why
+    check_verdict(criterion(judged(first_touch, record), "local_pages"), "fail", "missed")
     as_bound = invented.evidence(invented.EIGHT_NODES, writer=invented.master_writes)
     assert "Thread 0" not in criterion(judged(first_touch, as_bound), "local_pages").why
     # Where no other node holds most of it, that is no reason either.
@@ -359,7 +335,7 @@ def test_who_is_moved_while_it_writes_is_told_so(first_touch: Lab) -> None:
     last["touch_map"]["arrays"][0]["first_writer"][0:2] = [[0, 39], [1, 41]]
     assert says in criterion(judged(first_touch, record), "local_pages").why
     plain = [line.plain for line in touch_map_picture(parse(record), 65, with_homes=True)]
-    assert "on other cores than the kit gives them (proc_bind)." in " ".join(map(str.strip, plain))
+    check_text(" ".join(map(str.strip, plain)))
     for writer in (invented.master_writes, lambda owner, page: 1 - owner % 2):
         other = invented.evidence(invented.TWO_NODES, writer=writer, home=lambda owner, page: 0)
         assert says not in criterion(judged(first_touch, other), "local_pages").why
@@ -368,7 +344,7 @@ def test_who_is_moved_while_it_writes_is_told_so(first_touch: Lab) -> None:
 def test_pages_nobody_wrote_are_not_touched_where_used(first_touch: Lab) -> None:
     verdict = judged(first_touch, right(writer=lambda owner, page: -1))
     assert criterion(verdict, "touched_where_used").value == 0
-    assert "No page of a was written in initialize" in criterion(verdict, "touched_where_used").why
+    check_verdict(criterion(verdict, "touched_where_used"), "fail", "missed")
 
 
 def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
@@ -378,10 +354,7 @@ def test_threshold_is_inclusive_and_just_below_fails(first_touch: Lab) -> None:
         return criterion(verdict, "touched_where_used")
 
     assert share_of(4).value == 0.95
-    assert share_of(4).status == "pass"
-    assert share_of(4).why == (
-        "95 % of the pages are used by a thread that sits where they were first written."
-    )
+    check_verdict(share_of(4), "pass", "reached")
     assert share_of(5).status == "fail"
 
 
@@ -433,8 +406,8 @@ def test_what_a_node_refuses_costs_nobody_a_point(
         if found.name not in lost:
             assert found.status == usual[found.name]
             continue
-        assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
-        assert call in found.why and "Operation not permitted" in found.why
+        assert call in found.why
+        check_verdict(found, "not_gradable", "not_visible_here")
     record["build"]["kernel"] = {
         "status": "does_not_compile", "message": "no", "output": ""
     }  # fmt: skip
@@ -474,11 +447,11 @@ def test_no_times_on_a_login_node(first_touch: Lab) -> None:
     record = right()
     record["timing_refused"] = "A login node."
     found = criterion(judged(first_touch, record), "efficiency")
-    assert (found.cause, found.why) == ("times_refused", "A login node.")
+    check_verdict(found, "not_gradable", "times_refused")
     assert timing_roles(first_touch, parse(record), Timed(None)) == ()
     # Nobody is sent to take times that the node can't show.
     untimed = criterion(judged(first_touch, record), "speedup")
-    assert untimed.cause == "too_few_numa_nodes" and "This machine has 1 NUMA node" in untimed.why
+    check_verdict(untimed, "not_gradable", "too_few_numa_nodes")
 
 
 def test_the_solution_is_held_against_a_failure_but_not_against_itself(first_touch: Lab) -> None:
@@ -526,12 +499,12 @@ def test_a_time_limit_met_while_timed_is_slow_and_not_wrong(first_touch: Lab) ->
                        "printed_bytes": 0}  # fmt: skip
     verdict = judged(first_touch, record)
     assert [c.name for c in verdict.failed()] == ["efficiency"]
-    assert "more than 60 s (n = 99), where the solution takes 0.2 s" in verdict.failed()[0].why
+    check_verdict(verdict.failed()[0], "fail", "too_slow")
     assert timing_is_decided(first_touch, parse(record), Timed(None))
 
     part["outcome"] |= {"limit_of": "cpu_time"}
     (failed,) = judged(first_touch, record).failed()
-    assert "more than 60 s of CPU time a core (n = 99), where the solution" in failed.why
+    check_verdict(failed, "fail", "too_slow")
 
 
 def test_a_generation_that_was_repeated_is_not_judged(first_touch: Lab) -> None:
@@ -552,11 +525,8 @@ def test_a_generation_that_was_repeated_is_not_judged(first_touch: Lab) -> None:
     assert len(account.state.margins) == 10
     named = timing_words.names(first_touch, account, parse(record))
     text = list(timing_words.sentences(account, named, parse(record), 1.0, "x"))
-    assert (
-        "1 generation with a pause of the node left out: it stood still there for up to 2.1 s"
-        in text[-2]
-    )
-    assert text[-1].startswith("1 generation did not come to an end in time")
+    check_text(text[-2])
+    check_text(text[-1])
     assert account.to_json()["left_out"] == [
         {"why": "paused", "paused_s": 2.1},
         {"why": "timed_out", "paused_s": 0.0},
@@ -578,9 +548,7 @@ def test_where_noise_hides_the_effect_no_ratio_is_asked_for(first_touch: Lab) ->
     ]
     verdict = judged(first_touch, invented.evidence(invented.TWO_NODES, times=times))
     found = criterion(verdict, "speedup")
-    assert found.status == "inconclusive"
-    assert "too noisy now to grade a speedup: the handout took 0.87 times" in found.why
-    assert "asked for" not in found.why
+    check_verdict(found, "inconclusive", "too_noisy")
 
 
 @pytest.mark.parametrize(
@@ -601,9 +569,7 @@ def test_who_is_cut_is_told_how_many_times_slower(first_touch: Lab) -> None:
     for run in record["runs"]:
         if run["kind"] == "generation":
             invented.cut_off(run, 0.1)
-    why = criterion(judged(first_touch, record), "efficiency").why
-    assert why.startswith("More than ") and " times slower than the solution (median)" in why
-    assert "0.80 times its speed is asked for" in why and "ess than" not in why
+    check_verdict(criterion(judged(first_touch, record), "efficiency"), "fail", "too_slow")
 
 
 def test_undecided_like_the_control_is_nobodys_fault(first_touch: Lab) -> None:
@@ -630,8 +596,8 @@ def test_a_crash_anywhere_is_seen(first_touch: Lab, kind: str) -> None:
         run = next(role for role in run["roles"] if role["role"] == "submission")
     run["outcome"] = CRASHED
     found = criterion(judged(first_touch, record), "correct")
-    assert found.status == "fail"
-    assert "memory ran out" in found.why and "Limits" not in found.why
+    assert "Limits" not in found.why
+    check_verdict(found, "fail", "crashed")
     record["node"]["limits"] = ["memory 200 MiB (/sys/fs/cgroup/memory.max)"]
     found = criterion(judged(first_touch, record), "correct")
     assert found.why.endswith("memory 200 MiB (/sys/fs/cgroup/memory.max).")
@@ -661,9 +627,8 @@ def test_what_was_cut_counts_as_having_taken_that_long(first_touch: Lab) -> None
         assert run["kind"] == "generation"
         invented.cut_off(run, 2.0)
     found = criterion(judged(first_touch, record), "efficiency")
-    assert found.status == "fail"
     assert found.value == pytest.approx(0.1, rel=0.1)
-    assert found.why.startswith("More than 9 times slower than the solution (median), and")
+    check_verdict(found, "fail", "too_slow")
     assert timing_cut_s(first_touch, parse(record), Timed(None)) == pytest.approx(2.0, rel=0.05)
 
 
@@ -693,9 +658,10 @@ def test_no_effect_ends_the_timing(first_touch: Lab) -> None:
 
 def test_too_few_losses_are_not_called_noise(first_touch: Lab) -> None:
     times = invented.steady(3, solution=0.2, control=0.2, submission=0.6)
-    assert (
-        "Too few"
-        in criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency").why
+    check_verdict(
+        criterion(judged(first_touch, invented.evidence(ONE, times=times)), "efficiency"),
+        "inconclusive",
+        "not_decided",
     )
 
 
@@ -708,17 +674,12 @@ def test_one_idle_thread_of_many_is_not_one_thread(first_touch: Lab) -> None:
 
 def test_how_much_of_the_arrays_was_traced_is_told(first_touch: Lab) -> None:
     whole = criterion(judged(first_touch, right()), "shared_out")
-    assert whole.why.endswith("of the pages. Traced with n = 81,920, all 240 pages.")
+    check_verdict(whole, "pass", "reached")
     record = right(users=lambda o, p: [0])
     invented.sample(record, every=3)
     verdict = judged(first_touch, record)
-    assert criterion(verdict, "shared_out").why == (
-        "One thread of 2 does all the work of compute, with n = 81,920. Is there a parallel loop, "
-        "is its if clause, should it have one, true for this n, and does it take the threads that "
-        "the kit asks for?"
-    )
-    why = criterion(verdict, "touched_where_used").why
-    assert why.endswith("Traced with n = 81,920, 240 of the 720 pages.")
+    check_verdict(criterion(verdict, "shared_out"), "fail", "missed")
+    check_verdict(criterion(verdict, "touched_where_used"), "fail", "missed")
 
 
 def test_looks_at_different_pages_are_never_put_together(first_touch: Lab) -> None:
@@ -728,11 +689,11 @@ def test_looks_at_different_pages_are_never_put_together(first_touch: Lab) -> No
     for run in record["runs"]:
         if run["kind"] == "placement":
             run["residency"][1]["blocks"][0] = [0, 1]
-    with pytest.raises(KitError, match=r"placement and its first tracing.*same pages of b"):
+    with raises_text(KitError):
         judged(first_touch, record)
     trace = next(run for run in record["runs"] if run["kind"] == "trace")
     trace["touch_map"]["arrays"][0]["blocks"][0] = [0, 1]
-    with pytest.raises(KitError, match=r"tracings and its first tracing.*same pages of a"):
+    with raises_text(KitError):
         judged(first_touch, record)
 
 
@@ -754,7 +715,7 @@ def test_a_number_of_threads_that_is_written_out_shows_with_another_team(
     assert found.status == ("pass" if works_with is None else "fail")
     assert criterion(verdict, "touched_where_used").status == "pass"
     if works_with is not None:
-        assert f"Asked for 1 thread, on one core less, it works with {works_with}." in found.why
+        check_verdict(found, "fail", "missed")
 
 
 def test_work_that_is_dealt_out_on_demand_may_miss_a_thread_of_another_team(
@@ -782,7 +743,7 @@ def test_tracing_inside_the_process_is_said(first_touch: Lab) -> None:
     for run in record["runs"]:
         if run["kind"] == "trace":
             run["touch_map"]["method"] = "in_process"
-    assert "Traced inside" in criterion(judged(first_touch, record), "touched_where_used").why
+    check_verdict(criterion(judged(first_touch, record), "touched_where_used"), "pass", "reached")
 
 
 def untraceable(record: Json, role: str) -> Json:
@@ -837,8 +798,7 @@ def test_the_solutions_placement_excuses(first_touch: Lab) -> None:
         invented.placement(two, home, "solution"),
     ]
     found = criterion(judged(first_touch, record), "local_pages")
-    assert found.status == "not_gradable"
-    assert "50 % of the pages live" in found.why
+    check_verdict(found, "not_gradable", "solution_misses_it")
 
 
 def test_the_solutions_tracing_is_not_the_students(first_touch: Lab) -> None:
@@ -866,7 +826,7 @@ def test_of_a_cut_text_the_first_line_is_told(first_touch: Lab) -> None:
         "printed": "first\nla",
         "printed_bytes": 9999,
     }
-    assert "It printed: first" in criterion(judged(first_touch, record), "correct").why
+    check_verdict(criterion(judged(first_touch, record), "correct"), "fail", "exited")
 
 
 def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
@@ -894,7 +854,7 @@ def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:
     ):
         broken = copy.deepcopy(record)
         spoil(broken)
-        with pytest.raises(KitError, match="not a valid evidence record"):
+        with raises_text(KitError):
             validate(broken, schema)
-    with pytest.raises(KitError, match="schema version 2"):
+    with raises_text(KitError):
         parse(record | {"schema": 2})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support import invented, mpi_labs
+from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
@@ -76,19 +77,16 @@ def test_the_kits_parts_are_told_from_the_students(messages: Lab, hybrid: Lab) -
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    "more",
     [
-        (
-            criterion("x", "evidence", "launch", file="x.toml", goal="nearest"),
-            "is 'nearest'",
-        ),
-        (criterion("x", "timing", "code", rule="speedup", slow="a.toml"), "part of kit_parts"),
-        (criterion("x", "timing", "launch", rule="efficiency", slow="a.toml"), "rule speedup"),
-        (criterion("x", "evidence", "launch", file="b.toml", goal="near"), "there are 2"),
+        criterion("x", "evidence", "launch", file="x.toml", goal="nearest"),
+        criterion("x", "timing", "code", rule="speedup", slow="a.toml"),
+        criterion("x", "timing", "launch", rule="efficiency", slow="a.toml"),
+        criterion("x", "evidence", "launch", file="b.toml", goal="near"),
     ],
 )
-def test_mistakes_in_lab_toml_are_named(tmp_path: Path, more: str, says: str) -> None:
-    with pytest.raises(KitError, match=says):
+def test_mistakes_in_lab_toml_are_named(tmp_path: Path, more: str) -> None:
+    with raises_text(KitError):
         lab_of(tmp_path, "32_hybrid", mpi_labs.HYBRID_LAB + more)
 
 
@@ -113,36 +111,32 @@ def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None
     validate(record, schema)
     found = judged(messages, record)
     assert found["correct"].status == "pass"
-    assert found["deadlock_free"].status == "fail"
-    assert found["deadlock_free"].cause == "deadlock"
-    assert "With synchronous sends" in found["deadlock_free"].why
-    assert "In a job of 2 ranks no rank came out of ping_pong" in found["deadlock_free"].why
+    check_verdict(found["deadlock_free"], "fail", "deadlock")
     assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
 
 
 def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> None:
     found = judged(messages, session(CHECK | {"outcome": WAITS}))
     assert found["correct"].status == found["deadlock_free"].status == "fail"
-    assert "Most likely a deadlock" in found["correct"].why
+    check_verdict(found["correct"], "fail", "timed_out")
     goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
     validate(goes_on, schema)
-    assert "messages were still under way" in judged(messages, goes_on)["correct"].why
+    check_verdict(judged(messages, goes_on)["correct"], "fail", "timed_out")
     assert found["deadlock_free"].cause == "not_right_yet"
 
 
 def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
-    assert (found.status, found.cause) == ("fail", "not_right_yet")
-    assert found.why == "Not judged before the results are right."
+    check_verdict(found, "fail", "not_right_yet")
     few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
     silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
     found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
-    assert found.status == "fail" and "where messages are missing" in found.why
+    check_verdict(found, "fail", "not_right_yet")
     # Only with synchronous sends: something writes to what is being sent.
     wrong |= {"synchronous_sends": True}
     found = judged(messages, session(CHECK, wrong))["deadlock_free"]
-    assert found.status == "fail" and "still being sent" in found.why
+    check_verdict(found, "fail", "wrong_result")
     assert judged(messages, session(CHECK, wrong))["correct"].status == "pass"
 
 
@@ -157,16 +151,16 @@ def test_an_interrupt_before_the_second_check_is_no_fail(messages: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "says"),
+    "language",
     [
-        ("c", "the first, in rank 1 of 3: field[5] is 2 after iteration 1"),
-        ("fortran", "the first, in rank 1 of 3: element 6 of field is 2 after iteration 1"),
+        "c",
+        "fortran",
     ],
 )
-def test_wrong_results_name_the_rank(messages: Lab, language: str, says: str) -> None:
+def test_wrong_results_name_the_rank(messages: Lab, language: str) -> None:
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, language=language))["correct"]
-    assert found.status == "fail" and says in found.why
+    check_verdict(found, "fail", "wrong_result")
     assert found.began_in == "field"
 
 
@@ -179,7 +173,7 @@ def test_where_it_went_wrong_is_known(messages: Lab, hybrid: Lab) -> None:
              "printed_bytes": 0, "doing": "start_mpi"}  # fmt: skip
     crashed = session(invented.checked(part="code", outcome=ended))
     assert judged(hybrid, crashed)["correct"].began_in == "start_mpi"
-    assert "SIGSEGV in start_mpi." in judged(hybrid, crashed)["correct"].why
+    check_verdict(judged(hybrid, crashed)["correct"], "fail", "crashed")
     said = "Fatal error in internal_Allreduce: Invalid buffer pointer, error stack:"
     by_mpi = {"status": "exited", "exit_code": 1, "n": 7, "ranks": 3, "doing": "an iteration",
               "printed_bytes": len(said), "printed": said}  # fmt: skip
@@ -195,8 +189,7 @@ def test_where_it_went_wrong_is_known(messages: Lab, hybrid: Lab) -> None:
                "doing": "an iteration", "printed_bytes": len(met), "printed": met}  # fmt: skip
     found = judged(hybrid, session(invented.checked(part="code", outcome=aborted)))["correct"]
     assert found.began_in == "MPI_Init_thread"
-    assert found.why.endswith("Two threads were inside MPI at once, which it has to be asked for "
-                              "(MPI_THREAD_MULTIPLE).")  # fmt: skip
+    check_verdict(found, "fail", "crashed")
 
 
 def test_no_backtrace_is_told() -> None:
@@ -211,7 +204,8 @@ def test_no_backtrace_is_told() -> None:
         "printed_bytes": len(said),
     }
     why = explain.outcome(Outcome("crashed", detail), "c")
-    assert why is not None and why.endswith(" It printed: lib: no such device")
+    assert why is not None
+    check_text(why)
 
 
 def test_what_comes_of_a_level_that_is_too_low_is_put_down_to_it(hybrid: Lab) -> None:
@@ -223,14 +217,13 @@ def test_what_comes_of_a_level_that_is_too_low_is_put_down_to_it(hybrid: Lab) ->
     verdict = judge(hybrid, parse(session(check, synchronous, beyond)))
     found = {c.name: c for c in verdict.criteria}
     assert found["deadlock_free"].explained_by == "thread_level"
-    assert found["deadlock_free"].why.endswith("thread_level most likely says why: fix that first.")
-    assert "It printed" not in found["deadlock_free"].why
-    assert to_fix(hybrid, verdict).startswith("Next: fix thread_level, by which others fail (one")
+    check_verdict(found["deadlock_free"], "fail", "crashed")
+    check_text(to_fix(hybrid, verdict))
     for level in (LEVEL("single"), LEVEL("serialized", other=5), LEVEL("multiple")):
         run = invented.thread_level("code", level)
         alone = judge(hybrid, parse(session(check, synchronous, run)))
         assert not alone.explained_by, level
-        assert to_fix(hybrid, alone).startswith("Next: fix kernel.c, deadlock_free fails")
+        check_text(to_fix(hybrid, alone))
 
 
 def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Path) -> None:
@@ -238,7 +231,7 @@ def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Pat
     wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | remark}
     record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="ping_pong"))
     validate(record, schema)
-    assert judged(messages, record)["correct"].why.endswith(f"should be 1. {remark['remark']}")
+    check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
 
 
 def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:
@@ -246,10 +239,7 @@ def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:
     found = WRONG | {"first_wrong": WRONG["first_wrong"] | place | {"repetition": 2}}
     record = session(invented.checked({"n": 7, "ranks": 2, "results": found}, part="ping_pong"))
     validate(record, schema)
-    why = judged(messages, record)["correct"].why
-    assert (
-        "field in row 3 (the halo row from the rank below), column 1 is 2 after iteration 3" in why
-    )
+    check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
 
 
 def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None:
@@ -264,24 +254,21 @@ def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("lack", "says"),
+    "lack",
     [
-        ({"too_few_bytes": {"asked": 16000, "seen": 8}},
-         "A rank sent 8 bytes where its round trips take 16,000 (8 bytes)"),
-        ({"messages_ahead": 998}, "A rank sent 998 messages before those"),
-        ({"replaced_array": "buffer"}, "buffer is not the memory any more"),
+        {"too_few_bytes": {"asked": 16000, "seen": 8}},
+        {"messages_ahead": 998},
+        {"replaced_array": "buffer"},
     ],
 )  # fmt: skip
-def test_what_is_no_work_is_wrong(
-    messages: Lab, schema: Path, lack: dict[str, Any], says: str
-) -> None:
+def test_what_is_no_work_is_wrong(messages: Lab, schema: Path, lack: dict[str, Any]) -> None:
     results = invented.RIGHT | {"n_unit": "bytes"} | lack
     record = session(
         invented.checked({"n": 8, "ranks": 2, "results": results}, part="ping_pong"), SYNCHRONOUS
     )
     validate(record, schema)
     found = judged(messages, record)["correct"]
-    assert (found.status, found.cause) == ("fail", "wrong_result") and says in found.why
+    check_verdict(found, "fail", "wrong_result")
     assert sound_parts(messages, parse(record)) == ()
 
 
@@ -291,10 +278,7 @@ def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> N
     record = session(check, SYNCHRONOUS)
     validate(record, schema)
     found = judged(messages, record)["correct"]
-    assert found.status == "fail"
-    assert (
-        "A rank sent and received 2 messages where its round trips take 2,000 (n = 8)" in found.why
-    )
+    check_verdict(found, "fail", "wrong_result")
     assert sound_parts(messages, parse(record)) == ()
 
 
@@ -303,43 +287,37 @@ OPEN = {"fault": "never_completed", "count": 50, "call": "MPI_Isend", "rank": 1,
 
 
 @pytest.mark.parametrize(
-    ("requests", "says"),
+    "requests",
     [
-        (
-            {},
-            "Rank 1 of 2 started 50 requests in ping_pong (n = 8) that were never completed, the "
-            "first by MPI_Isend at kernel.c:23.",
-        ),
-        ({"count": 1, "line": ""}, "started 1 request in ping_pong (n = 8) that was never"),
-        ({"fault": "given_up"}, "Rank 1 of 2 gave up 50 requests in ping_pong (n = 8) by MPI_Req"),
-        ({"fault": "send_changed"}, "Rank 1 of 2 changed the buffer of a message in ping_pong"),
+        {},
+        {"count": 1, "line": ""},
+        {"fault": "given_up"},
+        {"fault": "send_changed"},
     ],
 )
 def test_messages_that_are_not_completed_are_wrong(
-    messages: Lab, schema: Path, requests: Json, says: str
+    messages: Lab, schema: Path, requests: Json
 ) -> None:
     right = {"n": 8, "ranks": 2, "results": invented.RIGHT}
     left = right | {"results": invented.RIGHT | {"requests": OPEN | requests}}
     record = session(invented.checked(left, part="ping_pong"), SYNCHRONOUS)
     validate(record, schema)
     found = judged(messages, record)
-    assert (found["correct"].status, found["correct"].cause) == ("fail", "open_request")
-    assert says in found["correct"].why
+    check_verdict(found["correct"], "fail", "open_request")
     assert found["deadlock_free"].cause == "not_right_yet"
     assert sound_parts(messages, parse(record)) == ()
 
     late = invented.checked(left, part="ping_pong", synchronous=True)
     found = judged(messages, session(CHECK, late))
     assert (found["correct"].status, found["deadlock_free"].cause) == ("pass", "open_request")
-    assert found["deadlock_free"].why.startswith("With synchronous sends, each of which waits")
-    assert says in found["deadlock_free"].why
+    check_verdict(found["deadlock_free"], "fail", "open_request")
 
 
 def test_what_comes_of_an_open_request_is_told_as_such(messages: Lab) -> None:
     """A message that nobody waits for is not where it should be, either."""
     left = {"n": 8, "ranks": 2, "results": WRONG | {"requests": OPEN}}
     found = judged(messages, session(invented.checked(left, part="ping_pong")))["correct"]
-    assert found.cause == "open_request" and "never completed" in found.why
+    check_verdict(found, "fail", "open_request")
 
 
 def test_mpis_own_end_is_told_from_the_kernels() -> None:
@@ -349,42 +327,36 @@ def test_mpis_own_end_is_told_from_the_kernels() -> None:
     said = "Attempting to use an MPI routine after finalizing MPICH\n=====\n"
     by_mpi = detail | {"printed": said, "printed_bytes": len(said)}
     why = explain.outcome(Outcome("exited", by_mpi), "c")
-    assert why is not None and "Rank 0 of 2 ended the job in ping_pong (0 bytes), as MPI" in why
-    assert why.endswith("It printed: Attempting to use an MPI routine after finalizing MPICH")
+    assert why is not None
+    check_text(why)
     why = explain.outcome(Outcome("exited", detail | {"printed_bytes": 0}), "c")
-    assert why is not None and "It called exit, stop or MPI_Abort." in why
+    assert why is not None
+    check_text(why)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "says"),
+    "outcome",
     [
-        ({"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "line": "kernel.c:9"},
-         "Rank 1 of 4 crashed with SIGSEGV in exchange_halo at kernel.c:9 (n = 7)."),
-        ({"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "access": "write",
-          "place": {"array": "field", "element": 30, "elements": 27}},
-         "It wrote field[30], 4 past the last element of field."),
-        ({"status": "crashed", "signal": "SIGFPE", "ranks": 3}, "The kernel crashed with SIGFPE "
-         "in exchange_halo (n = 7, 3 ranks)."),
-        ({"status": "exited", "exit_code": 1, "rank": 0, "ranks": 2},
-         "Rank 0 of 2 ended the whole program in exchange_halo (n = 7), exit code 1."),
-        ({"status": "exited", "ranks": 2, "printed_bytes": 240, "printed":
-          "Abort(1) on node 1 (rank 1 in comm 0): Fatal error\nMPI: truncated\n\n"
-          f"{'=' * 83}\n=   BAD TERMINATION OF ONE\n{'=' * 83}\n"},
-         "Rank 1 of 2 ended the job in exchange_halo (n = 7, 2 ranks), as MPI does after an"),
-        ({"status": "timed_out", "limit_s": 5.0, "rank": 2, "ranks": 3},
-         "Rank 2 of 3 did not come out of exchange_halo within 5 s"),
-        ({"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29, "rank": 1,
-          "ranks": 2}, "Rank 1 of 2 grew to 1.0 GiB"),
-        ({"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29},
-         "The kernel's process grew to 1.0 GiB"),
-        ({"status": "too_much_output", "limit_bytes": 2**24, "ranks": 1},
-         "The kernel printed more than"),
+        {"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "line": "kernel.c:9"},
+        {"status": "crashed", "signal": "SIGSEGV", "rank": 1, "ranks": 4, "access": "write",
+         "place": {"array": "field", "element": 30, "elements": 27}},
+        {"status": "crashed", "signal": "SIGFPE", "ranks": 3},
+        {"status": "exited", "exit_code": 1, "rank": 0, "ranks": 2},
+        {"status": "exited", "ranks": 2, "printed_bytes": 240, "printed":
+         "Abort(1) on node 1 (rank 1 in comm 0): Fatal error\nMPI: truncated\n\n"
+         f"{'=' * 83}\n=   BAD TERMINATION OF ONE\n{'=' * 83}\n"},
+        {"status": "timed_out", "limit_s": 5.0, "rank": 2, "ranks": 3},
+        {"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29, "rank": 1,
+         "ranks": 2},
+        {"status": "out_of_memory", "resident_bytes": 2**30, "limit_bytes": 2**29},
+        {"status": "too_much_output", "limit_bytes": 2**24, "ranks": 1},
     ],
 )  # fmt: skip
-def test_an_end_names_the_rank(outcome: Json, says: str) -> None:
+def test_an_end_names_the_rank(outcome: Json) -> None:
     known = {"doing": "exchange_halo", "n": 7, "printed_bytes": 0} | outcome
     told = explain.outcome(Outcome(known.pop("status"), known), "c")
-    assert told is not None and says in told
+    assert told is not None
+    check_text(told)
 
 
 # ---- thread levels ---------------------------------------------------------------------
@@ -393,39 +365,38 @@ LEVEL = invented.rank_level
 
 
 @pytest.mark.parametrize(
-    ("rank", "answer_to_less", "faults", "says"),
+    ("rank", "answer_to_less", "faults"),
     [
         (
             LEVEL("funneled"),
             0,
             0,
-            "FUNNELED, and a rank has 4 threads (this check starts 4 in each), and the main",
         ),
-        (LEVEL("funneled"), None, 0, ""),
-        (LEVEL("single", answer=1), None, 1, "too low a level"),
-        (LEVEL("single", threads=1), None, 0, "a rank has one thread"),
-        (LEVEL("single", threads=5), 1, 1, "but a rank has 4 threads"),  # nothing is less
-        (LEVEL("funneled", threads=1), 0, 1, "a lower level is enough"),
-        (LEVEL("serialized"), 0, 1, "a lower level is enough"),
-        (LEVEL("multiple"), 0, 1, "higher one may cost time"),
+        (LEVEL("funneled"), None, 0),
+        (LEVEL("single", answer=1), None, 1),
+        (LEVEL("single", threads=1), None, 0),
+        (LEVEL("single", threads=5), 1, 1),  # nothing is less
+        (LEVEL("funneled", threads=1), 0, 1),
+        (LEVEL("serialized"), 0, 1),
+        (LEVEL("multiple"), 0, 1),
         # In a single construct, which may meet the main thread or another.
-        (LEVEL("serialized", main_in_parallel=3), 0, 0, ""),
-        (LEVEL("funneled", main_in_parallel=3), 0, 0, ""),
-        (LEVEL("multiple", main_in_parallel=3), 0, 1, "a lower level is enough"),
-        (LEVEL("serialized", main_in_parallel=3, other=5), 0, 0, "another thread than the main"),
-        (LEVEL("funneled", other=5), 0, 1, "too low a level"),
-        (LEVEL("serialized", other=5, at_once=1), 0, 1, "several threads are inside MPI at once"),
-        (LEVEL("multiple", other=5, at_once=1), 0, 0, ""),
-        (LEVEL("funneled"), 1, 1, "It returns 1 though the library provides one level less"),
-        (LEVEL("funneled", answer=0), 0, 1, "It returns 0 where the library provides MPI_THREAD_M"),
-        (LEVEL("funneled", provided="single"), None, 1, "It returns 1 where the library provides"),
-        (LEVEL("funneled", provided="single", answer=0), None, 0, ""),
-        (LEVEL("multiple", answer=2), 2, 2, "higher one"),
-        (LEVEL(None, None), None, 1, "Ranks 0 and 1 did not start MPI with MPI_Init_thread."),
+        (LEVEL("serialized", main_in_parallel=3), 0, 0),
+        (LEVEL("funneled", main_in_parallel=3), 0, 0),
+        (LEVEL("multiple", main_in_parallel=3), 0, 1),
+        (LEVEL("serialized", main_in_parallel=3, other=5), 0, 0),
+        (LEVEL("funneled", other=5), 0, 1),
+        (LEVEL("serialized", other=5, at_once=1), 0, 1),
+        (LEVEL("multiple", other=5, at_once=1), 0, 0),
+        (LEVEL("funneled"), 1, 1),
+        (LEVEL("funneled", answer=0), 0, 1),
+        (LEVEL("funneled", provided="single"), None, 1),
+        (LEVEL("funneled", provided="single", answer=0), None, 0),
+        (LEVEL("multiple", answer=2), 2, 2),
+        (LEVEL(None, None), None, 1),
     ],
 )
 def test_the_level_of_threads(
-    hybrid: Lab, schema: Path, rank: Json, answer_to_less: int | None, faults: int, says: str
+    hybrid: Lab, schema: Path, rank: Json, answer_to_less: int | None, faults: int
 ) -> None:
     check = invented.checked(part="code")
     run = invented.thread_level("code", rank, rank | {"rank": 1}, answer_to_less=answer_to_less)
@@ -434,7 +405,7 @@ def test_the_level_of_threads(
     found = judged(hybrid, record)["thread_level"]
     assert found.value == faults, found.why
     assert found.status == ("fail" if faults else "pass")
-    assert says in found.why
+    check_text(found.why)
 
 
 OTHER_LEVELS = [
@@ -452,8 +423,7 @@ def test_a_bad_launch_fails_no_time_that_the_node_cant_show(hybrid: Lab) -> None
     record["node"] = invented.ONE_NODE.describe()
     found = judged(hybrid, record)
     for name in ("ranks_placed", "over_flat"):
-        assert found[name].cause == "too_few_numa_nodes", name
-        assert "It would fail where it can: launch.toml: what?" in found[name].why
+        check_verdict(found[name], "not_gradable", "too_few_numa_nodes")
     launched = found["launch_speedup"]
     assert (launched.status, launched.cause) == ("fail", "bad_file")
 
@@ -467,8 +437,7 @@ def test_a_library_may_provide_more_than_it_is_asked_for(hybrid: Lab) -> None:
         run = invented.thread_level("code", LEVEL("funneled"), other_levels=levels)
         found = judged(hybrid, session(invented.checked(part="code"), run))["thread_level"]
         assert (found.status, found.value) == ("fail", 1)
-        assert f"provides MPI_THREAD_{levels[refused]['provided'].upper()}, which" in found.why
-        assert "more than the MPI_THREAD_FUNNELED that it asks for" in found.why
+        check_verdict(found, "fail", "missed")
     run = invented.thread_level("code", LEVEL("funneled"), other_levels=OTHER_LEVELS)
     found = judged(hybrid, session(invented.checked(part="code"), run))["thread_level"]
     assert (found.status, found.value) == ("pass", 0)
@@ -485,8 +454,7 @@ def test_who_stops_where_too_little_is_provided_is_right_elsewhere(
     validate(record, schema)
     found = judged(hybrid, record)
     assert found["correct"].status == "pass"
-    assert found["thread_level"].status == "fail"
-    assert "It ends the program (exit code 1) where the library" in found["thread_level"].why
+    check_verdict(found["thread_level"], "fail", "missed")
 
 
 def test_earlier_records_tell_of_less_only(hybrid: Lab, schema: Path) -> None:
@@ -544,58 +512,58 @@ NHM = (list(range(0, 16, 2)), list(range(1, 16, 2)))
 
 
 @pytest.mark.parametrize(
-    ("goal", "machine", "team", "ranks", "misplaced", "says"),
+    ("goal", "machine", "team", "ranks", "misplaced"),
     [
-        ("near", "hydra", 1, ([[0]], [[2]]), 0, "Both ranks on NUMA node 0"),
-        ("near", "hydra", 1, ([EVEN], [EVEN]), 0, "a core for each"),
-        ("near", "hydra", 1, ([[0]], [[1]]), 1, "Rank 0 sits on NUMA node 0, rank 1 on 1."),
-        ("near", "hydra", 1, ([[0]], [[0]]), 1, "on one core"),
-        ("near", "hydra", 1, ([ALL], [ALL]), 2, "Ranks 0 and 1 may run on several NUMA nodes."),
-        ("near", "hydra", 1, ([[0]], [ALL]), 1, "Rank 1 may run on several NUMA nodes."),
-        ("near", "hydra", 1, ([[0]], [[2]], [[4]]), 1, "It starts 3 ranks"),
-        ("near", "hydra", 1, ([[0]],), 1, "It starts 1 rank;"),
+        ("near", "hydra", 1, ([[0]], [[2]]), 0),
+        ("near", "hydra", 1, ([EVEN], [EVEN]), 0),
+        ("near", "hydra", 1, ([[0]], [[1]]), 1),
+        ("near", "hydra", 1, ([[0]], [[0]]), 1),
+        ("near", "hydra", 1, ([ALL], [ALL]), 2),
+        ("near", "hydra", 1, ([[0]], [ALL]), 1),
+        ("near", "hydra", 1, ([[0]], [[2]], [[4]]), 1),
+        ("near", "hydra", 1, ([[0]],), 1),
         # Two dies of a package are near by package, not by NUMA node.
-        ("near", "nebula", 1, ([[0]], [[2]]), 1, "NUMA node 0, rank 1 on 1"),
-        ("near", "nebula", 1, ([[0]], [[8]]), 0, "Both ranks on NUMA node 0"),
+        ("near", "nebula", 1, ([[0]], [[2]]), 1),
+        ("near", "nebula", 1, ([[0]], [[8]]), 0),
         # A second thread, MPI's own, goes where it likes.
-        ("near", "hydra", 1, ([[0], ALL], [[2], ALL]), 0, ""),
-        ("near", "hydra", 2, ([[0], [2]], [[4], ALL]), 1, "Rank 1 may run"),
-        ("far", "hydra", 1, ([[0]], [[1]]), 0, "Ranks on the packages 0 and 1."),
-        ("far", "hydra", 1, ([EVEN], [ODD]), 0, ""),
-        ("far", "hydra", 1, ([[0]], [[2]]), 1, "Both ranks are on package 0."),
-        ("far", "hydra", 1, ([ALL], [ALL]), 2, "several packages"),
-        ("far", "nebula", 1, ([[0]], [[2]]), 1, "Both ranks are on package 0."),
-        ("far", "nebula", 1, ([[0]], [[1]]), 0, ""),
-        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES, 0, "2 ranks, each on a NUMA node of its"),
-        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [ODD] * 16), 0, "a thread per core"),
-        ("rank_a_numa_node", "hydra", 15, HYDRA_CORES, 2, "Rank 0 has 15 threads"),
-        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [EVEN] * 16), 1, "Ranks 0 and 1 are both"),
-        ("rank_a_numa_node", "hydra", 16, ([ALL] * 16, [ALL] * 16), 2, "Ranks 0 and 1 may run"),
-        ("rank_a_numa_node", "hydra", 16, (each(*EVEN[:15], 0), each(*ODD)), 1, "rank 0 share a"),
-        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES[:1], 1, "It starts 1 rank on 2 NUMA nodes."),
-        ("rank_a_numa_node", "hydra", 1, tuple(each(pu) for pu in ALL), 32, "It starts 32 ranks"),
+        ("near", "hydra", 1, ([[0], ALL], [[2], ALL]), 0),
+        ("near", "hydra", 2, ([[0], [2]], [[4], ALL]), 1),
+        ("far", "hydra", 1, ([[0]], [[1]]), 0),
+        ("far", "hydra", 1, ([EVEN], [ODD]), 0),
+        ("far", "hydra", 1, ([[0]], [[2]]), 1),
+        ("far", "hydra", 1, ([ALL], [ALL]), 2),
+        ("far", "nebula", 1, ([[0]], [[2]]), 1),
+        ("far", "nebula", 1, ([[0]], [[1]]), 0),
+        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES, 0),
+        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [ODD] * 16), 0),
+        ("rank_a_numa_node", "hydra", 15, HYDRA_CORES, 2),
+        ("rank_a_numa_node", "hydra", 16, ([EVEN] * 16, [EVEN] * 16), 1),
+        ("rank_a_numa_node", "hydra", 16, ([ALL] * 16, [ALL] * 16), 2),
+        ("rank_a_numa_node", "hydra", 16, (each(*EVEN[:15], 0), each(*ODD)), 1),
+        ("rank_a_numa_node", "hydra", 16, HYDRA_CORES[:1], 1),
+        ("rank_a_numa_node", "hydra", 1, tuple(each(pu) for pu in ALL), 32),
         # A rank per package leaves three dies of each without.
-        ("rank_a_numa_node", "nebula", 32, ([EVEN] * 32, [ODD] * 32), 6, "It starts 2 ranks on 8"),
+        ("rank_a_numa_node", "nebula", 32, ([EVEN] * 32, [ODD] * 32), 6),
         # Packages, on which nebula has four NUMA nodes each, and nhm two PUs per core.
-        ("rank_a_package", "nebula", 32, NEBULA_CORES, 0, "each on a package of its own, a thread"),
-        ("rank_a_package", "nebula", 31, NEBULA_CORES, 2, "31 threads, and its package 0 has 32 c"),
-        ("rank_a_package", "nebula", 32, (NEBULA_CORES[0],) * 2, 1, "are both on package 0."),
-        ("rank_a_package", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 0, "a thread per core."),
-        ("rank_a_package_by_pus", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 2, "package 0 has 8 PUs"),
-        ("rank_a_package_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0, "a thread per PU."),
-        ("rank_a_numa_node_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0, "on a NUMA node"),
-        ("rank_a_numa_node_by_pus", "nebula", 32, NEBULA_CORES, 6, "on several NUMA nodes."),
-        ("rank_a_core_by_pus", "nhm", 2, [each(*core) for core in NHM_CORES], 0, "8 ranks, each"),
-        ("rank_a_core_by_pus", "nhm", 2, [[core[:1]] * 2 for core in NHM_CORES], 8, "share a PU."),
-        ("rank_a_core_by_pus", "nhm", 1, [[core] for core in NHM_CORES], 8, "its core 0 has 2 PUs"),
+        ("rank_a_package", "nebula", 32, NEBULA_CORES, 0),
+        ("rank_a_package", "nebula", 31, NEBULA_CORES, 2),
+        ("rank_a_package", "nebula", 32, (NEBULA_CORES[0],) * 2, 1),
+        ("rank_a_package", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 0),
+        ("rank_a_package_by_pus", "nhm", 4, ([NHM[0]] * 4, [NHM[1]] * 4), 2),
+        ("rank_a_package_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0),
+        ("rank_a_numa_node_by_pus", "nhm", 8, (each(*NHM[0]), each(*NHM[1])), 0),
+        ("rank_a_numa_node_by_pus", "nebula", 32, NEBULA_CORES, 6),
+        ("rank_a_core_by_pus", "nhm", 2, [each(*core) for core in NHM_CORES], 0),
+        ("rank_a_core_by_pus", "nhm", 2, [[core[:1]] * 2 for core in NHM_CORES], 8),
+        ("rank_a_core_by_pus", "nhm", 1, [[core] for core in NHM_CORES], 8),
     ],
 )  # fmt: skip
 def test_goals_of_ranks(
-    kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int, says: str
+    kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int
 ) -> None:
     found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(kit, machine))
     assert found.misplaced == misplaced, found.why
-    assert says in found.why
+    check_text(found.why)
 
 
 def test_two_packages_are_out_of_reach_on_one(kit: Kit, messages: Lab) -> None:
@@ -697,7 +665,7 @@ def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, sch
     record = session(refused, FAR, files=FILES)
     validate(record, schema)
     found = judged(messages, record)["near"]
-    assert (found.status, found.cause, found.why) == ("fail", "bad_file", "near.toml: no.")
+    check_verdict(found, "fail", "bad_file")
     assert files_to_compare(messages, parse(record)) == ("near.toml",)
     record["runs"].append(refused | {"role": "solution"})
     assert judged(messages, record)["near"].status == "not_gradable"
@@ -706,7 +674,7 @@ def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, sch
 def test_a_launch_under_which_nothing_runs(messages: Lab) -> None:
     ended = {"status": "exited", "exit_code": 1, "doing": "start", "n": 0, "printed_bytes": 0}
     found = judged(messages, session(NEAR | {"outcome": ended}, FAR, files=FILES))["near"]
-    assert found.status == "fail" and "The kit's program under near.toml" in found.why
+    check_verdict(found, "fail", "exited")
     late = {"status": "timed_out", "limit_s": 9.0, "doing": "start", "n": 0, "printed_bytes": 0}
     record = session(NEAR | {"outcome": late}, FAR, files=FILES, machine={"name": "hydra"})
     assert judged(messages, record)["near"].status == "error"
@@ -715,7 +683,7 @@ def test_a_launch_under_which_nothing_runs(messages: Lab) -> None:
 def test_a_file_that_can_not_be_read_says_why(messages: Lab) -> None:
     record = session(FAR, files=FILES)
     record["handed_in"][0]["complaint"] = "near.toml:1: this is not TOML."
-    assert judged(messages, record)["near"].why == "near.toml:1: this is not TOML."
+    check_verdict(judged(messages, record)["near"], "fail", "bad_file")
 
 
 # ---- predictions -----------------------------------------------------------------------
@@ -773,7 +741,7 @@ def test_what_a_prediction_can_not_be(text: str, says: str) -> None:
         return
     with pytest.raises(BadPrediction) as error:
         read_predictions(text)
-    assert says in str(error.value)
+    check_text(str(error.value))
 
 
 def test_one_bad_prediction_leaves_the_other() -> None:
@@ -798,28 +766,28 @@ EXACT = invented.latency("placement", samples=(1.0, 1.01, 1.02))
 
 
 @pytest.mark.parametrize(
-    ("us_4_kib", "us_64_kib", "points", "says"),
+    ("us_4_kib", "us_64_kib", "points"),
     [
-        ('"0.5 + 4096 / bandwidth_mb_s"', '"latency_us + 65536 / bandwidth_mb_s"', 1, "1.00"),
-        ("1", "8.5", 1, "64 KiB were predicted to take 8.5 us one way"),
-        ("1", "40", 0.5, "40 us for 64 KiB one way is too long: off by a factor of 2 or more"),
-        ("1", '"5.7242"', 0.75, "is too short: worth 0.50"),
-        ("0.67343", '"latency_us"', 0.25, "0.25 of 1."),
-        ("1", "-3", 0.5, "a message takes a time above 0"),
-        ("1", '"latency_us - 3"', 0.5, "`latency_us - 3` is -2.5 us here"),
-        ("3", '"latency_us"', 0, "0.00 of 1."),
-        ('"latency_us - 3"', '"latency_us - 4"', 0, "predict.toml: `latency_us - 3` is -2.5 us"),
+        ('"0.5 + 4096 / bandwidth_mb_s"', '"latency_us + 65536 / bandwidth_mb_s"', 1),
+        ("1", "8.5", 1),
+        ("1", "40", 0.5),
+        ("1", '"5.7242"', 0.75),
+        ("0.67343", '"latency_us"', 0.25),
+        ("1", "-3", 0.5),
+        ("1", '"latency_us - 3"', 0.5),
+        ("3", '"latency_us"', 0),
+        ('"latency_us - 3"', '"latency_us - 4"', 0),
     ],
 )  # fmt: skip
 def test_predictions(
-    messages: Lab, schema: Path, us_4_kib: str, us_64_kib: str, points: float, says: str
+    messages: Lab, schema: Path, us_4_kib: str, us_64_kib: str, points: float
 ) -> None:
     record = session(EXACT, files=predicting(us_4_kib, us_64_kib))
     validate(record, schema)
     found = judged(messages, record)["predicted"]
     assert found.points == points
     assert found.status == ("pass" if points else "fail"), found.why
-    assert says in found.why
+    check_text(found.why)
     # What was measured is not told before it has been predicted.
     assert ("took 8.5 us" in found.why) == (points == 1)
 
@@ -893,7 +861,7 @@ def test_too_few_sizes_have_no_two_lines() -> None:
 def test_times_that_disagree_decide_nothing(messages: Lab) -> None:
     noisy = invented.latency("placement", samples=(0.3, 0.5, 1.0, 2.0, 3.0))
     found = judged(messages, session(noisy, files=FILES))["predicted"]
-    assert found.status == "inconclusive" and "factor of 4.0" in found.why
+    check_verdict(found, "inconclusive", "too_noisy")
     one_late = invented.latency("placement", samples=(1.0, 1.0, 1.0, 1.0, 50.0))
     assert judged(messages, session(one_late, files=FILES))["predicted"].status == "pass"
 
@@ -937,7 +905,7 @@ def test_a_file_without_any_prediction_is_bad_whatever_the_times(messages: Lab) 
 
 def test_where_no_message_can_be_timed(messages: Lab) -> None:
     refused = session(files=FILES, timing_refused="A login node.")
-    assert judged(messages, refused)["predicted"].why == "A login node."
+    check_verdict(judged(messages, refused)["predicted"], "not_gradable", "times_refused")
     assert not needs_latency(messages, parse(refused), "placement")
     one_core = session(files=FILES, node=invented.Machine(1, 1, 1, False).describe())
     for name in ("predicted", "efficiency"):
@@ -969,14 +937,11 @@ def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: 
     record = session(*runs, files=LAUNCH)
     validate(record, schema)
     found = judged(hybrid, record)
-    assert found["launch_speedup"].status == "pass"
-    assert "times newcomer.toml's speed" in found["launch_speedup"].why
+    check_verdict(found["launch_speedup"], "pass", "reached")
     assert found["over_flat"].status == "fail"
     same = session(*generations(NEWCOMER, handout=0.23), files=LAUNCH)
     found = judged(hybrid, same)
-    assert found["launch_speedup"].status == "not_gradable"
-    assert found["launch_speedup"].cause == "no_effect_here"
-    assert "The kit's newcomer.toml is not 1.15 times slower" in found["launch_speedup"].why
+    check_verdict(found["launch_speedup"], "not_gradable", "no_effect_here")
     assert found["over_flat"].status == "inconclusive"  # not timed yet
 
 
@@ -991,10 +956,8 @@ def test_of_the_handouts_launch_no_instability_is_guessed(hybrid: Lab) -> None:
     assert own["launch_speedup"].cause == "unstable"
     record = session(*runs, files=LAUNCH, unchanged_files=["launch.toml"])
     found = judged(hybrid, record)["launch_speedup"]
-    assert found.status == "fail"
-    assert found.why.startswith("This is still the handout's launch.toml: ")
-    assert "times newcomer.toml's speed (median, 95 %: 0.73 to 2.20); 1.38" in found.why
-    assert found.cause == "too_slow" and "steady" not in found.why
+    check_verdict(found, "fail", "too_slow")
+    assert "steady" not in found.why
 
 
 def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
@@ -1013,17 +976,16 @@ def test_a_launch_that_can_not_be_meant_is_not_timed(hybrid: Lab) -> None:
     refused = invented.launched("launch.toml", "launch", [], refused="launch.toml: no.")
     record = session(refused, files=LAUNCH)
     found = judged(hybrid, record)["launch_speedup"]
-    assert (found.status, found.why) == ("fail", "launch.toml: no.")
+    check_verdict(found, "fail", "bad_file")
     record["runs"].append(refused | {"role": "solution"})
     assert judged(hybrid, record)["launch_speedup"].status == "not_gradable"
     slow = refused | {"role": "handout", "file": FLAT, "refused": "flat.toml: no."}
     found = judged(hybrid, session(slow, files=LAUNCH))
-    assert found["over_flat"].status == "not_gradable"
-    assert "flat.toml: no." in found["over_flat"].why
+    check_verdict(found["over_flat"], "not_gradable", "no_launch_here")
     assert found["launch_speedup"].status == "inconclusive"
     unreadable = session(files=LAUNCH)
     unreadable["handed_in"][0]["complaint"] = "launch.toml: what?"
-    assert judged(hybrid, unreadable)["launch_speedup"].why == "launch.toml: what?"
+    check_verdict(judged(hybrid, unreadable)["launch_speedup"], "fail", "bad_file")
     assert timing_roles(hybrid, parse(unreadable), Timed("launch", NEWCOMER)) == ()
 
 
@@ -1033,7 +995,7 @@ def test_a_launch_that_takes_for_ever_is_slow(hybrid: Lab) -> None:
     part["outcome"] = {"status": "timed_out", "doing": "an iteration", "n": 1000, "limit_s": 60.0,
                        "printed_bytes": 0}  # fmt: skip
     found = judged(hybrid, session(run, files=LAUNCH))["launch_speedup"]
-    assert found.status == "fail" and "Far too slow: one iteration took" in found.why
+    check_verdict(found, "fail", "too_slow")
 
 
 def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:
@@ -1078,7 +1040,7 @@ def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) ->
             True, ["package 0  node 0  " + "[0]" * 16, "package 1  node 1  " + "[1]" * 16],
         )
     }  # fmt: skip
-    assert "a character per PU: rank" in legend(hybrid)
+    check_text(legend(hybrid))
 
 
 def test_threads_of_one_rank_on_a_core_are_no_crowd(hybrid: Lab, kit: Kit) -> None:
@@ -1117,11 +1079,11 @@ def test_near_and_far_are_alike_in_one_package() -> None:
     near, far = invented.latency("placement"), invented.latency("placement", "far.toml")
     node = invented.ONE_NODE.describe()
     lines = latency_lines(parse(session(near, far, node=node)), True, ())
-    assert lines[-1] == "This node has one package, so far is no farther than near."
+    check_text(lines[-1])
     assert " *" in lines[5]
     (by_kit,) = [invented.latency("placement", None)]
     lines = latency_lines(parse(session(by_kit, node=node)), True, ())
-    assert lines[-2].startswith("2 cores: the kit's own launch")
+    check_text(lines[-2])
     ended = {
         "status": "timed_out",
         "limit_s": 9.0,
@@ -1143,7 +1105,7 @@ def test_what_a_node_shows_of_a_lab_on_mpi(messages: Lab, hybrid: Lab) -> None:
     assert gradable(two, messages, has_mpi=False) == ([], [c.name for c in messages.criteria])
     assert gradable_virtually(two, messages, has_mpi=False) == []
     assert mpi("MPICH 4.0.2").level == "good"
-    assert "./numalab setup" in mpi("").remedy
+    check_text(mpi("").remedy)
 
 
 # ---- without MPI -------------------------------------------------------------------------
@@ -1164,8 +1126,9 @@ def test_without_mpi_the_other_labs_are_graded(
     (here.build / "build.json").write_text('{"mpi": ""}')
     notes: list[str] = []
     assert labs_with_mpi(here, labs, False, notes.append) == [first_touch]
-    assert len(notes) == 1 and "31_messages: this build of the kit has no MPI" in notes[0]
-    with pytest.raises(UserError, match=r"31_messages: .* load an MPICH module, or install MPICH"):
+    assert len(notes) == 1
+    check_text(notes[0])
+    with raises_text(UserError):
         labs_with_mpi(here, labs, True, notes.append)
     assert labs_with_mpi(here, [first_touch], True, notes.append) == [first_touch]
     (here.build / "build.json").write_text('{"mpi": "MPICH 4.0.2"}')

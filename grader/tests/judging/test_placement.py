@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from support.golden_texts import check_text
 
 from numalab.evidence.record import Thread
 from numalab.judging.thread_goals import (
@@ -91,46 +92,46 @@ def test_a_goal_that_any_placement_reaches(node: Json, reached_by_any: set[str])
 
 # Where the runtimes put threads was seen on virtual nodes; the policy is in the comment.
 @pytest.mark.parametrize(
-    ("goal", "node", "threads", "misplaced", "says"),
+    ("goal", "node", "threads", "misplaced"),
     [
-        ("spread", HYDRA, on(0, 1), 0, "2 threads, each on a NUMA node of its own"),
+        ("spread", HYDRA, on(0, 1), 0),
         # libgomp, cores and spread
-        ("spread", HYDRA, on(0, 4), 1, "sit on one NUMA node (0), while 1 NUMA node has none"),
-        ("spread", NEBULA, on(0, 2, 4, 6, 8, 10, 12, 14), 4, "while 4 NUMA nodes have none"),
+        ("spread", HYDRA, on(0, 4), 1),
+        ("spread", NEBULA, on(0, 2, 4, 6, 8, 10, 12, 14), 4),
         # a list that fits alternating numbers
-        ("spread", WESTMERE_EP, on(0, 1), 1, "Threads 0 and 1 sit on one NUMA node (0)"),
+        ("spread", WESTMERE_EP, on(0, 1), 1),
         # sockets
-        ("spread", NEBULA, team(*[[0, 2, 4, 6, 8, 10, 12, 14]] * 8), 8, "may run on several"),
-        ("spread", HYDRA, team([0], range(8)), 1, "Thread 1 may run on several NUMA nodes: "),
-        ("spread_over_packages", NEBULA, on(0, 1), 0, "2 threads, each on a package of its own"),
+        ("spread", NEBULA, team(*[[0, 2, 4, 6, 8, 10, 12, 14]] * 8), 8),
+        ("spread", HYDRA, team([0], range(8)), 1),
+        ("spread_over_packages", NEBULA, on(0, 1), 0),
         # compact: two NUMA nodes would not do
-        ("spread_over_packages", NEBULA, on(0, 2), 1, "on one package (0), while 1 package has"),
-        ("spread_over_packages", HYDRA, team(range(8), [1]), 1, "may run on several packages: not"),
+        ("spread_over_packages", NEBULA, on(0, 2), 1),
+        ("spread_over_packages", HYDRA, team(range(8), [1]), 1),
         # a package that libomp takes for a core
-        ("spread_over_packages", HYDRA, team([0, 2, 4, 6], [1, 3, 5, 7]), 0, "of its own"),
-        ("full", HYDRA, on(*range(8)), 0, "8 threads, each on a core of its own"),
+        ("spread_over_packages", HYDRA, team([0, 2, 4, 6], [1, 3, 5, 7]), 0),
+        ("full", HYDRA, on(*range(8)), 0),
         # compact
-        ("full", WESTMERE_EX, on(0, 8, 4, 12, 1, 9, 5, 13), 4, "sit on one core, while 4 cores"),
-        ("full", WESTMERE_EX, team(*([c, c + 8] for c in range(8))), 0, "each on a core"),
-        ("full", WESTMERE_EP, team(*[range(4)] * 4), 4, "may run on several cores"),
-        ("close", HYDRA, on(0, 2, 4, 6), 0, "4 threads on one NUMA node"),
-        ("close", HYDRA, on(0, 1, 2, 3), 2, "The threads sit on 2 NUMA nodes"),
-        ("close", NEBULA, on(0, 8, 2, 10), 0, "on one package"),
-        ("close", WESTMERE_EX, on(0, 8), 0, "2 threads (a package has 2 cores here) on one NUMA"),
-        ("close", HYDRA, team(*[[0]] * 4), 3, "4 threads share 1 PU."),
-        ("close", HYDRA, team(*[range(0, 8, 2)] * 4), 0, "on one NUMA node"),
-        ("close", HYDRA, team(*[range(8)] * 4), 4, "may run on several NUMA nodes"),
-        ("close_in_package", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package"),
-        ("close_in_package", NEBULA, team(*[[0, 8]] * 4), 2, "4 threads share 2 PUs"),
-        ("close_in_package", HYDRA, on(0, 2, 4), 1, "runs with 3 threads instead of 4"),
-        ("close_in_package", HYDRA, team(*[range(8)] * 4), 4, "several packages: nothing binds"),
-        ("close", NEBULA, team(*[range(0, 16, 2)] * 4), 0, "4 threads on one package."),
+        ("full", WESTMERE_EX, on(0, 8, 4, 12, 1, 9, 5, 13), 4),
+        ("full", WESTMERE_EX, team(*([c, c + 8] for c in range(8))), 0),
+        ("full", WESTMERE_EP, team(*[range(4)] * 4), 4),
+        ("close", HYDRA, on(0, 2, 4, 6), 0),
+        ("close", HYDRA, on(0, 1, 2, 3), 2),
+        ("close", NEBULA, on(0, 8, 2, 10), 0),
+        ("close", WESTMERE_EX, on(0, 8), 0),
+        ("close", HYDRA, team(*[[0]] * 4), 3),
+        ("close", HYDRA, team(*[range(0, 8, 2)] * 4), 0),
+        ("close", HYDRA, team(*[range(8)] * 4), 4),
+        ("close_in_package", NEBULA, team(*[range(0, 16, 2)] * 4), 0),
+        ("close_in_package", NEBULA, team(*[[0, 8]] * 4), 2),
+        ("close_in_package", HYDRA, on(0, 2, 4), 1),
+        ("close_in_package", HYDRA, team(*[range(8)] * 4), 4),
+        ("close", NEBULA, team(*[range(0, 16, 2)] * 4), 0),
     ],
 )  # fmt: skip
-def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int, says: str) -> None:
+def test_goals(goal: str, node: Json, threads: list[Thread], misplaced: int) -> None:
     found = reach_of_threads(goal, threads, team_of(goal, node), node)
     assert found.misplaced == misplaced, found.why
-    assert says in found.why
+    check_text(found.why)
 
 
 @pytest.mark.parametrize(
@@ -173,25 +174,25 @@ def test_a_placement_file_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text",
     [
-        ("OMP_NUM_THREADS=4", "the kit sets the number of threads itself"),
-        ("OMP_PROC_BINDING=close", "did you mean OMP_PROC_BIND"),
-        ("omp_places=cores", "did you mean OMP_PLACES"),
-        ("LD_PRELOAD=/tmp/x.so", "it can have OMP_PLACES"),
-        ("KMP_AFFINITY=compact", "KMP_AFFINITY has no place in this file"),
-        ("export OMP_PLACES=cores", "without export"),
-        ("OMP_PLACES cores", "not of the form KEY=VALUE"),
-        ("# fine\nOMP_PLACES=cores\nOMP_PLACES=threads", "line 3, `OMP_PLACES=threads`: OMP_PLAC"),
-        ("OMP_PLACES=cores\x07", "can't be printed"),
-        ("OMP_PLACES=cores OMP_PROC_BIND=spread", "OMP_PROC_BIND is a second setting in the line"),
-        ("OMP_PLACES=cores; OMP_PROC_BIND = spread", "give it a line of its own"),
+        "OMP_NUM_THREADS=4",
+        "OMP_PROC_BINDING=close",
+        "omp_places=cores",
+        "LD_PRELOAD=/tmp/x.so",
+        "KMP_AFFINITY=compact",
+        "export OMP_PLACES=cores",
+        "OMP_PLACES cores",
+        "# fine\nOMP_PLACES=cores\nOMP_PLACES=threads",
+        "OMP_PLACES=cores\x07",
+        "OMP_PLACES=cores OMP_PROC_BIND=spread",
+        "OMP_PLACES=cores; OMP_PROC_BIND = spread",
     ],
 )
-def test_what_a_placement_file_can_not_have(text: str, says: str) -> None:
+def test_what_a_placement_file_can_not_have(text: str) -> None:
     with pytest.raises(BadPlacement) as error:
         read_placement(text, OMP)
-    assert says in str(error.value)
+    check_text(str(error.value))
 
 
 def drawn(node: Json, threads: list[Thread], columns: int = 76) -> list[str]:
@@ -210,21 +211,13 @@ def test_threads_are_drawn_where_they_sit() -> None:
 
 
 def test_threads_that_may_move_or_share_are_told() -> None:
-    assert drawn(WESTMERE_EP, team([0, 4], [1], [1], [0, 1])) == [
-        "package 0  node 0  [0-][+.]",
-        "package 1  node 1  [..][..]",
-        "+ is threads 1 and 2",
-        "thread 3 may run on any core of NUMA node 0",
-    ]
-    assert drawn(NEBULA, team(range(0, 16, 2), range(16))) == [
-        "thread 0 may run on any core of package 0",
-        "thread 1 may run on cores of several packages",
-    ]
+    check_text(drawn(WESTMERE_EP, team([0, 4], [1], [1], [0, 1])))
+    check_text(drawn(NEBULA, team(range(0, 16, 2), range(16))))
 
 
 def test_of_many_that_share_the_first_are_told() -> None:
     pairs = [pus for core in ([0, 8], [4, 12], [1, 9], [5, 13]) for pus in (core, core)]
-    assert drawn(WESTMERE_EX, team(*pairs))[-1] == "+ is threads 0 and 1; threads 2 and 3; 2 more"
+    check_text(drawn(WESTMERE_EX, team(*pairs))[-1])
     assert drawn(WESTMERE_EX, team(*pairs))[0].endswith("[+-][+-]")
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from support import invented, mpi_labs
+from support.golden_texts import check_text, raises_text
 from support.invented import FAST, TWO_NODES, evidence, steady
 from support.pages import assert_sound, words
 
@@ -113,31 +114,31 @@ def scores(kernel: GradedKernel) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes", "says"),
+    ("was", "becomes"),
     [
-        ('over = "handout"', 'over = "solution"', "a role is as fast as itself"),
-        ('over = "handout"', "", "has no key 'over'"),
-        ('of = "time"', 'of = "tiem"', "time"),
-        ('of = "time"', 'of = "time"\ncriterion = "correct"', "'criterion' has no meaning"),
-        ('criterion = "local_pages"', 'criterion = "local_page"', "local_pages"),
-        ('name = "gain"', 'name = "local"', "two quantities are called local"),
-        ('of = "rate"', 'of = "rate"\npart = "x"', "leave out 'part'"),
-        ("question =", "qestion =", "Did you mean 'question'"),
-        ('of = "rate"\nrole = "submission"', 'of = "seen"\nwhat = "usd"', "used_by_lower_half"),
-        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 0.5", "behind first"),
-        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 1.5", "must be 0 to 1"),
-        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5", "has no key 'last'"),
+        ('over = "handout"', 'over = "solution"'),
+        ('over = "handout"', ""),
+        ('of = "time"', 'of = "tiem"'),
+        ('of = "time"', 'of = "time"\ncriterion = "correct"'),
+        ('criterion = "local_pages"', 'criterion = "local_page"'),
+        ('name = "gain"', 'name = "local"'),
+        ('of = "rate"', 'of = "rate"\npart = "x"'),
+        ("question =", "qestion ="),
+        ('of = "rate"\nrole = "submission"', 'of = "seen"\nwhat = "usd"'),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 0.5"),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5\nlast = 1.5"),
+        ('of = "rate"\nrole = "submission"', SEEN + "first = 0.5"),
         (
             'of = "rate"\nrole = "submission"',
             'of = "seen"\nwhat = "met"\nrank = 1',
-            "'rank' has no",
         ),
     ],
 )
-def test_a_slip_in_what_is_asked_is_named(kit: Kit, was: str, becomes: str, says: str) -> None:
+def test_a_slip_in_what_is_asked_is_named(kit: Kit, was: str, becomes: str) -> None:
     with pytest.raises(KitError) as raised:
         with_asked(kit, ASKED.replace(was, becomes, 1))
-    assert says in str(raised.value) and "lab.toml" in str(raised.value)
+    assert "lab.toml" in str(raised.value)
+    check_text(str(raised.value))
 
 
 # ---- the file --------------------------------------------------------------------------
@@ -149,7 +150,7 @@ def test_a_file_is_read_line_by_line(lab: Lab) -> None:
     )
     assert said.values == {"gain": 2.0}
     assert said.complaints.keys() == {"local", "solution_s", "own_gb_s"}
-    assert said.unknown == ("Unknown key 'locl'. Did you mean 'local'?",)
+    check_text(said.unknown)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "true", "[1]", '"2"', "0", "-0.0"])
@@ -171,7 +172,7 @@ def test_a_share_may_be_nothing(lab: Lab) -> None:
 
 
 def test_what_is_no_toml_is_refused_with_its_line(lab: Lab) -> None:
-    with pytest.raises(BadPredictions, match="line 2"):
+    with raises_text(BadPredictions):
         read_predictions("gain = 2\nlocal = 1,5", lab.predicted)
 
 
@@ -186,7 +187,8 @@ def test_nothing_handed_in_or_asked_is_nothing_told(lab: Lab, first_touch: Lab) 
 
 def test_that_nothing_is_predicted_is_told(lab: Lab, first_touch: Lab) -> None:
     told = prediction_report.none_words(graded(lab, None))
-    assert told.startswith("Nothing is predicted: predictions.toml") and "solution_s" in told
+    assert "solution_s" in told
+    check_text(told)
     assert prediction_report.none_words(graded(lab, GOOD)) == ""
     assert prediction_report.none_words(graded(first_touch, None)) == ""
 
@@ -215,14 +217,15 @@ def test_what_was_not_measured_is_left_out_of_the_mean(lab: Lab) -> None:
     assert found is not None and found.score == pytest.approx(3 / 4)
     hydra = found.quantities[-1]
     assert (hydra.score, hydra.low, hydra.predicted) == (None, None, 0.5)
-    assert hydra.why == "Left out: local_pages was not measured on hydra."
+    check_text(hydra.why)
 
 
 def test_times_that_nothing_bounds_are_left_out(lab: Lab) -> None:
     few = scores(graded(lab, GOOD, times=steady(2, **FAST)))
     assert few["gain"] is few["solution_s"] is None and few["local"] == 1
     none = graded(lab, GOOD, times=()).predictions
-    assert none is not None and none.quantities[0].why.startswith("Left out: solution and handout")
+    assert none is not None
+    check_text(none.quantities[0].why)
 
 
 def test_a_missing_prediction_is_worth_nothing(lab: Lab) -> None:
@@ -251,9 +254,10 @@ def test_too_much_and_too_little_are_worth_alike(lab: Lab, factor: float) -> Non
 def test_a_file_that_can_not_be_used_says_why(lab: Lab) -> None:
     found = graded(lab, "", complaint=f"{FILE} is larger than 64 KiB.").predictions
     assert found is not None and found.score == 0
-    assert found.why == f"{FILE} is larger than 64 KiB."
+    check_text(found.why)
     said = graded(lab, "locl = 1").predictions
-    assert said is not None and "Did you mean 'local'" in said.why
+    assert said is not None
+    check_text(said.why)
 
 
 def test_the_json_has_what_is_agreed(lab: Lab) -> None:
@@ -286,7 +290,8 @@ file = "far.toml"
     assert found is not None
     near, far = found.quantities
     assert near.low == pytest.approx(0.625) and near.high == pytest.approx(0.625 * 1.15)
-    assert near.score == 1 and far.score is None and "under far.toml" in far.why
+    assert near.score == 1 and far.score is None
+    check_text(far.why)
 
 
 def test_reports_show_it_beneath_the_criteria(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,8 +299,7 @@ def test_reports_show_it_beneath_the_criteria(lab: Lab, capsys: pytest.CaptureFi
     show_verdict(make_console(), kernel)
     out = capsys.readouterr().out
     said = " ".join(out.split())
-    assert "Predictions: a score of 0.90 of 1" in said
-    assert "local 0.60 0.9 share; measured: 1 share. Too little." in said
+    check_text(said)
     assert max(map(len, out.splitlines())) <= 80
     occasion = Occasion("2026-01-01 12:00 UTC", TWO_NODES.describe())
     text = words(assert_sound(page([Submission("", [kernel])], occasion)))
@@ -354,7 +358,8 @@ def test_a_link_is_not_followed(kit: Kit, lab: Lab, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / FILE).symlink_to(tmp_path / "else")
     (one,) = handed_in(kit, lab, folder)
-    assert one["text"] == "" and "hand in a text file" in one["complaint"]
+    assert one["text"] == ""
+    check_text(one["complaint"])
 
 
 def test_a_learners_own_grading_keeps_what_she_predicted_first(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.golden_texts import check_text, check_verdict
 
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
@@ -165,7 +166,7 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     runs = right()
     runs[0] = check("one", checks=[{"n": 7, "results": wrong}])
     found = judged(lab, session(*runs))
-    assert found["correct"].status == "fail" and "e[3] is 2 after one" in found["correct"].why
+    check_verdict(found["correct"], "fail", "wrong_result")
     assert found["one_speedup"].status == "fail"
     assert found["one_speedup"].cause == "not_right_yet"
     assert found["two_speedup"].status == "pass"
@@ -210,20 +211,19 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     ]
     even = judged(lab, session(*runs, EVEN, EVEN))
     assert even["one_speedup"].status == even["two_speedup"].status == "fail"
-    assert even["one_speedup"].why.endswith("in small pieces, or the work itself.")
-    assert "dealing it out" not in even["two_speedup"].why
+    check_verdict(even["one_speedup"], "fail", "too_slow")
+    check_verdict(even["two_speedup"], "fail", "too_slow")
     quick = judged(lab, session(*runs, EVEN, EVEN, quick=True))
-    assert quick["one_speedup"].why.endswith("less work in it, and dealing it out costs the same.")
+    check_verdict(quick["one_speedup"], "fail", "too_slow")
     uneven = judged(lab, session(*runs, *3 * [placed("one", 0.1, 0.3)]))
-    assert "dealing it out" not in uneven["one_speedup"].why
+    check_verdict(uneven["one_speedup"], "fail", "too_slow")
     runs = [run for run in runs if run["kind"] != "race"]
     raced = race("one", race={"accesses": ["kernel.c:7"]})
     racing = judged(lab, session(*runs, raced, race("two"), EVEN, EVEN))
-    assert "Fix the data race first" in racing["one_speedup"].why
-    assert "dealing it out" not in racing["one_speedup"].why
+    check_verdict(racing["one_speedup"], "fail", "too_slow")
     elsewhere = race("two", race={"accesses": ["kernel.c:20"]})
     racing = judged(lab, session(*runs, race("one"), elsewhere, EVEN, EVEN))
-    assert "dealing it out" in racing["one_speedup"].why
+    check_verdict(racing["one_speedup"], "fail", "too_slow")
 
 
 def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None:
@@ -238,11 +238,11 @@ def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None
         for times in invented.steady(13, **same)
     ]
     edited = judged(lab, session(*runs))["one_speedup"]
-    assert edited.status == "fail" and "times the handout's speed (median)" in edited.why
+    check_verdict(edited, "fail", "too_slow")
     record = session(*runs, unchanged_files=["kernel.c"])
     validate(record, schema)
     untouched = judged(lab, record)["one_speedup"]
-    assert untouched.why == "This is still the handout; 1.22 times its speed is asked for."
+    check_verdict(untouched, "fail", "too_slow")
     assert untouched.value == edited.value
     of_other = judged(lab, session(*runs, unchanged_files=["kernel.f90"]))["one_speedup"]
     assert of_other.why == edited.why
@@ -250,8 +250,7 @@ def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None
     tables = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     record = session(memory(table(8, **seen(16, 0)), table(256)), unchanged_files=["kernel.c"])
     record["node"]["huge_page_mode"] = "madvise"
-    why = judged(tables, record)["huge_pages"].why
-    assert why.endswith("nobody asked the kernel for them; this is still the handout.")
+    check_verdict(judged(tables, record)["huge_pages"], "fail", "missed")
 
 
 # ---- work share ------------------------------------------------------------------
@@ -264,8 +263,8 @@ def looked_at(lab: Lab, *looks: Json) -> CriterionVerdict:
 
 def test_balance_is_mean_over_maximum(lab: Lab) -> None:
     found = looked_at(lab, *3 * [placed("one", 0.1, 0.3)])
-    assert found.status == "fail" and found.value == pytest.approx(2 / 3)
-    assert found.why.startswith("Thread 1 works longest; the average thread works 67 %")
+    assert found.value == pytest.approx(2 / 3)
+    check_verdict(found, "fail", "missed")
 
 
 def test_a_team_that_did_not_start_counts_as_idle(lab: Lab) -> None:
@@ -337,9 +336,9 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
 
 def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
     found = looked_at(lab, DISTURBED)
-    assert found.value == pytest.approx(0.75) and found.cause == "too_noisy"
-    assert "other programs took cores" in found.why
-    assert "fewer looks say so than it takes" in looked_at(lab, UNEVEN).why
+    assert found.value == pytest.approx(0.75)
+    check_verdict(found, "inconclusive", "too_noisy")
+    check_verdict(looked_at(lab, UNEVEN), "inconclusive", "too_noisy")
 
 
 def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab, schema: Path) -> None:
@@ -356,7 +355,7 @@ def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab, schema: Path) -
     validate(record, schema)
     found = judged(lab, record)["balanced"]
     assert (found.status, found.value) == ("fail", alike.value)
-    assert "not alike, PUs 0,1 (IntelCore), PUs 2,3 (IntelAtom): equal parts" in found.why
+    check_verdict(found, "fail", "missed")
     even = session(*runs, *3 * [EVEN])
     even["node"]["core_kinds"] = kinds
     assert judged(lab, even)["balanced"].status == "pass"
@@ -384,11 +383,8 @@ def test_spinning_is_no_work(lab: Lab, schema: Path) -> None:
     runs = [SPINNING, alike] * 3
     validate(session(*runs), schema)
     found = looked_at(lab, *runs)
-    assert (found.status, found.cause) == ("fail", "busy_waiting")
     assert found.value == pytest.approx(0.59 / 0.6 / (1.5 / 1.02))
-    assert "1.50 times the CPU time of one thread, where the solution's takes 1.02" in found.why
-    assert "threads that wait are busy waiting" in found.why
-    assert found.why.endswith("67 % of their time is work.")
+    check_verdict(found, "fail", "busy_waiting")
     for over, status in ((1.19, "pass"), (1.21, "fail")):  # a chunk costs something, too
         assert looked_at(lab, *3 * [placed("one", 0.3, 0.3, over=over)]).status == status
     # Threads that wait for a core spin less, and are uneven: no look of these is for the kernel.
@@ -437,8 +433,7 @@ def test_a_kernel_that_does_not_work_with_one_thread_is_told_so(lab: Lab) -> Non
     hanging = {"status": "timed_out", "doing": "one", "n": 7, "limit_s": 10.0}
     look = EVEN | {"one_thread": EVEN["one_thread"] | {"computes": 0, "outcome": hanging}}
     found = looked_at(lab, look, look)
-    assert (found.status, found.cause) == ("fail", "timed_out")
-    assert found.why.startswith("With one thread")
+    check_verdict(found, "fail", "timed_out")
     whole = judged(lab, session(*[r for r in right() if r["kind"] != "placement"], look, look))
     assert whole["correct"].status == whole["one_speedup"].status == "pass"
 
@@ -470,9 +465,8 @@ def test_threads_that_have_ended_count_as_one(lab: Lab) -> None:
     hidden = placed("one", 0.1, 0.1)
     hidden["one_thread"] = invented.one_thread(0.6)
     found = looked_at(lab, *3 * [hidden])
-    assert (found.status, found.cause) == ("fail", "missed")
     assert found.value == pytest.approx((0.1 + 0.1 + 0.4) / 3 / 0.4)
-    assert "Threads that have ended work longest" in found.why
+    check_verdict(found, "fail", "missed")
     some = placed("one", 0.1, 0.1)
     some["one_thread"] = invented.one_thread(0.25)
     assert looked_at(lab, *3 * [some]).value == pytest.approx(0.25 / 3 / 0.1)
@@ -490,12 +484,9 @@ def test_a_race_fails_and_names_its_lines(lab: Lab) -> None:
              "printed": "WARNING: "}  # fmt: skip
     found = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:9"]})
     verdict = judged(lab, session(*runs, found, race("two")))
-    assert verdict["race_free"].status == "fail"
-    why = verdict["race_free"].why
-    assert "at kernel.c:7 and kernel.c:9" in why and "any variable in those lines" in why
+    check_verdict(verdict["race_free"], "fail", "data_race")
     one = race("one", outcome=ended, race={"accesses": ["kernel.c:7", "kernel.c:7"]})
-    why = judged(lab, session(*runs, one, race("two")))["race_free"].why
-    assert "at kernel.c:7," in why and "any variable in that line" in why
+    check_verdict(judged(lab, session(*runs, one, race("two")))["race_free"], "fail", "data_race")
     nowhere = race("one", outcome=ended, race={"accesses": []})
     assert "variable" not in judged(lab, session(*runs, nowhere, race("two")))["race_free"].why
     # It is a program of its own that was ended: nothing else suffers.
@@ -507,8 +498,7 @@ def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
     ended = {"status": "exited", "exit_code": 66, "doing": "one", "n": 100, "printed_bytes": 9,
              "printed": "FATAL: ThreadSanitizer: unexpected memory mapping"}  # fmt: skip
     found = judged(lab, session(*runs, race("one", outcome=ended), race("two")))["race_free"]
-    assert (found.status, found.cause) == ("error", "kit")
-    assert "unexpected memory mapping" in found.why
+    check_verdict(found, "error", "kit")
 
 
 def test_a_search_that_only_the_kernel_breaks_fails_it(lab: Lab, schema: Path) -> None:
@@ -520,8 +510,8 @@ def test_a_search_that_only_the_kernel_breaks_fails_it(lab: Lab, schema: Path) -
     record = session(*runs, race("one", outcome=crashed, searched=None), other, control)
     validate(record, schema)
     found = judged(lab, record)["race_free"]
-    assert (found.status, found.cause) == ("fail", "crashed")
-    assert "In the search for data races" in found.why and "SIGABRT" in found.why
+    assert "SIGABRT" in found.why
+    check_verdict(found, "fail", "crashed")
     # Of a part that the solution was not searched for, nobody knows.
     elsewhere = race("two", role="solution", searched=True)
     found = judged(lab, session(*runs, race("one", outcome=crashed), other, elsewhere))["race_free"]
@@ -533,8 +523,7 @@ def test_a_search_that_is_switched_off_finds_not_even_the_kits_own_race(lab: Lab
     silent, other = race("one", searched=False), race("two", searched=True)
     control = race("one", role="solution", searched=True)
     found = judged(lab, session(*runs, silent, other, control))["race_free"]
-    assert (found.status, found.cause) == ("fail", "disturbed_monitor")
-    assert "switched off" in found.why
+    check_verdict(found, "fail", "disturbed_monitor")
     blind = race("one", role="solution", searched=False)
     for controls in ([], [blind]):
         found = judged(lab, session(*runs, silent, other, *controls))["race_free"]
@@ -553,8 +542,7 @@ def test_a_search_that_is_switched_off_finds_not_even_the_kits_own_race(lab: Lab
 def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "race"]
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
-    assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
-    assert found.why == "There is no clang."
+    check_verdict(found, "not_gradable", "not_visible_here")
 
 
 def test_a_sanitizer_that_the_machine_does_not_bear_is_nobodys_race() -> None:
@@ -567,7 +555,7 @@ def test_a_sanitizer_that_the_machine_does_not_bear_is_nobodys_race() -> None:
     own = race("one", role="solution", outcome=ended, searched=None)
     theirs = race("one", outcome=ended, searched=None)
     found = sanitizers_own_error(parse(session(*right(), theirs, own)))
-    assert found == "ThreadSanitizer setrlimit() failed 22"
+    check_text(found)
     well = race("one", role="solution", searched=True)
     assert sanitizers_own_error(parse(session(*right(), theirs, well))) == ""
 
@@ -578,8 +566,7 @@ def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab, schema:
     record = session(*runs) | {"race_refused": "It does not compile with clang."}
     validate(record, schema)
     found = judged(lab, record)["race_free"]
-    assert (found.status, found.cause) == ("fail", "not_built")
-    assert found.why == "It does not compile with clang."
+    check_verdict(found, "fail", "not_built")
 
 
 # ---- memory ------------------------------------------------------------------------
@@ -634,56 +621,48 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
 
 
 @pytest.mark.parametrize(
-    ("small", "large", "fails", "says"),
+    ("small", "large", "fails"),
     [
-        ({}, {}, "", ""),
-        ({"huge_bytes": 6 * MIB}, {"huge_bytes": 254 * MIB}, "huge_pages", "75 % of a table of 8"),
-        ({}, {"huge_bytes": 128 * MIB}, "huge_pages", "50 % of a table of 256.0 MiB"),
-        ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages", "nobody asked the kernel"),
-        (seen(16, 0), {}, "huge_pages", "begins 16 bytes behind one: look at what the call"),
-        (seen(0, 0), {}, "huge_pages", "with MADV_HUGEPAGE, or it refused: look at the advice"),
+        ({}, {}, ""),
+        ({"huge_bytes": 6 * MIB}, {"huge_bytes": 254 * MIB}, "huge_pages"),
+        ({}, {"huge_bytes": 128 * MIB}, "huge_pages"),
+        ({"huge_bytes": 0}, {"huge_bytes": 0}, "huge_pages"),
+        (seen(16, 0), {}, "huge_pages"),
+        (seen(0, 0), {}, "huge_pages"),
         (
             {"huge_bytes": 4 * MIB, "advised_bytes": 4 * MIB},
             {},
             "huge_pages",
-            "the kernel was asked for them for 4.0 MiB of it, by the address and the length",
         ),
         (
             {},
             {"huge_bytes": 128 * MIB, "advised_bytes": 128 * MIB},
             "huge_pages",
-            "huge pages: the kernel was asked for them for 128.0 MiB of it, by the address and "
-            "the length that madvise got.",
         ),
-        (seen(0, 8, 8), {}, "huge_pages", "asked, but too late. The table had been written"),
-        (seen(0, 8), {}, "huge_pages", "the kernel was asked, and gave none"),
-        ({}, {"resident_during_bytes": 522 * MIB}, "no_waste", "takes 512.0 MiB of memory"),
-        ({}, {"resident_after_bytes": 266 * MIB}, "released", "256.0 MiB of memory are still"),
+        (seen(0, 8, 8), {}, "huge_pages"),
+        (seen(0, 8), {}, "huge_pages"),
+        ({}, {"resident_during_bytes": 522 * MIB}, "no_waste"),
+        ({}, {"resident_after_bytes": 266 * MIB}, "released"),
         (
             {},
             {"address_space_after_bytes": 98 * MIB},
             "released",
-            "8.0 MiB of addresses, though no",
         ),
         (
             {},
             {"address_space_after_bytes": 98 * MIB, "resident_after_bytes": 11 * MIB},
             "released",
-            "8.0 MiB of addresses, though hardly any memory, are",
         ),
         # An empty table_destroy, of a table that was given room to begin at 2 MiB.
         (
             {},
             {"resident_after_bytes": 266 * MIB, "address_space_after_bytes": 348 * MIB},
             "released",
-            "256.0 MiB of memory and 258.0 MiB of addresses are still",
         ),
-        ({}, {"resident_after_bytes": 11 * MIB}, "", ""),
+        ({}, {"resident_after_bytes": 11 * MIB}, ""),
     ],
 )
-def test_memory(
-    tmp_path: Path, schema: Path, small: Json, large: Json, fails: str, says: str
-) -> None:
+def test_memory(tmp_path: Path, schema: Path, small: Json, large: Json, fails: str) -> None:
     lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     record = session(memory(table(8, **small), table(256, **large)))
     record["node"]["huge_page_mode"] = "madvise"
@@ -691,21 +670,21 @@ def test_memory(
     found = judged(lab, record)
     assert [name for name, c in found.items() if c.status == "fail"] == ([fails] if fails else [])
     if fails:
-        assert says in found[fails].why
+        check_verdict(found[fails], "fail", "missed")
 
 
 @pytest.mark.parametrize(
-    ("mode", "says"),
-    [("always", "every large table gets them"), ("never", "switched off"), (None, "unknown")],
+    "mode",
+    ["always", "never", None],
 )
 def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
-    tmp_path: Path, mode: str | None, says: str
+    tmp_path: Path, mode: str | None
 ) -> None:
     lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     record = session(memory(table(8), table(256)))
     record["node"]["huge_page_mode"] = mode
     found = judged(lab, record)["huge_pages"]
-    assert found.status == "not_gradable" and says in found.why
+    check_verdict(found, "not_gradable", "huge_page_mode")
 
 
 @pytest.mark.parametrize(
@@ -723,15 +702,13 @@ def test_under_always_huge_pages_are_graded_where_a_process_can_be_left_those_it
     assert judged(lab, record)["huge_pages"].status == "not_gradable"
 
 
-@pytest.mark.parametrize(
-    ("slow_s", "caption"), [(0.11, "A table of 9 bytes"), (0.3, "A table of 9 bytes, times noisy")]
-)
-def test_noisy_times_of_a_table_are_marked(slow_s: float, caption: str) -> None:
+@pytest.mark.parametrize("slow_s", [0.11, 0.3])
+def test_noisy_times_of_a_table_are_marked(slow_s: float) -> None:
     times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
     seen_table = parse(session(memory(table(8), table(256)))).of(MEMORY)[0].tables[0]
     evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
     told = memory_caption(evidence, [MemoryColumn("yours", replace(seen_table, bytes=9), None)])
-    assert told == caption
+    check_text(told)
 
 
 def test_a_hoard_hides_no_table(tmp_path: Path) -> None:
@@ -753,7 +730,7 @@ def test_a_hoard_hides_no_table(tmp_path: Path) -> None:
     assert released(60).status == "pass"
     assert released(168).status == "pass"
     found = released(280)
-    assert found.status == "fail" and "112.0 MiB of memory" in found.why
+    check_verdict(found, "fail", "missed")
 
 
 def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
@@ -844,14 +821,12 @@ def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> N
     validate(record, schema)
     found = judged(affinity, record)
     assert found["close"].status == "pass"
-    assert found["spread"].status == "fail" and found["spread"].value == 1
-    why = found["spread"].why
-    assert why.startswith("Under libgomp: threads 0 and 1 sit on one NUMA node (0)")
-    assert why.endswith(" Under libomp it is right.")
+    assert found["spread"].value == 1
+    check_verdict(found["spread"], "fail", "missed")
     alike = handed_in(bad, bad | {"runtime": "libomp"}, close)
-    assert judged(affinity, alike)["spread"].why.startswith("Under libgomp and libomp: threads")
+    check_verdict(judged(affinity, alike)["spread"], "fail", "missed")
     other = handed_in(bad, binding("spread.env", "libomp", 1, 3), close)
-    assert judged(affinity, other)["spread"].why.endswith(" Under libomp it fails, too.")
+    check_verdict(judged(affinity, other)["spread"], "fail", "missed")
     right = handed_in(good, binding("spread.env", "libgomp", 0, 1), close)
     assert judged(affinity, right)["spread"].status == "pass"
 
@@ -862,16 +837,15 @@ def test_a_goal_that_any_placement_reaches_is_not_judged(affinity: Lab) -> None:
     for pu in record["node"]["pu_list"]:
         pu |= {"package": 0, "numa_node": pu["pu"] % 4}
     found = judged(affinity, record)["close"]
-    assert (found.status, found.cause) == ("not_gradable", "no_effect_here")
-    assert found.why.startswith("This machine has one package only")
+    check_verdict(found, "not_gradable", "no_effect_here")
 
 
 def test_a_file_that_sets_nothing_is_told_so(affinity: Lab) -> None:
     apart = binding("close.env", "libomp", 0, 1, 4, 5)
-    assert judged(affinity, handed_in(apart))["close"].why.startswith("close.env sets nothing. ")
+    check_verdict(judged(affinity, handed_in(apart))["close"], "fail", "missed")
     record = handed_in(apart)
     record["handed_in"][1]["variables"] = {"OMP_PLACES": "cores"}
-    assert judged(affinity, record)["close"].why.startswith("The threads sit on")
+    check_verdict(judged(affinity, record)["close"], "fail", "missed")
 
 
 def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_node(
@@ -888,10 +862,9 @@ def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_
     validate(record, schema)
     found = judged(affinity, record)
     assert found["spread"].status == "pass"
-    assert (found["close"].status, found["close"].cause) == ("not_gradable", "not_visible_here")
-    assert found["close"].why.startswith("Not judged under libomp: ")
+    check_verdict(found["close"], "not_gradable", "not_visible_here")
     wrong = handed_in(binding("spread.env", "libgomp", 0, 4)) | {"machine": machine}
-    assert judged(affinity, wrong)["spread"].why.startswith("Under libgomp: threads 0 and 1 sit")
+    check_verdict(judged(affinity, wrong)["spread"], "fail", "missed")
     # A record of before, or of a machine that announces its cores: it was not looked at.
     older = {key: value for key, value in machine.items() if key != "announces_cores"}
     for other in (older, machine | {"announces_cores": True}):
@@ -902,8 +875,7 @@ def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_
 
 def test_a_file_that_can_not_be_used_says_why(affinity: Lab) -> None:
     found = judged(affinity, handed_in(complaint="spread.env, line 1: no."))["spread"]
-    assert (found.status, found.cause) == ("fail", "bad_file")
-    assert found.why == "spread.env, line 1: no."
+    check_verdict(found, "fail", "bad_file")
 
 
 def test_what_the_runtime_says_of_a_bad_value_is_passed_on(affinity: Lab) -> None:
@@ -927,10 +899,7 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
     ]
     found = judged(affinity, handed_in(*runs))["spread"]
     assert found.status == "pass"
-    assert warning_words(found.warnings) == (
-        " libomp said: OMP: Warning #250: OMP_PLACES: syntax error, using cores. "
-        "libgomp said: Invalid value for environment variable OMP_PLACES."
-    )
+    check_text(warning_words(found.warnings))
     silent = handed_in(binding("spread.env", "libomp", 0, 1), binding("close.env", "libomp", 0, 2))
     assert judged(affinity, silent)["spread"].warnings == ()
 
@@ -967,8 +936,8 @@ def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -
     assert verdict((0, 0, 0, 0), (3, 1, 3, 1)).status == "pass"
     wrong = verdict((0, 0, 0, 0), (3, 1, 1, 1))
     assert (wrong.status, wrong.value) == ("fail", 1)
-    assert "Thread 1 was bound to PU 3 and locate said PU 1" in wrong.why
-    assert "PU 3 belongs to NUMA node 1 and locate said 0" in verdict((3, 1, 3, 0)).why
+    check_verdict(wrong, "fail", "missed")
+    check_verdict(verdict((3, 1, 3, 0)), "fail", "missed")
     assert verdict().status == "fail"
 
 
@@ -984,7 +953,7 @@ def test_locate_is_asked_where_threads_may_move_too(affinity: Lab, schema: Path)
     validate(record, schema)
     found = of(judge(affinity, parse(record)))["located"]
     assert (found.status, found.value) == ("fail", 1)
-    assert "Thread 1 could use two PUs, was on PU 3 and locate said PU 2; wrong in 1" in found.why
+    check_verdict(found, "fail", "missed")
     record["runs"][-1]["rounds"] = []  # what the worker itself tells is not enough to pass
     record["runs"][-1]["free_rounds"][0][0]["told_pu"] = 3
     assert of(judge(affinity, parse(record)))["located"].status == "fail"
@@ -992,7 +961,7 @@ def test_locate_is_asked_where_threads_may_move_too(affinity: Lab, schema: Path)
 
 def test_no_numa_node_is_told_in_the_words_of_the_language(affinity: Lab) -> None:
     told = located((3, 1, 3, -1))
-    in_c = of(judge(affinity, told))["located"].why
-    assert "and locate said -1" in in_c and in_c.endswith("Which of its functions was asked?")
-    in_fortran = of(judge(affinity, replace(told, language="fortran")))["located"].why
-    assert in_fortran.endswith("was asked, and did it get the PU by value?")
+    check_verdict(of(judge(affinity, told))["located"], "fail", "missed")
+    check_verdict(
+        of(judge(affinity, replace(told, language="fortran")))["located"], "fail", "missed"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.golden_texts import raises_text
 from support.invented import TWO_NODES, evidence
 
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
@@ -118,16 +119,16 @@ def test_where_pages_were_left_out_a_stretch_is_still_found_by_its_place() -> No
 
 
 @pytest.mark.parametrize(
-    ("here", "array", "says"),
+    ("here", "array"),
     [
-        (trace({0}, team=1), "b", "no halves"),
-        (trace({0}, team=4), "c", "no page"),
-        (trace(set(), team=4), "b", "no page"),
-        (parse(evidence(TWO_NODES, times=[])), "b", "not looked at"),
+        (trace({0}, team=1), "b"),
+        (trace({0}, team=4), "c"),
+        (trace(set(), team=4), "b"),
+        (parse(evidence(TWO_NODES, times=[])), "b"),
     ],
 )
-def test_what_tells_nothing_of_pages_is_not_measured(here: Evidence, array: str, says: str) -> None:
-    with pytest.raises(NotMeasured, match=says):
+def test_what_tells_nothing_of_pages_is_not_measured(here: Evidence, array: str) -> None:
+    with raises_text(NotMeasured):
         used(here, array=array)
 
 
@@ -156,7 +157,7 @@ def test_small_pages_of_two_tables() -> None:
     none = tuple(table(t.bytes, 0, 1000) for t in tables)
     without = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, none))
     for what in (quantity("on_small_pages"), quantity("faults_of_small_pages")):
-        with pytest.raises(NotMeasured, match="no huge pages"):
+        with raises_text(NotMeasured):
             seen(what, without)
 
 
@@ -189,10 +190,10 @@ def test_messages_are_told_by_repetition() -> None:
     here = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, checked))
     assert seen(quantity("messages"), here) == (4.0, 4.0)
     assert seen(quantity("of_rank", rank=1), here) == (0.5, 0.5)
-    with pytest.raises(NotMeasured, match="no such rank"):
+    with raises_text(NotMeasured):
         seen(quantity("of_rank", rank=3), here)
     older = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, (Checked(8, 3, RIGHT),)))
-    with pytest.raises(NotMeasured, match="no message"):
+    with raises_text(NotMeasured):
         seen(quantity("messages"), older)
 
 

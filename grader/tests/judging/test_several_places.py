@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from support.golden_texts import check_text
 from support.invented import SOME_CAUSE
 
 from numalab.judging.audit import complaints, is_refuted
@@ -93,7 +94,8 @@ def test_audit_asks_of_each_place_what_it_can_show(first_touch: Lab) -> None:
         Verdict(handout.lab, "c", "handout", (*handout.criteria, wrong)),
         {"here": 1, "hydra": 2},
     )
-    assert len(found) == 1 and "local_pages on hydra is 'pass'" in found[0]
+    assert len(found) == 1
+    check_text(found[0])
 
 
 def test_an_audit_need_not_wait_for_times_where_something_else_is_wrong(first_touch: Lab) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.golden_texts import check_verdict, raises_text
 from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
@@ -126,15 +127,15 @@ def test_counters_apart_pass(lab: Lab, schema: Path) -> None:
     validate(session(stores()), schema)
     found = judged(lab, stores())
     assert {c.status for c in found.values()} == {"pass"}
-    assert "None of the 6 cache lines of 64 bytes that 4 threads" in found["no_shared_lines"].why
+    check_verdict(found["no_shared_lines"], "pass", "reached")
     assert found["no_waste"].value == 1
 
 
 def test_what_is_added_up_in_the_end_is_no_false_sharing(lab: Lab) -> None:
     run = stores(shared_lines=1, shared_stores=6 * (THREADS - 1))
     found = judged(lab, run)["no_shared_lines"]
-    assert found.status == "pass" and found.value == pytest.approx(18 / N)
-    assert "0.0075 stores go to cache lines" in found.why
+    assert found.value == pytest.approx(18 / N)
+    check_verdict(found, "pass", "reached")
 
 
 def test_counters_side_by_side_fail(lab: Lab, schema: Path) -> None:
@@ -142,33 +143,30 @@ def test_counters_side_by_side_fail(lab: Lab, schema: Path) -> None:
     found = judged(lab, shared())
     assert failed(found) == {"no_shared_lines"}
     told = found["no_shared_lines"]
-    assert told.value == pytest.approx(1 / 3) and told.cause == "missed"
+    assert told.value == pytest.approx(1 / 3)
     assert "33.3 stores" in told.why
-    assert "One was written 40,000 and 40,000 times by 2 threads." in told.why
+    check_verdict(told, "fail", "missed")
     run = shared() | {"most_written": [line(0, *[EQUAL // 6] * 6)]}
-    assert (
-        "10,000, 10,000, 10,000 and 10,000 times by 6 threads, by 2 others less often"
-        in judged(lab, run)["no_shared_lines"].why
-    )
+    check_verdict(judged(lab, run)["no_shared_lines"], "fail", "missed")
 
 
 @pytest.mark.parametrize(
-    ("by_thread", "says"),
+    "by_thread",
     [
-        ([[4 * N, N]], "Of 4 threads 1 reads and counts its part"),
-        ([[2 * N, N // 2]] * 2, "Of 4 threads 2 read and count their part"),
-        ([[4 * N - 12, N], [4, 0], [4, 0], [4, 0]], "Of 4 threads 1 reads and counts its part"),
+        [[4 * N, N]],
+        [[2 * N, N // 2]] * 2,
+        [[4 * N - 12, N], [4, 0], [4, 0], [4, 0]],
         # All read, and one counts.
-        ([[4 * N, N], *[[4 * N, 6]] * 3], "Of 4 threads 1 reads and counts its part"),
-        ([], "Of 4 threads 0 read and count their part"),
+        [[4 * N, N], *[[4 * N, 6]] * 3],
+        [],
     ],
 )
 def test_who_does_not_count_shares_nothing_and_earns_nothing(
-    lab: Lab, by_thread: list[list[int]], says: str
+    lab: Lab, by_thread: list[list[int]]
 ) -> None:
     found = judged(lab, stores(by_thread=by_thread))
     assert failed(found) == {"no_shared_lines", "slots_true", "no_waste"}
-    assert says in found["no_shared_lines"].why
+    check_verdict(found["no_shared_lines"], "fail", "missed")
 
 
 def test_counting_in_registers_shares_nothing(lab: Lab) -> None:
@@ -183,28 +181,28 @@ def test_threads_that_read_all_of_it_are_at_work(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "says"),
+    "slots",
     [
-        ({"count": 0}, "has counters of 0 threads, and 4 are to count"),
-        ({"count": 1}, "has counters of 1 thread, and 4 are to count"),
-        ({"bad_lengths": 1}, "gives 1 thread another length than BINS"),
-        ({"unreadable": 2}, "says of 2 threads is no address of memory"),
-        ({"sums_right": False}, "do not add up to how many"),
-        ({"least_keys": EQUAL // 3}, "of one of 4 threads hold 20,000 of 240,000 keys"),
-        ({"stores": 24}, "elsewhere, and their sums copied there"),
+        {"count": 0},
+        {"count": 1},
+        {"bad_lengths": 1},
+        {"unreadable": 2},
+        {"sums_right": False},
+        {"least_keys": EQUAL // 3},
+        {"stores": 24},
     ],
 )
-def test_slots_that_say_something_else(lab: Lab, slots: Json, says: str) -> None:
+def test_slots_that_say_something_else(lab: Lab, slots: Json) -> None:
     found = judged(lab, stores(slots=slots))
     assert failed(found) == {"slots_true", "no_waste"}
-    assert says in found["slots_true"].why
-    assert "How much room the counters take is not known." in found["no_waste"].why
+    check_verdict(found["slots_true"], "fail", "missed")
+    check_verdict(found["no_waste"], "fail", "missed")
 
 
 def test_a_page_for_each_thread_is_waste(lab: Lab) -> None:
     found = judged(lab, stores(slots={"most_apart_bytes": 4096}))
     assert failed(found) == {"no_waste"}
-    assert "up to 4,096 bytes, or 64 cache lines, for 4 threads" in found["no_waste"].why
+    check_verdict(found["no_waste"], "fail", "missed")
 
 
 def test_distances_are_in_lines(lab: Lab) -> None:
@@ -232,13 +230,13 @@ def test_what_is_timed_is_judged_where_it_lies(lab: Lab, schema: Path) -> None:
     shared = judged(lab, stores(), timed({"shared_keys": 1_000_000}))
     assert failed(shared) == {"no_shared_lines"}
     assert shared["no_shared_lines"].value == pytest.approx(0.25)
-    assert "In the program that is timed" in shared["no_shared_lines"].why
+    check_verdict(shared["no_shared_lines"], "fail", "missed")
     far = judged(lab, stores(), timed({"most_apart_bytes": 4096}))
     assert failed(far) == {"no_waste"}
     for untrue in ({"sums_right": False}, {"on_stack": 2}, {"unreadable": 1}, {"bad_lengths": 1}):
         found = judged(lab, stores(), timed(untrue))
         assert failed(found) == {"slots_true"}, untrue
-        assert "after the last repetition" in found["slots_true"].why
+        check_verdict(found["slots_true"], "fail", "missed")
 
 
 TEAMS = [
@@ -256,15 +254,13 @@ def test_teams_of_other_sizes_are_asked_for(lab: Lab, schema: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrun", "says"),
+    "overrun",
     [
-        ({"of": "variables"}, "writes outside of its own memory, beside its variables. Is there"),
-        ({"of": "allocated", "bytes": 128}, "beside a block of 128 bytes that it has allocated."),
+        {"of": "variables"},
+        {"of": "allocated", "bytes": 128},
     ],
 )
-def test_memory_that_is_too_small_for_a_team(
-    lab: Lab, schema: Path, overrun: Json, says: str
-) -> None:
+def test_memory_that_is_too_small_for_a_team(lab: Lab, schema: Path, overrun: Json) -> None:
     crashed = {
         "status": "crashed",
         "signal": "SIGSEGV",
@@ -276,12 +272,13 @@ def test_memory_that_is_too_small_for_a_team(
     validate(session(at_9), schema)
     found = judged(lab, at_9)
     assert failed(found) == {"correct"}
-    assert found["correct"].why.startswith("With 9 threads") and says in found["correct"].why
+    assert found["correct"].why.startswith("With 9 threads")
+    check_verdict(found["correct"], "fail", "wrong_result")
     at_4 = stores(overrun=overrun, outcome=crashed, noted=None)
     found = judged(lab, at_4)
     assert failed(found) == {"correct", "no_shared_lines", "slots_true", "no_waste"}
     assert {verdict.why.startswith("With 4 threads") for verdict in found.values()} == {True}
-    assert says in found["no_shared_lines"].why
+    check_verdict(found["no_shared_lines"], "fail", "wrong_result")
 
 
 def test_a_crash_with_more_threads_asks_for_their_room(lab: Lab) -> None:
@@ -297,7 +294,7 @@ def test_a_crash_with_more_threads_asks_for_their_room(lab: Lab) -> None:
     assert found["correct"].why.startswith("With 9 threads: ")
     found = judged(lab, stores(outcome=crashed, noted=None))
     for name in ("correct", "no_shared_lines"):
-        assert "That was with 4 threads. Is there room" in found[name].why
+        check_verdict(found[name], "fail", "crashed")
     obstructed = {"status": "kit_error", "error": "ENOMEM", "printed_bytes": 0}
     found = judged(lab, stores(teams=TEAMS[:1], teams_outcome=obstructed))
     assert found["correct"].status == "error"
@@ -305,10 +302,10 @@ def test_a_crash_with_more_threads_asks_for_their_room(lab: Lab) -> None:
 
 def test_threads_that_outnumber_cores_are_named(lab: Lab) -> None:
     one, four = stores(), session(stores())
-    assert "(These are 4 threads on 2 cores: " in judged(lab, one)["no_shared_lines"].why
+    check_verdict(judged(lab, one)["no_shared_lines"], "pass", "reached")
     four["node"]["cores"] = 4
     enough = {c.name: c for c in judge(lab, parse(four)).criteria}
-    assert "These are" not in enough["no_shared_lines"].why
+    check_verdict(enough["no_shared_lines"], "pass", "reached")
 
 
 def test_more_lines_than_can_be_noted(lab: Lab) -> None:
@@ -344,8 +341,7 @@ def test_a_bad_end_or_a_wrong_result_there_is_the_kernels(lab: Lab) -> None:
 
 def test_a_kernel_that_no_program_can_watch(lab: Lab) -> None:
     refused = judged(lab, race_refused="Data races were not looked for: kernel.c has assembler.")
-    assert refused["no_shared_lines"].status == "fail"
-    assert refused["no_shared_lines"].why.endswith("kernel.c has assembler.")
+    check_verdict(refused["no_shared_lines"], "fail", "not_built")
     missing = judged(lab, race_error="There is no clang.")["slots_true"]
     assert (missing.status, missing.cause) == ("not_gradable", "not_visible_here")
 
@@ -383,7 +379,7 @@ def test_a_right_kernel_is_drawn_alone(lab: Lab) -> None:
 
 def test_nothing_is_drawn_of_nothing(lab: Lab) -> None:
     evidence = parse(session())
-    with pytest.raises(NothingToDraw, match="stores"):
+    with raises_text(NothingToDraw):
         lines_figure([("", evidence)])
     run = replace(parse(session(stores())).of(STORES)[0], most_written=())
     with pytest.raises(NothingToDraw):

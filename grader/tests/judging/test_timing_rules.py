@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.golden_texts import check_verdict
 
 from numalab.course.gradebook.open_points import is_open, open_points
 from numalab.evidence.kinds import GENERATION
@@ -61,11 +62,10 @@ def test_of_placements_a_speedup_is_over_one_numa_node(first_touch: Lab, kit: Ki
     criteria = tuple(replace(c, over=bandwidth.over) for c in first_touch.criteria)
     lab = replace(first_touch, criteria=criteria)
     fast = generations(12, 0.2, handout=0.4, solution=0.2)
-    assert "2.00 times one NUMA node's speed" in judged(lab, "speedup", fast).why
+    check_verdict(judged(lab, "speedup", fast), "pass", "reached")
     alike = generations(40, 0.2, handout=0.2, solution=0.2, control=0.2)
     found = judged(lab, "speedup", alike)
-    assert found.status == "not_gradable"
-    assert found.why.startswith("One NUMA node is not 1.15 times slower than the solution")
+    check_verdict(found, "not_gradable", "no_effect_here")
     assert "handout" in judged(first_touch, "speedup", alike).why
 
 
@@ -79,8 +79,7 @@ def test_what_the_work_does_not_allow_is_not_paid_unseen(first_touch: Lab, name:
     fast = generations(12, 0.2 / (most * 1.05), handout=0.4, solution=0.2, control=0.2)
     found = judged(first_touch, name, fast)
     assert (found.status, found.cause, found.points) == ("inconclusive", "implausible", 0)
-    assert f"{most * 1.05:.2f} times the solution's speed" in found.why
-    assert "An instructor" in found.why
+    check_verdict(found, "inconclusive", "implausible")
     near = generations(12, 0.2 / (most * 0.95), handout=0.4, solution=0.2, control=0.2)
     assert judged(first_touch, name, near).cause == "reached"
 
@@ -147,11 +146,8 @@ def test_an_open_effect_is_told_as_such(first_touch: Lab) -> None:
         {"handout": 0.26 if g % 2 else 0.22, "solution": 0.2, "submission": 0.6} for g in range(24)
     ]
     found = judged(first_touch, "speedup", times, quick=True)
-    assert (found.status, found.cause) == ("inconclusive", "too_noisy")
-    assert "0.40 times the handout's speed" in found.why and "too slow" in found.why
-    assert "whether this node shows the effect at all is open: the handout took" in found.why
-    assert "1.15 times the solution's time or more in 12 of 24 generations" in found.why
-    assert "reached in" not in found.why and QUICK_RISK not in found.why
+    check_verdict(found, "inconclusive", "too_noisy")
+    assert QUICK_RISK not in found.why
 
 
 @pytest.mark.parametrize("first", ["pass", "not_gradable"])
@@ -208,8 +204,7 @@ def test_who_is_as_steady_as_the_solution_is_not_called_unstable(
 def test_now_fast_now_slow_beside_a_steady_solution_fails(first_touch: Lab) -> None:
     times = generations(60, 0.2, 0.6, solution=0.2, control=0.201)
     found = judged(first_touch, "efficiency", times)
-    assert (found.status, found.cause) == ("fail", "unstable")
-    assert "as steady" in found.why
+    check_verdict(found, "fail", "unstable")
     # Where the solution is no steadier, it is the node.
     for number, generation in enumerate(times):
         if "control" in generation:
@@ -258,14 +253,13 @@ def test_the_bar_that_is_told_is_the_one_that_generations_had(first_touch: Lab) 
     ]
     found = judged(first_touch, "speedup", times)
     # 1.5 times the handout's speed beats sqrt(ratio) up to 2.2, where that is 1.48.
-    assert "1.41 to 1.55, by generation, is asked for, and reached in 9 of 15" in found.why
+    check_verdict(found, "inconclusive", "too_noisy")
 
 
 def test_the_interval_and_what_came_after_the_decision_are_told(first_touch: Lab) -> None:
     times = generations(14, 0.25, 0.26, 0.24, handout=0.6, solution=0.2)
     found = judged(first_touch, "speedup", times, quick=True)
-    assert "times the handout's speed (median, 90 %: 2.31 to 2.50)" in found.why
-    assert "reached in 5 of 5 generations, which decided (14 were taken)" in found.why
+    check_verdict(found, "pass", "reached")
     assert found.confidence == pytest.approx(0.9)
     assert found.interval == pytest.approx((0.6 / 0.26, 0.6 / 0.24), rel=1e-6)
 
@@ -295,7 +289,7 @@ def test_a_session_that_the_submission_uses_up(
     assert (found.status, found.cause) == (status, cause)
     if status == "fail":
         assert not found.why.endswith(QUICK_RISK)
-        assert "took 38 s in all" in found.why and "The 36 s that a grading has" in found.why
+        check_verdict(found, "fail", "too_slow")
 
 
 def test_an_earlier_record_tells_of_phases_only(first_touch: Lab) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.golden_texts import check_verdict
 
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import HandedText, Json
@@ -76,15 +77,14 @@ def test_all_answers_right_pass(lab: Lab, schema: Path) -> None:
     validate(data, schema)
     found = judged(lab, data)
     assert (found.status, found.value, found.points) == ("pass", 0, found.max_points)
-    assert found.why == "All 9 answers are what hwloc sees on seeded-489."
+    check_verdict(found, "pass", "reached")
 
 
 def test_answers_that_come_with_the_solution_are_not_paid(lab: Lab, kit: Kit) -> None:
     published = (kit.solution_folder(lab.name) / "node.toml").read_text()
     assert seed_of(published) == PUBLISHED_SEED
     found = judged(lab, record(lab, published, variant="submission"))
-    assert (found.status, found.cause) == ("fail", "bad_file")
-    assert "Write a seed of your own into node.toml" in found.why
+    check_verdict(found, "fail", "bad_file")
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -102,13 +102,10 @@ def test_what_would_be_right_is_not_told(lab: Lab) -> None:
     )
     found = judged(lab, record(lab, wrong))
     assert found.value == 9
-    assert (
-        "Wrong about seeded-489: packages, numa_nodes (no answer), cores (no answer) and 6 more."
-        in found.why
-    )
+    check_verdict(found, "fail", "missed")
     for told in ("2,8,14,20", "[3, 5]", "1,13", " 24", " 12"):
         assert told not in found.why
-    assert found.why.endswith("Look: ./numalab machine run seeded-489 -- lscpu")
+    check_verdict(found, "fail", "missed")
 
 
 def test_the_first_wrong_one_decides_by_which_command_to_look(lab: Lab) -> None:
@@ -131,8 +128,7 @@ def test_where_nobody_could_look_nothing_is_judged(lab: Lab, schema: Path) -> No
     data["seeded_node"] = {"seed": 489, "node": None, "error": "QEMU is not installed"}
     validate(data, schema)
     found = judged(lab, data)
-    assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
-    assert "QEMU is not installed" in found.why
+    check_verdict(found, "not_gradable", "not_visible_here")
     # A file that can't be read, and one that says nothing, fail without looking.
     assert judged(lab, data | record(lab, "seed = -1", None)).cause == "bad_file"
     assert judged(lab, record(lab, "seed = 489", None)).cause == "missed"
@@ -173,7 +169,7 @@ def test_it_is_judged_once_whatever_machines_show(lab: Lab) -> None:
     assert judge(lab, unseen).criteria[0].status == "not_gradable"
     assert looks(lab, unseen) == ()
     (found,) = verdict_over(lab, unseen, {}, Elsewhere()).criteria
-    assert found.why == "Nobody could look at seeded-489 here: QEMU is missing."
+    check_verdict(found, "not_gradable", "not_visible_here")
 
 
 def test_files_that_were_handed_in_are_read_again(lab: Lab) -> None:
