@@ -166,6 +166,26 @@ def test_the_version_stands_in_one_place() -> None:
     assert not re.search(r"project\([^)]*VERSION", (ROOT / "CMakeLists.txt").read_text())
 
 
+# Who shows the version, names what is made by it, or keeps it in a record that nobody compares.
+SHOW_THE_VERSION = {
+    "commands/explore.py", "commands/explore_memory.py", "commands/explore_model.py",
+    "commands/install.py", "commands/progress.py", "commands/reporter.py", "commands/root.py",
+    "container/make.py", "editions/release.py", "editions/write.py", "grading/session.py",
+    "installing/install.py", "portrait/measure.py", "reports/html_page.py",
+}  # fmt: skip
+
+
+def test_nothing_is_done_again_because_the_version_changed() -> None:
+    """What is measured, built, booted or drawn depends on what it is made of, by a digest."""
+    package = ROOT / "grader/src/numalab"
+    reading = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"\b__version__\b", path.read_text("utf-8"))
+    }
+    assert reading - {"__init__.py"} == SHOW_THE_VERSION
+
+
 def test_texts_and_recipes_name_the_release_that_this_is() -> None:
     """In commands that a reader copies, names of files and addresses."""
     (version, day), *earlier = RELEASES

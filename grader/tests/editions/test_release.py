@@ -273,6 +273,28 @@ def test_starting_code_of_the_earlier_release_becomes_this_ones_and_is_kept(
     assert kept.read_bytes() == earlier and kept.with_name("kernel.c.2").is_file()
 
 
+def test_who_works_with_a_copy_of_others_has_the_same(
+    clone: Path, archive: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "shared"
+    unpack(archive, root)  # its owner has run no command yet
+    kit = Kit(root, "gnu", tmp_path / "builds", tmp_path / "work", tmp_path / "state")
+    assert "your files of 2 labs are in" in next_command(kit)[0]
+    own = kit.own_folder(LAB)
+    lab = declared(kit)
+    edited = {name for name in edited_names(lab) if name != NOTEBOOK}
+    assert {path.name for path in own.iterdir() if not path.is_symlink()} == edited
+    first = git(clone, "show", f"first:labs/{LAB}/kernel.c")
+    (own / "kernel.c").write_text(first)
+    (own / "kernel.f90").write_bytes(EDITED)
+    (said,) = next_command(kit)
+    assert f"labs/{LAB}/kernel.c was the starting code of an earlier release" in said
+    assert (tmp_path / "work" / ASIDE / "labs" / LAB / "kernel.c").read_text() == first
+    given = (root / "labs" / LAB / RELEASED / "kernel.c").read_bytes()
+    assert (own / "kernel.c").read_bytes() == given
+    assert (own / "kernel.f90").read_bytes() == EDITED
+
+
 def test_files_that_the_release_no_longer_has_go_aside(
     clone: Path, archive: Path, tmp_path: Path
 ) -> None:

@@ -74,7 +74,8 @@ def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") ->
         "common/tests/test_job.c", "common/schema/evidence.schema.json",
         f"{PACKAGE}/reports/html_page.py", f"{PACKAGE}/reports/templates/report.html",
         f"{PACKAGE}/commands/grade.py", f"{PACKAGE}/course/rejudging.py",
-        f"{PACKAGE}/learning/api.py", f"{PACKAGE}/doctor/doctor.py",
+        f"{PACKAGE}/learning/api.py", f"{PACKAGE}/doctor/doctor.py", f"{PACKAGE}/__init__.py",
+        f"labs/{LAB}/grading/starting_code/kernel.c",
         f"{PACKAGE}/explore/explore.py", f"{PACKAGE}/__pycache__/kit.cpython-311.pyc",
         "README.md", "slides/new.md",
     ],
@@ -124,6 +125,7 @@ def test_rules_have_every_lab_judged_again(copied: Kit, name: str) -> None:
         ("points = 2", "points = 3"),
         ("needs_numa_nodes = 2", "needs_numa_nodes = 4"),
         ('title = "First touch"', 'title = "Touch"'),
+        ('"kernel.c" = [', '"kernel.c" = ["9fa15f9e5be941dbfdf61aa171aadcb1",'),
         ("", '\n[[criterion]]\nname = "balanced"\nkind = "evidence"\npoints = 1\n'),
     ],
 )

@@ -110,7 +110,8 @@ def write_archive(root: Path, target: Path) -> None:
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         commit = _git(root, "commit-tree", tree, "-m", f"numalab {__version__}", **who, **dates)
     prefix = f"--prefix=numalab-{__version__}/"
-    _git(root, "archive", prefix, f"--output={target.absolute()}", commit.strip())
+    # A zip file has times of a zone.
+    _git(root, "archive", prefix, f"--output={target.absolute()}", commit.strip(), TZ="UTC")
 
 
 def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Path) -> str:
