@@ -18,7 +18,8 @@ from worlds import Signs, Times, signs_of
 
 from numalab.evidence.record import HANDOUT, SOLUTION
 from numalab.judging.sequential import e_value
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, thresholds
+from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO
+from numalab.judging.timing_state import thresholds
 
 Bools = NDArray[np.bool_]
 

@@ -39,7 +39,7 @@ from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
 from numalab.judging import needs
 from numalab.judging.needs import Timed
-from numalab.judging.timing_state import passes_below_s
+from numalab.judging.timing_claims import claim_of
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
@@ -106,7 +106,9 @@ def log_margins(lines: Sequence[Json], rule: str, at_least: float | None) -> lis
         for line in of_run:
             generation = generation_of_times(line["elapsed_s"])
             own_s = min(generation.elapsed_s[CONTROL])
-            margins.append(math.log(passes_below_s(criterion, generation) / own_s))
+            margins.append(
+                math.log(claim_of(criterion).passes_below_s(criterion, generation) / own_s)
+            )
         runs.append(margins)
     return runs
 

@@ -30,7 +30,7 @@ from numalab.grading.timing import take_times
 from numalab.harness.monitor import describe_node
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.timing_state import TIMING_RULES
+from numalab.judging.timing_claims import CLAIMS
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
@@ -39,7 +39,7 @@ WRONG = {"solution": "fail", "handout": "pass"}
 
 
 def is_timed(criterion: Criterion) -> bool:
-    return criterion.rule in TIMING_RULES
+    return criterion.rule in CLAIMS
 
 
 def only_timed(lab: Lab) -> Lab:

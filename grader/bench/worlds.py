@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
+from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO
+from numalab.judging.timing_state import UNSTEADY_RATIO
 from numalab.labs.declaration import Criterion
 
 Times = dict[str, NDArray[np.float64]]  # seconds by role, each trials x generations

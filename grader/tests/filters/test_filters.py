@@ -29,8 +29,8 @@ from numalab.doctor.refused_calls import CALLS, refused_calls
 from numalab.evidence.refused import recorded_node, refused
 from numalab.grading.kit_digests import MODULES
 from numalab.harness.sandbox import NoSandbox, find_sandbox
-from numalab.judging.judge import RULES_OF_ANSWERS
 from numalab.judging.refusals import LOSSES, loss
+from numalab.judging.rules import judges_answers
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, load_labs
 
@@ -55,7 +55,7 @@ by_filter = pytest.mark.parametrize("filter", FILTERS.values(), ids=FILTERS)
 def declared(filter: Filter, lab: Lab) -> set[str]:
     losses = filter.losses(lab.name)
     if losses is None:
-        return {c.name for c in lab.criteria if c.rule not in RULES_OF_ANSWERS}
+        return {c.name for c in lab.criteria if not judges_answers(c)}
     return set(losses)
 
 
@@ -161,9 +161,7 @@ def test_just_what_is_declared_is_lost(
     node = recorded_node(described[filter.name])
     for lab in LABS.values():
         lost = {
-            c.name
-            for c in lab.criteria
-            if c.rule not in RULES_OF_ANSWERS and loss(lab, c, node) is not None
+            c.name for c in lab.criteria if not judges_answers(c) and loss(lab, c, node) is not None
         }
         assert lost == declared(filter, lab), lab.name
 

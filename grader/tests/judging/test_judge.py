@@ -12,11 +12,8 @@ from support import invented
 from support.golden_texts import check_text, check_verdict, raises_text
 
 from numalab.errors import KitError
-from numalab.evidence.kinds import KINDS
 from numalab.evidence.read_record import parse, validate
-from numalab.judging import judge as judging
-from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
-from numalab.judging.judge import RULES_OF_ANSWERS, judge
+from numalab.judging.judge import judge
 from numalab.judging.needs import (
     Timed,
     needs_control,
@@ -827,20 +824,6 @@ def test_of_a_cut_text_the_first_line_is_told(first_touch: Lab) -> None:
         "printed_bytes": 9999,
     }
     check_verdict(criterion(judged(first_touch, record), "correct"), "fail", "exited")
-
-
-def test_every_criterion_of_every_lab_has_a_judge(labs: dict[str, Lab]) -> None:
-    for lab in labs.values():
-        for one in lab.criteria:
-            rules = {
-                "correctness": CORRECTNESS_JUDGES,
-                "evidence": EVIDENCE_JUDGES,
-                "timing": judging.TIMING_JUDGES,
-            }[one.kind]
-            assert one.rule in rules
-            if one.kind == "evidence":
-                has_runs = any(one.rule in kind.rules for kind in KINDS)
-                assert has_runs or one.rule in RULES_OF_ANSWERS
 
 
 def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:

@@ -19,7 +19,7 @@ from numalab.evidence.record import Rank, Thread
 from numalab.evidence.results import Outcome
 from numalab.grading.request import labs_with_mpi
 from numalab.judging import explain, rank_goals, thread_goals
-from numalab.judging.judge import judge
+from numalab.judging.judge import judge, sound_parts
 from numalab.judging.message_times import best_us, two_lines_us
 from numalab.judging.needs import (
     Timed,
@@ -31,7 +31,6 @@ from numalab.judging.needs import (
     timings,
 )
 from numalab.judging.rank_goals import is_out_of_reach, reach_of_ranks
-from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.core_goals import CORE_GOALS

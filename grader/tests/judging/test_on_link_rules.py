@@ -16,9 +16,8 @@ from numalab.evidence.link_jobs import SLOT_BYTES, WrongItem
 from numalab.evidence.read_record import parse, validate
 from numalab.grading.link_runs import Items, compare, draw_items
 from numalab.judging import needs
-from numalab.judging.judge import judge
+from numalab.judging.judge import judge, sound_parts
 from numalab.judging.places import looks
-from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 

@@ -15,10 +15,9 @@ from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
 from numalab.grading.looks import sanitizers_own_error
 from numalab.judging import needs
-from numalab.judging.judge import judge
-from numalab.judging.needs import is_needed
+from numalab.judging.judge import judge, sound_parts
+from numalab.judging.rules import is_needed
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
 from numalab.reports.memory_table import MemoryColumn, memory_caption

@@ -260,19 +260,12 @@ FILE = 'file = "a"\n'
         (LEAST + "[bytes_moved]\na = -1\n", "'a' is -1"),
         (LEAST + '[starting_code]\na = "0"\n', "32 hexadecimal digits"),
         ('kit_parts = ["x"]\n' + LEAST, "kit_parts has x, and no criterion is about it"),
-        (LEAST + 'rule = "speedup"\nslow = "s.toml"\n', "'slow' is for the rule speedup"),
-        (
-            'kit_parts = ["x"]\n' + LEAST + 'part = "x"\nslow = "s.toml"\n',
-            "'slow' is for the rule speedup and a part of kit_parts",
-        ),
+        (LEAST + 'rule = "speedup"\nslow = "s.toml"\n', "'slow' is for a part of kit_parts"),
         (
             'kit_parts = ["x"]\n' + LEAST + 'part = "x"\nrule = "speedup"\nslow = "s.toml"\n',
             "needs one launch file that is handed in for x, and there are 0",
         ),
-        (LEAST + 'rule = "efficiency"\n', "efficiency needs either 'at_least' or"),
         (LEAST + "at_least_of_lightspeed = 1.1\n", "'at_least_of_lightspeed'"),
-        (LEAST + 'rule = "predicted"\nat_least = 1\n', "leave out 'at_least'"),
-        (LEAST + 'rule = "predicted"\nat_most = 1\n', "leave out 'at_most'"),
         (LEAST + 'earns_with = "correct"\n', "earns_with"),
         (LEAST + "colour = 1\n", "unknown key 'colour' in [[criterion]]"),
     ],
@@ -280,32 +273,6 @@ FILE = 'file = "a"\n'
 def test_what_it_can_not_say(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(KitError, match=re.escape(says)):
         read(tmp_path, text)
-
-
-@pytest.mark.parametrize("share", [0.5, 1])
-def test_an_efficiency_may_be_held_against_the_probe(tmp_path: Path, share: float) -> None:
-    probe = LEAST + f'rule = "efficiency"\nat_least_of_lightspeed = {share}\n'
-    (criterion,) = read(tmp_path, probe + "[[lightspeed]]\nflops_per_element = 0\n").criteria
-    assert (criterion.at_least_of_lightspeed, criterion.asked_share) == (share, share)
-    assert replace(criterion, at_least=0.8, at_least_of_lightspeed=None).asked_share == 0.8
-
-
-@pytest.mark.parametrize("bound", ["at_least", "at_most"])
-def test_an_efficiency_is_held_against_one_of_two(tmp_path: Path, bound: str) -> None:
-    both = f'rule = "efficiency"\nat_least_of_lightspeed = 0.5\n{bound} = 1\n'
-    with pytest.raises(KitError, match="keep one of them"):
-        read(tmp_path, LEAST + both + "[[lightspeed]]\nflops_per_element = 1\n")
-
-
-@pytest.mark.parametrize(
-    ("part", "says"), [("", "a [[lightspeed]] and"), ('part = "p"\n', "[[lightspeed]] with part =")]
-)
-def test_a_share_of_lightspeed_needs_a_probe(tmp_path: Path, part: str, says: str) -> None:
-    text = LEAST + part + 'rule = "efficiency"\nat_least_of_lightspeed = '
-    with pytest.raises(KitError, match="must be above 0"):
-        read(tmp_path, text + "0\n")
-    with pytest.raises(KitError, match=re.escape(says)):
-        read(tmp_path, text + "0.1\n", "02_two")
 
 
 # ---- what follows ----------------------------------------------------------------------------
@@ -321,7 +288,7 @@ def test_names_of_a_lab_and_of_its_variant() -> None:
 
 
 def test_what_needs_mpi() -> None:
-    link = replace(ONE, criteria=(CORRECT, replace(CORRECT, name="l", rule="on_link")))
+    link = replace(ONE, has_link_job=True)
     assert [(lab.has_link_job, lab.calls_mpi) for lab in (ONE, replace(ONE, mpi=True), link)] == [
         (False, False), (False, True), (True, True),
     ]  # fmt: skip

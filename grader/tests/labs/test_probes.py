@@ -9,6 +9,7 @@ import pytest
 
 from numalab.errors import KitError
 from numalab.judging import needs
+from numalab.judging.rules import check_criterion
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 
@@ -32,7 +33,7 @@ def read(folder: Path, text: str) -> Lab:
     lab = folder / "09_lab"
     lab.mkdir(exist_ok=True)
     (lab / "lab.toml").write_text(HEAD + text)
-    return load_lab(lab)
+    return load_lab(lab, check=check_criterion)
 
 
 def test_a_probe_and_what_is_asked_of_it(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from numalab.evidence.kinds import CPUSETS, PLACING, SERIES, STORES, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, Evidence
 from numalab.evidence.work import WorkShare
+from numalab.judging.rules import reads
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
 from numalab.reports.comparison import (
@@ -109,7 +110,7 @@ def part_of(evidence: Evidence, part: str | None) -> Evidence:
 
 def test_lines_are_drawn_here_and_where_they_failed(labs: dict[str, Lab]) -> None:
     lab = labs["10_false_sharing"]
-    criterion = next(c for c in lab.criteria if c.rule in STORES.rules)
+    criterion = next(c for c in lab.criteria if reads(c, STORES))
     (part, *_) = lab.kernel_parts
     yours = part_of(line_writers(BARE), part)
     last = replace(stores(2), part=part)

@@ -6,6 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from numalab.judging.rules import check_criterion
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
@@ -73,7 +74,7 @@ OMP_PROC_BIND = "spread"
 def lab_of(folder: Path, name: str, text: str) -> Lab:
     (folder / name).mkdir(parents=True)
     (folder / name / "lab.toml").write_text(text)
-    return load_lab(folder / name)
+    return load_lab(folder / name, check=check_criterion)
 
 
 def node_of(kit: Kit, machine: str) -> Json:

@@ -26,8 +26,9 @@ from numalab.grading.audit import prove
 from numalab.grading.request import Listener, Request
 from numalab.grading.turns import shared_node
 from numalab.grading.variant_audit import answers, complaints_of, prove_seeds
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGES, Lab, choose_labs
 from numalab.labs.variants import labs_with_variants
 
 MOST_SEED = 1000

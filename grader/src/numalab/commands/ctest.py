@@ -24,8 +24,9 @@ from numalab.exit_codes import (
 )
 from numalab.grading.request import Request
 from numalab.grading.turns import shared_node
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGES, choose_labs
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     pass

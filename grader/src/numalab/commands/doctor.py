@@ -37,8 +37,8 @@ from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import build_facts, build_kit, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import load_labs
 from numalab.processes.shell_variables import not_passed_on
 from numalab.terminal import make_console, stripped
 from numalab.virtual import host

@@ -13,8 +13,9 @@ from numalab.errors import wrapped
 from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
 from numalab.installing.copying import check_handouts
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, load_labs
+from numalab.labs.declaration import choose_labs
 from numalab.words import count
 
 

@@ -25,8 +25,9 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PAS
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import shared_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGES, choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGES, choose_labs
 from numalab.labs.variants import is_variant_name
 
 

@@ -17,8 +17,8 @@ from numalab.installing.install import KINDS, Installed, Wish
 from numalab.installing.install import install as install_kit
 from numalab.installing.modulefiles import check_needs
 from numalab.installing.prefix import chosen_prefix
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import load_labs
 
 
 @click.command(short_help="Install the kit for everybody on this system.")

@@ -21,8 +21,9 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.file_systems.locks import has_record_locks
 from numalab.files import write_json, write_whole
 from numalab.grading.own_files import provide
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import choose_labs, load_labs
+from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.learning.api import open_lab
 from numalab.learning.notebook_files import (

@@ -10,8 +10,9 @@ import click
 from numalab.commands.shared import labs_argument, shown_path
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import LANGUAGES, Language, choose_labs, load_labs
+from numalab.labs.declaration import LANGUAGES, Language, choose_labs
 from numalab.words import count
 
 

@@ -19,8 +19,8 @@ from numalab.grading.request import (
 )
 from numalab.grading.trial import grade_on_trial
 from numalab.harness.build import build_kit, configure
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import load_labs
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     pass

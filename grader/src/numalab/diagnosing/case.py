@@ -17,8 +17,10 @@ from numalab.diagnosing.lines import other_names, renamed, wrong_lines
 from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
 from numalab.draws import draw, pick, shuffled
 from numalab.errors import KitError, reason_of
+from numalab.judging.correctness_rules import correct
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab, Language, load_labs
+from numalab.labs.declaration import KERNEL_FILES, Lab, Language
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import seeded_machine
 from numalab.words import listed
@@ -79,7 +81,7 @@ def told_apart(one: WrongSubmission, other: WrongSubmission) -> bool:
     results, by what is said of the criterion that fails first."""
     if one.cause and other.cause and one.cause != other.cause and one.first == other.first:
         return True
-    if one.first == other.first != "correct":
+    if one.first == other.first != correct.name:
         said, also = set(one.says.values()), set(other.says.values())
         if not any(a in b or b in a for a in said for b in also):
             return True
@@ -169,7 +171,7 @@ def make_case(kit: Kit, lab: Lab, seed: Seed, language: str | None = None) -> Ca
 
 def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
     """Whether a machine with several NUMA nodes shows more of it than this one may."""
-    return "correct" not in wrong.fails and any(
+    return correct.name not in wrong.fails and any(
         c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
     )
 
@@ -253,7 +255,7 @@ def _criteria_question(
 ) -> list[Question]:
     """None where it depends on luck, or where all is said with that the results are wrong."""
     wrong = suspect.wrong
-    if "correct" in wrong.fails or set(wrong.may_fail) & set(_graded_without_times(lab)):
+    if correct.name in wrong.fails or set(wrong.may_fail) & set(_graded_without_times(lab)):
         return []
     asks_for_several = not is_shown_there
     right = _fails_with(lab, wrong, asks_for_several)

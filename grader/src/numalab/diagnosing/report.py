@@ -13,7 +13,7 @@ from numalab.diagnosing.handed_in import Answer
 from numalab.diagnosing.looking import Looked
 from numalab.errors import UserError
 from numalab.evidence.kinds import PLACEMENT
-from numalab.judging.work_rules import looks_at
+from numalab.judging.work_rules import balanced, looks_at
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.comparison import WorkView
 from numalab.reports.touch_map import touch_map_picture
@@ -47,9 +47,7 @@ def report_lines(case: Case, looked: Looked, columns: int) -> Iterator[Text]:
 def _work(case: Case, looked: Looked, part: str | None, columns: int) -> Iterator[Text]:
     """How a team shares the work, where the lab asks for it."""
     own = looked.evidence.of_parts(part)
-    criterion = next(
-        (c for c in case.lab.criteria if c.rule == "balanced" and c.part == part), None
-    )
+    criterion = next((c for c in case.lab.criteria if balanced.judges(c) and c.part == part), None)
     if criterion is None or not any(run.cpu_time for run in own.of(PLACEMENT)):
         return
     looks = looks_at(criterion, own)

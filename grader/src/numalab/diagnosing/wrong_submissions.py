@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import KitError
+from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.verdict import CAUSES, Cause
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, Language
@@ -92,14 +93,14 @@ def _there(table: Table, lab: Lab, here: Collection[str]) -> Collection[str]:
     that fails here, and with the pages' users also where they live."""
     if "fails_on_machine" in table:
         return table.choices("fails_on_machine", [criterion.name for criterion in lab.criteria])
-    rules = {criterion.rule for criterion in lab.criteria if criterion.name in here}
+    fails = [criterion for criterion in lab.criteria if criterion.name in here]
     return [
         criterion.name
         for criterion in lab.criteria
         if criterion.kind == "evidence"
         and (
             criterion.name in here
-            or (criterion.rule == "local_pages" and "touched_where_used" in rules)
+            or (local_pages.judges(criterion) and any(map(touched_where_used.judges, fails)))
         )
     ]
 

@@ -8,6 +8,7 @@ from numalab.doctor.findings import Finding, by_cores, by_time, concerned
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.record import Json
+from numalab.judging.work_rules import balanced
 from numalab.labs.declaration import Lab
 from numalab.pu_lists import format_pus
 from numalab.words import amount, count, short
@@ -109,7 +110,7 @@ def kinds_of_cores(node: Json, labs: Sequence[Lab]) -> Finding:
     concerns = concerned(
         labs,
         lambda lab, c: (
-            c.rule == "balanced"
+            balanced.judges(c)
             or (c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores")
         ),
     )

@@ -16,11 +16,9 @@ from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
 from numalab.harness.sandbox import NoSandbox, Sandbox
-from numalab.judging.judge import RULES_OF_ANSWERS
-from numalab.judging.model_rules import RULES_OF_TEXT
 from numalab.judging.refusals import loss
+from numalab.judging.rules import judges_answers, reads, rule_of
 from numalab.labs.declaration import Lab
-from numalab.labs.saturation import LEAST_CORES, cores_of_a_numa_node
 from numalab.words import amount, count
 
 DENIED = "Permission denied"
@@ -89,8 +87,7 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
 def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
     """compiler: the clang beside the kit's OpenMP runtime that builds with ThreadSanitizer, or
     nothing."""
-    rules = frozenset[str]().union(*(kind.rules for kind in WATCHED))
-    concerns = concerned(labs, lambda lab, c: c.rule in rules)
+    concerns = concerned(labs, lambda lab, c: reads(c, *WATCHED))
     if compiler:
         return Finding(
             "data races", "good", "ThreadSanitizer",
@@ -182,16 +179,16 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
     cannot: list[str] = []
     for criterion in lab.criteria:
         enough = usable_numa_nodes(node) >= criterion.needs_numa_nodes
-        needs_team = criterion.kind == "evidence" and criterion.rule != "thread_level"
-        needs_team = needs_team and criterion.rule not in RULES_OF_TEXT
+        rule = rule_of(criterion)
+        needs_team = criterion.kind == "evidence" and not all(k.is_unbound for k in rule.runs)
         needs_ranks = criterion.kind == "timing" and lab.launch is not None
         if node["cores"] < 2 and (needs_team or needs_ranks):
             enough = False
-        if criterion.rule in ON_LINK.rules:
+        if reads(criterion, ON_LINK):
             enough = False  # two nodes do
-        if criterion.rule == "saturation":
-            enough = len(cores_of_a_numa_node(node)) >= LEAST_CORES
-        if criterion.rule not in RULES_OF_ANSWERS and loss(lab, criterion, node) is not None:
+        if rule.judge_machine is not None and rule.judge_machine(criterion, node, False):
+            enough = False
+        if not judges_answers(criterion) and loss(lab, criterion, node) is not None:
             enough = False
         (can if enough else cannot).append(criterion.name)
     return can, cannot

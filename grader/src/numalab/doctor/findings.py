@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from numalab.evidence.kinds import PLACING
 from numalab.evidence.record import Kind
+from numalab.judging.page_rules import local_pages
+from numalab.judging.rules import reads
 from numalab.labs.declaration import Criterion, Lab
 
 FindingLevel = Literal["good", "note", "bad", "unknown"]
-# Rules by which pages are judged by the NUMA node that they live on.
-ABOUT_PLACES = PLACING.rules | {"local_pages"}
 # Names of criteria by lab.
 Concerns = dict[str, tuple[str, ...]]
 
@@ -54,11 +54,15 @@ def by_time(labs: Iterable[Lab]) -> Concerns:
     return concerned(labs, lambda lab, c: c.kind == "timing")
 
 
+def _shows_place_of_pages(criterion: Criterion) -> bool:
+    return reads(criterion, PLACING) or local_pages.judges(criterion)
+
+
 def by_place_of_pages(labs: Iterable[Lab]) -> Concerns:
     """What shows on which NUMA node a page lives: in residency, or in time."""
     return concerned(
         labs,
-        lambda lab, c: c.rule in ABOUT_PLACES or (c.kind == "timing" and c.needs_numa_nodes > 1),
+        lambda lab, c: _shows_place_of_pages(c) or (c.kind == "timing" and c.needs_numa_nodes > 1),
     )
 
 
@@ -75,7 +79,7 @@ def by_cores(labs: Iterable[Lab]) -> Concerns:
 
 def by_kind(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
     """What needs a kind of evidence."""
-    return concerned(labs, lambda lab, c: c.rule in kind.rules)
+    return concerned(labs, lambda lab, c: reads(c, kind))
 
 
 def in_words(concerns: Concerns, labs: Iterable[Lab]) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
 from numalab.judging.sequential import Thresholds, e_value
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
+from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
 LEAST_GENERATIONS = 3  # fewer tell nothing of how far they scatter
 

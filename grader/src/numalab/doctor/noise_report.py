@@ -16,7 +16,7 @@ from numalab.doctor.noise import Forecast, difference, effect_margins, margins, 
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
 from numalab.judging.sequential import CAREFUL, least_signs
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, best_s
+from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, SPEEDUP, best_s
 from numalab.labs.declaration import Criterion
 from numalab.words import count
 
@@ -127,7 +127,7 @@ def _criterion_json(timing: TimedHere, criterion: Criterion) -> dict[str, Any]:
         "why_not": timing.error,
         "margins": [margins(generation, criterion.at_least) for generation in timing.generations],
         "effect_margins": [effect_margins(generation) for generation in timing.generations]
-        if criterion.rule == "speedup"
+        if SPEEDUP.judges(criterion)
         else None,
         "forecast": None,
     }

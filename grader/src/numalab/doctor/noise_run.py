@@ -26,6 +26,7 @@ from numalab.harness.build import build_kit
 from numalab.judging import judge, needs
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
+from numalab.judging.timing_claims import SPEEDUP
 from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
 from numalab.words import CountedStep, StepReport
@@ -61,7 +62,7 @@ class TimedHere:
     @property
     def roles(self) -> tuple[str, ...]:
         """The solution twice, and the handout where a criterion compares with it."""
-        needs_handout = any(c.rule == "speedup" for c in self.criteria)
+        needs_handout = any(SPEEDUP.judges(c) for c in self.criteria)
         return (HANDOUT, SOLUTION, CONTROL) if needs_handout else (SOLUTION, CONTROL)
 
     @property
@@ -80,7 +81,7 @@ class TimedHere:
             self.effort.most_generations,
             self.effort.budget_s,
         )
-        of_effect = criterion.rule == "speedup"
+        of_effect = SPEEDUP.judges(criterion)
         return forecast(
             [margins(generation, criterion.at_least) for generation in self.generations],
             [effect_margins(generation) for generation in self.generations] if of_effect else None,

@@ -12,8 +12,9 @@ from numalab.doctor.findings import Concerns, Finding, FindingLevel, by_kind, co
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.evidence.refused import refused
-from numalab.judging.judge import RULES_OF_ANSWERS
+from numalab.judging.correctness_rules import race_free
 from numalab.judging.refusals import LOSSES
+from numalab.judging.rules import judges_answers
 from numalab.labs.declaration import Lab
 
 _PROFILE = "docker run --security-opt seccomp=FILE, podman run likewise, unconfined for no filter"
@@ -35,9 +36,7 @@ class Call:
 def _by_loss(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
     """What the judge finds not gradable without it."""
     lost = next(lost for lost in LOSSES if lost.probe == probe)
-    return lambda labs: concerned(
-        labs, lambda lab, c: c.rule not in RULES_OF_ANSWERS and lost.loses(lab, c)
-    )
+    return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
 
 
 def _nothing(labs: Iterable[Lab]) -> Concerns:
@@ -118,7 +117,7 @@ CALLS = (
         "on the host: sudo sysctl vm.mmap_rnd_bits=28; or allow personality(ADDR_NO_RANDOMIZE) in "
         "the container's seccomp profile",
         "note",
-        lambda labs: concerned(labs, lambda lab, c: c.rule == "race_free"),
+        lambda labs: concerned(labs, lambda lab, c: race_free.judges(c)),
     ),
     Call(
         "schedstat",

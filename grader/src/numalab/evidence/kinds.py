@@ -359,101 +359,94 @@ def _latency(data: Json) -> Latency:
 
 # ---- the table -------------------------------------------------------------------------
 
-CHECK = Kind("check", _check, frozenset({"correct"}), "kernel", in_soundness=True)
+CHECK = Kind("check", _check, "kernel", in_soundness=True)
 SYNCHRONOUS_CHECK = Kind(
-    "synchronous_check", _check, frozenset({"deadlock_free"}), "kernel",
+    "synchronous_check", _check, "kernel",
     run="check", mark="synchronous_sends",
 )  # fmt: skip
 TRACE = Kind(
-    "trace", _trace,
-    frozenset({"shared_out", "touched_where_used", "local_pages"}), "kernel",
+    "trace", _trace, "kernel",
     in_soundness=True, doing="tracing who touches which page",
     looks=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
 )  # fmt: skip
 # Beside the tracings, and not put together with them: of one thread less.
-ANOTHER_TEAM = Kind(
-    "another_team", _trace, frozenset({"shared_out"}), "kernel", run="trace", mark="another_team"
-)
+ANOTHER_TEAM = Kind("another_team", _trace, "kernel", run="trace", mark="another_team")
 # Of the kit's kernels, for predictions: nearly all pages, not some hundreds of each array.
 WHOLE_TRACE = Kind(
-    "whole_trace", _trace, frozenset(), "kernel", run="trace", mark="whole",
+    "whole_trace", _trace, "kernel", run="trace", mark="whole",
     looks=(("--order", "natural", "--traced-pages", "16384"),),
 )  # fmt: skip
 PLACEMENT = Kind(
-    "placement", _placement, frozenset({"local_pages", "balanced"}), "kernel",
+    "placement", _placement, "kernel",
     in_soundness=True, doing="looking how the work is shared",
     most_looks=8,  # until most of them agree how the work is shared
 )  # fmt: skip
 AT_WORK = Kind(
-    "at_work", _at_work, frozenset({"balanced"}), "kernel",
+    "at_work", _at_work, "kernel",
     in_soundness=True, doing="looking who is at work",
     most_looks=2,  # where the first speaks against the kernel
     here_only=True,
 )  # fmt: skip
 MEMORY = Kind(
-    "memory", _memory, frozenset({"huge_pages", "no_waste", "released"}), "kernel",
+    "memory", _memory, "kernel",
     in_soundness=True, doing="looking at its memory", beside=(HANDOUT, SOLUTION),
 )  # fmt: skip
 PAGE_TABLES = Kind(
-    "page_tables", _page_tables, frozenset({"huge_pages"}), "kernel",
+    "page_tables", _page_tables, "kernel",
     in_soundness=True, doing="looking at its page tables", beside=(HANDOUT, SOLUTION),
     here_only=True,
 )  # fmt: skip
 LOCATE = Kind(
-    "locate", _locate, frozenset({"located"}), "kernel",
+    "locate", _locate, "kernel",
     in_soundness=True, doing="asking where its threads are",
 )  # fmt: skip
 THREAD_LEVEL = Kind(
-    "thread_level", _thread_level, frozenset({"thread_level"}), "kernel",
+    "thread_level", _thread_level, "kernel",
     in_soundness=True, doing="looking who calls MPI", here_only=True,
     team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
 )  # fmt: skip
 STORES = Kind(
-    "stores", _stores, frozenset({"no_shared_lines", "slots_true", "slots_apart"}), "kernel",
+    "stores", _stores, "kernel",
     program="-stores", in_soundness=True, doing="noting who writes which cache line",
 )  # fmt: skip
 PLACING = Kind(
     "placing", _placing,
-    frozenset({"table_interleaved", "blocks_local", "handed_over", "contained", "fast_memory"}),
     "kernel", in_soundness=True, doing="looking where it places memory",
 )  # fmt: skip
 FILLED = Kind(
-    "filled", _placing, frozenset({"falls_back"}), "kernel", run="placing", mark="fills_node",
+    "filled", _placing, "kernel", run="placing", mark="fills_node",
     doing="filling a NUMA node", looks=(("--fill-node",),), there_only=True,
 )  # fmt: skip
-FILE_PLACING = Kind(
-    "file_placing", _placing, frozenset({"binary_interleaved"}), "kit", run="placing", mark="file"
-)
+FILE_PLACING = Kind("file_placing", _placing, "kit", run="placing", mark="file")
 # Where the monitor is root and nobody else is.
 CPUSETS = Kind(
-    "cpusets", _cpusets, frozenset({"confined", "memory_confined", "others_out"}), "kit",
+    "cpusets", _cpusets, "kit",
     there_only=True,
 )  # fmt: skip
 SERIES = Kind(
-    "series", _series, frozenset({"stops_found", "decided"}), "kernel",
+    "series", _series, "kernel",
     in_soundness=True, doing="asking it about series that are drawn", here_only=True,
 )  # fmt: skip
 STOPS = Kind(
-    "stops", _stops, frozenset({"stops_live"}), "kernel",
+    "stops", _stops, "kernel",
     in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
     most_looks=3,  # where the first speaks against the kernel, and the second does not
 )  # fmt: skip
 # An MPI job on two virtual nodes, without the monitor.
-ON_LINK = Kind("on_link", _link_job, frozenset({"on_link"}), "kernel", there_only=True)
-RACE = Kind("race", _race, frozenset({"race_free"}), "kernel", program="-race")
-BINDING = Kind("binding", _binding, frozenset({"binding"}), "kit")
-RANKS = Kind("ranks", _launched, frozenset({"launch"}), "kit")
-LATENCY = Kind("latency", _latency, frozenset({"predicted"}), "kit", is_timed=True)
+ON_LINK = Kind("on_link", _link_job, "kernel", there_only=True)
+RACE = Kind("race", _race, "kernel", program="-race")
+BINDING = Kind("binding", _binding, "kit")
+RANKS = Kind("ranks", _launched, "kit")
+LATENCY = Kind("latency", _latency, "kit", is_timed=True)
 LIGHTSPEED = Kind(
-    "lightspeed", unseen_loops, frozenset({"lightspeed"}), "probe", is_timed=True
+    "lightspeed", unseen_loops, "probe", is_timed=True
 )  # fmt: skip
 SATURATION = Kind(
-    "saturation", thread_rates, frozenset({"saturation"}), "probe", is_timed=True
+    "saturation", thread_rates, "probe", is_timed=True
 )  # fmt: skip
 GENERATION = Kind(
     "generation",
     _generation,
-    frozenset({"speedup", "efficiency", "chain"}),
     "all roles",
     is_timed=True,
 )
@@ -465,9 +458,6 @@ KINDS: tuple[Kind[Any], ...] = (
 )  # fmt: skip
 WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
-# Of which a virtual node shows nothing that this one does not.
-SHOWN_HERE_ONLY = frozenset[str]().union(*(kind.rules for kind in KINDS if kind.here_only))
-SHOWN_HERE_ONLY -= frozenset[str]().union(*(kind.rules for kind in KINDS if not kind.here_only))
 
 
 def kind_of(run: Json) -> Kind[Any]:

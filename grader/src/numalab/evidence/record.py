@@ -353,7 +353,6 @@ class Kind(Generic[Read]):
 
     name: the monitor's run, unless `run` names it, where several kinds share one: then mark is
     the field of the run's record that is set in this kind's alone. parse: one run's record.
-    rules: of the criteria that need it.
 
     whose: whose processes are looked at; program: the ending of its name, where a kernel is built
     in another way for it; in_soundness: a bad end or a wrong result there speaks
@@ -368,7 +367,6 @@ class Kind(Generic[Read]):
 
     name: str
     parse: Callable[[Json], Read]
-    rules: frozenset[str]
     whose: Whose
     run: str = ""
     mark: str = ""

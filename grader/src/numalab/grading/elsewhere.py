@@ -11,8 +11,8 @@ from numalab.evidence.record import SUBMISSION
 from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
+from numalab.judging.judge import sound_parts
 from numalab.judging.places import Elsewhere, can_run, looks, verdict_over
-from numalab.judging.soundness import sound_parts
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine

@@ -31,6 +31,7 @@ from numalab.harness import monitor
 from numalab.harness.build import build_kit, starting_code_failure
 from numalab.harness.watched import search_complaint
 from numalab.judging import needs
+from numalab.judging.rules import is_needed, reads
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
 from numalab.processes.limits import limits_sentence
@@ -48,7 +49,7 @@ def gather_evidence(session: Session) -> None:
         with session.spending("evidence"):
             is_checked = session.machine is not None  # elsewhere what is checked here is run
             if not needs.is_checked_here(session.lab, part):
-                if is_checked and needs.is_needed(ON_LINK, session.lab, part):
+                if is_checked and is_needed(ON_LINK, session.lab, part):
                     look_on_link(session, part)
                 continue
             if not is_checked and not _check(session, part, of_part):
@@ -60,11 +61,11 @@ def gather_evidence(session: Session) -> None:
                 session.progress(f"{of_part}{kinds[0].doing}{session.there}")
             _look_beside(session, kinds, part)
             _look(session, kinds, SUBMISSION, part)
-            if not is_checked and needs.is_needed(ANOTHER_TEAM, session.lab, part):
+            if not is_checked and is_needed(ANOTHER_TEAM, session.lab, part):
                 _look_at_another_team(session, part)
         if needs.needs_control(session.lab, session.evidence, part):
             _look_at_control(session, part)
-        if session.machine is None and needs.is_needed(RACE, session.lab, part):
+        if session.machine is None and is_needed(RACE, session.lab, part):
             session.progress(f"{of_part}looking for data races")
             with session.spending("data races"):
                 _look_for_races(session, part)
@@ -72,7 +73,7 @@ def gather_evidence(session: Session) -> None:
 
 def _is_needed(session: Session, kind: Kind[Any], part: str | None) -> bool:
     only_elsewhere = kind.there_only if session.machine is None else kind.here_only
-    return needs.is_needed(kind, session.lab, part) and not only_elsewhere
+    return is_needed(kind, session.lab, part) and not only_elsewhere
 
 
 def look_once(
@@ -144,7 +145,7 @@ def _check(session: Session, part: str | None, of_part: str) -> bool:
     session.progress(f"{of_part}checking results")
     if not _run(session, CHECK, SUBMISSION, part, limit_s=limit_s):
         return False
-    if needs.is_needed(SYNCHRONOUS_CHECK, session.lab, part):
+    if is_needed(SYNCHRONOUS_CHECK, session.lab, part):
         session.progress(f"{of_part}looking for deadlocks")
         more = "--synchronous-sends"
         _run(session, SYNCHRONOUS_CHECK, SUBMISSION, part, more, limit_s=limit_s)
@@ -319,8 +320,7 @@ def _run_race(session: Session, role: str, part: str | None) -> None:
 
 def _watched(session: Session) -> list[Path]:
     """A kernel's programs that are watched."""
-    rules = {criterion.rule for criterion in session.lab.criteria}
-    kinds = [kind for kind in WATCHED if kind.rules & rules]
+    kinds = [k for k in WATCHED if any(reads(criterion, k) for criterion in session.lab.criteria)]
     return [session.program(SUBMISSION, kind.program) for kind in kinds]
 
 

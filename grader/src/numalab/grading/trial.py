@@ -11,13 +11,14 @@ from pathlib import Path
 from numalab.errors import KitError
 from numalab.files import write_whole
 from numalab.grading.request import Listener, Request, grade_all
+from numalab.judging.correctness_rules import correct
 from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
 _COMMENT = {"c": "//", "fortran": "!"}
-_CRITERION = "correct"  # which most labs' starting code passes
+_CRITERION = correct.name  # which most labs' starting code passes
 
 
 def grade_on_trial(

@@ -17,9 +17,10 @@ from pathlib import Path
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.harness.build_folder import say
+from numalab.judging.rules import load_labs
 from numalab.kit import EDITION, Kit
 from numalab.labs import quantities
-from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab, load_labs
+from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab
 from numalab.labs.seeds import Seed, seed_of_code
 from numalab.labs.variants import (
     Variant,

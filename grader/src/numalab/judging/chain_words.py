@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from numalab import words
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation, Json
-from numalab.judging.timing_state import TimingState, best_s
+from numalab.judging.timing_claims import best_s
+from numalab.judging.timing_state import TimingState
 from numalab.labs.declaration import Criterion
 
 ELEMENT_BYTES = 8  # of the index that each load brings

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, share_on
 from numalab.evidence.kinds import CPUSETS
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, Json
 from numalab.judging import explain
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
@@ -62,13 +63,20 @@ class _Seen:
     nodes: frozenset[int]
 
 
+def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> CriterionVerdict | None:
+    if is_virtual:
+        return None
+    why = "Control groups are made by root: that is done on virtual nodes only."
+    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+
+
 def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
     """Or the verdict where there is none."""
     file = criterion.file
     assert file is not None
-    if not evidence.is_virtual:
-        why = "Control groups are made by root: that is done on virtual nodes only."
-        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+    only = _needs_virtual(criterion, evidence.node, evidence.is_virtual)
+    if only is not None:
+        return only
     text = evidence.handed(file.name)
     if text is None:
         return not_looked_at(criterion, evidence)
@@ -154,6 +162,7 @@ def _invalid_partition(seen: _Seen, name: str) -> str:
 # ---- rules ----------------------------------------------------------------------------------
 
 
+@Rule("confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The job may run on the PUs of its NUMA node and no others, and runs there."""
     seen = _seen(criterion, evidence)
@@ -193,6 +202,7 @@ def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, used / wanted, why, UNIT)
 
 
+@Rule("memory_confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The job's memory is its NUMA node's, by what is allowed and where it is."""
     seen = _seen(criterion, evidence)
@@ -223,6 +233,7 @@ def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     return by_value(criterion, share, f"{why}.", UNIT)
 
 
+@Rule("others_out", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def others_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The other program has all of the machine but the job's NUMA node, and nothing of that."""
     seen = _seen(criterion, evidence)

@@ -10,6 +10,7 @@ used. Nothing is run, so any node can judge it.
 from __future__ import annotations
 
 from numalab.evidence.record import Evidence
+from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
     are_the_kits,
@@ -24,6 +25,7 @@ from numalab.labs.governor_answers import QUESTIONS, Question, RecordAnswers, re
 from numalab.labs.governor_tree import PUBLISHED_SEED, Recording, recording
 
 
+@Rule("governor", subject="answers")
 def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Every answer follows from the recording."""
     file = criterion.file

@@ -6,41 +6,31 @@ file or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import CPUSETS, GENERATION, ON_LINK, RACE, RANKS, SATURATION
+from numalab.evidence.kinds import CHECK, GENERATION, ON_LINK, RANKS
 from numalab.evidence.numa_nodes import not_counted
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
-from numalab.judging import model_rules
-from numalab.judging.evidence_rules import CORRECTNESS_JUDGES, EVIDENCE_JUDGES
 from numalab.judging.memory_rules import unfit_mode
-from numalab.judging.message_rules import predicted
-from numalab.judging.mpi_rules import calls_beyond_level
 from numalab.judging.refusals import loss
-from numalab.judging.soundness import evidence_runs, unseen
-from numalab.judging.timing_rules import judge_timing
-from numalab.judging.timing_state import TIMING_RULES
+from numalab.judging.rules import is_needed, judges_answers, rule_of
+from numalab.judging.soundness import evidence_runs, is_sound, unseen
+from numalab.judging.timing_claims import CLAIMS
 from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
-# Answers in a file are right or wrong whatever the kernel, the node and the kit's own answers.
-# Bindings are those of the kit's own kernel, whatever part they belong to.
-RULES_OF_ANSWERS = frozenset({"topology", "governor", "rates"}) | model_rules.RULES_OF_TEXT
-RULES_WITHOUT_KERNEL = (
-    frozenset({"binding", "binary_interleaved"}) | CPUSETS.rules | RULES_OF_ANSWERS
-)
 # How what is of the kit's own kernel was built.
 _KITS_BUILD = Build("ok", "", "")
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
     """Whether a criterion is about the student's kernel, and not only about files."""
-    return criterion.rule not in RULES_WITHOUT_KERNEL and criterion.part not in lab.kit_parts
+    return rule_of(criterion).subject == "kernel" and criterion.part not in lab.kit_parts
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
@@ -57,9 +47,20 @@ def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
         return criterion.file.name
     if criterion.slow is not None:
         return lab.launch_of(criterion.part).name
-    if criterion.rule in TIMING_RULES and lab.timed_placements is not None:
+    if criterion.rule in CLAIMS and lab.timed_placements is not None:
         return lab.timed_placements.file.name
     return KERNEL_FILES[language]
+
+
+def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
+    """Return the parts of the student's kernel that were checked, where they are to be, and are
+    sound."""
+    of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
+    return tuple(
+        part
+        for part, own in of_parts.items()
+        if is_sound(own) and (own.of(CHECK) or not is_needed(CHECK, lab, part))
+    )
 
 
 def of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
@@ -101,7 +102,7 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
 def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
     """What the node refuses that a criterion needs. Answers need nothing, and a kernel that can't
     be built fails anywhere."""
-    if criterion.rule in RULES_OF_ANSWERS:
+    if judges_answers(criterion):
         return None
     if evidence.build.status != "ok" and is_of_kernel(lab, criterion):
         return None
@@ -155,18 +156,15 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
     for text in evidence.handed_in:
         if file is not None and text.file == file.name and text.complaint is not None:
             return verdict_on(criterion, "fail", "bad_file", text.complaint)
-    if file is not None and file.kind == "model":
-        return model_rules.bad_part(criterion, evidence)
-    return None
+    refuse = rule_of(criterion).refuse_file
+    return None if refuse is None else refuse(criterion, evidence)
 
 
 def _gate_of_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """As gate, and what judges find out by the node alone before they look at a run."""
-    found = gate(lab, criterion, evidence)
-    if found is None and criterion.rule in SATURATION.rules:
-        found = model_rules.too_few_cores(criterion, evidence)
-    if found is None and criterion.rule in CPUSETS.rules and not evidence.is_virtual:
-        found = EVIDENCE_JUDGES[criterion.rule](criterion, evidence)
+    found, of_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
+    if found is None and of_machine is not None:
+        return of_machine(criterion, evidence.node, evidence.is_virtual)
     return found
 
 
@@ -194,25 +192,20 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
         return refused
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
         return verdict_on(criterion, "fail", "not_built", whole.build.message)
-    evidence = evidence_for(lab, criterion, whole)
-    if criterion.kind == "correctness":
-        return CORRECTNESS_JUDGES[criterion.rule](lab, criterion, evidence)
+    evidence, rule = evidence_for(lab, criterion, whole), rule_of(criterion)
     if criterion.slow is not None:
         refused = _refused_launch(lab, criterion, evidence)
         if refused is not None:
             return refused
-    if criterion.kind == "timing":
-        return TIMING_JUDGES[criterion.rule](criterion, evidence)
-    judge = EVIDENCE_JUDGES[criterion.rule]
-    verdict = judge(criterion, evidence)
-    if criterion.rule in RULES_OF_ANSWERS:
+    verdict = rule.judge(lab, criterion, evidence)
+    if criterion.kind != "evidence" or rule.subject == "answers":
         return verdict
     control = evidence.as_control()
     file = criterion.file
     is_tried = file is not None and file.name in evidence.control_files
     is_compared = bool(evidence_runs(control) or control.of(ON_LINK)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
-        own = judge(criterion, control)
+        own = rule.judge(lab, criterion, control)
         # Where first touch would do as well, the solution shows nothing, and the kernel has failed.
         if own.status not in ("pass", "inconclusive") and own.cause != "no_effect_here":
             return verdict_on(
@@ -227,74 +220,29 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     return verdict
 
 
-def _slow_though_even(
-    lab: Lab, evidence: Evidence, verdicts: Sequence[CriterionVerdict]
-) -> tuple[CriterionVerdict, ...]:
-    """Of a loop whose work is shared evenly and that misses its speedup all the same, why: it is
-    not what is dealt out, but the dealing. That costs a time for each piece, so that it weighs
-    more the less work there is in one. With a data race in the loop that would be a guess: what
-    threads share and write is slow, too; and the handout needs no reason."""
-    if KERNEL_FILES[evidence.language] in evidence.unchanged_files:
-        return tuple(verdicts)
-    even = {
-        c.part
-        for c, verdict in zip(lab.criteria, verdicts, strict=True)
-        if c.rule == "balanced" and verdict.status == "pass"
-    }
-    raced = {race.part for race in evidence.of(RACE) if race.found}
-    small = (
-        " With --quick a piece has less work in it, and dealing it out costs the same."
-        if evidence.quick
-        else ""
-    )
-    why = (
-        " The work is shared evenly: what costs is dealing it out in small pieces, or the work "
-        f"itself.{small}"
-    )
-    race_first = " Fix the data race first: what threads share and write costs time, too."
-    return tuple(
-        replace(verdict, why=verdict.why + (race_first if c.part in raced else why))
-        if c.rule == "speedup" and c.part in even and verdict.cause in ("too_slow", "unstable")
-        else verdict
-        for c, verdict in zip(lab.criteria, verdicts, strict=True)
-    )
-
-
-# As what a program may end whose threads call MPI though it has asked for less.
-_BY_TOO_LOW_A_LEVEL: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
-
-
-def _by_level(
+def _amended(
     lab: Lab, whole: Evidence, verdicts: Sequence[CriterionVerdict]
-) -> list[CriterionVerdict]:
-    """With the bad end of a program whose threads call MPI beyond the level of thread support that
-    it asks for put down to that: which is to be fixed first, since anything may come of it."""
-    explained = list(verdicts)
-    for level, found in zip(lab.criteria, verdicts, strict=True):
-        evidence = evidence_for(lab, level, whole)
-        if (
-            level.rule != "thread_level"
-            or found.status != "fail"
-            or not calls_beyond_level(evidence)
-        ):
+) -> tuple[CriterionVerdict, ...]:
+    """Return the verdicts, each in the light of all others."""
+    amended = list(verdicts)
+    for criterion, found in zip(lab.criteria, verdicts, strict=True):
+        amend = rule_of(criterion).amend
+        if amend is None:
             continue
-        why = f" {level.name} most likely says why: fix that first."
-        for number, (criterion, verdict) in enumerate(zip(lab.criteria, explained, strict=True)):
-            is_of_it = criterion.kind == "correctness" and criterion.part == level.part
-            if is_of_it and verdict.status == "fail" and verdict.cause in _BY_TOO_LOW_A_LEVEL:
-                explained[number] = replace(verdict, why=verdict.why + why, explained_by=level.name)
-    return explained
+        evidence = evidence_for(lab, criterion, whole)
+        for number, other in enumerate(lab.criteria):
+            amended[number] = amend(criterion, evidence, found, other, amended[number])
+    return tuple(amended)
 
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
     verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
-    verdicts = _by_level(lab, evidence, verdicts)
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=_slow_though_even(lab, evidence, verdicts),
+        criteria=_amended(lab, evidence, verdicts),
         earns_with=lab.earns_with,
         unchanged=evidence.is_starting_code,
     )
@@ -335,10 +283,3 @@ def of_sound_parts(
             for criterion, verdict in zip(lab.criteria, whole.criteria, strict=True)
         ),
     )
-
-
-TIMING_JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
-    **dict.fromkeys(TIMING_RULES, judge_timing),
-    "predicted": predicted,
-    **model_rules.JUDGES,
-}

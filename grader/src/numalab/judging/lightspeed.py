@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from numalab.evidence.record import PROBE, Generation
 from numalab.judging.sequential import Thresholds, interval
-from numalab.judging.timing_state import best_s
+from numalab.judging.timing_claims import best_s
 
 # A median above this is no share: then the probe's loop is not what the process could do at best,
 # and what is possible is not known. What lies between is noise.

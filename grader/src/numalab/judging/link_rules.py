@@ -10,6 +10,7 @@ with the kit's solution.
 from __future__ import annotations
 
 from numalab.evidence.record import Evidence
+from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
     are_many,
@@ -25,6 +26,7 @@ from numalab.labs.link_answers import PUBLISHED_SEED, Rates, read_rates
 from numalab.labs.link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
 
 
+@Rule("rates", subject="answers")
 def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Every answer is what is computed."""
     if evidence.is_virtual:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab import words
-from numalab.evidence.kinds import MEMORY
+from numalab.evidence.kinds import MEMORY, PAGE_TABLES
 from numalab.evidence.record import SOLUTION, Evidence, KernelTable
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
     by_value,
     missing_runs,
@@ -67,6 +68,7 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
     return f": {'; and '.join(reasons)}" if reasons else ""
 
 
+@Rule("huge_pages", runs=(MEMORY, PAGE_TABLES))
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
@@ -83,6 +85,7 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why + ".", unit="share")
 
 
+@Rule("no_waste", runs=(MEMORY,))
 def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
@@ -129,6 +132,7 @@ def _before(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int
     )
 
 
+@Rule("released", runs=(MEMORY,))
 def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:

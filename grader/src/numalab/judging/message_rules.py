@@ -11,10 +11,12 @@ from numalab.evidence.record import Evidence, Latency
 from numalab.judging import message_times
 from numalab.judging.mpi_rules import ended_words, not_started
 from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
-from numalab.labs.declaration import Criterion
+from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.prediction import PREDICTED, TIMES, BadPrediction, predict, read_predictions
+from numalab.toml_files.tables import Table
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,13 @@ class _Scored:
     is_bad: bool = False
 
 
+def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
+    for key in ("at_least", "at_most"):
+        if key in table:
+            table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)
+
+
+@Rule("predicted", kind="timing", runs=(LATENCY,), check=_check_no_bound)
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the first run: that of the ranks that are near. Passes with the share of its points that
     the predictions are worth on average; fails where that is nothing."""

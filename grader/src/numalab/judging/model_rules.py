@@ -39,8 +39,9 @@ from typing import Any
 from numalab import words
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import Mix, ThreadRates, UnseenLoops
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, Json
 from numalab.evidence.results import Outcome
+from numalab.judging.registry import Rule
 from numalab.judging.sequential import Decision, decide, interval, looks
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.timing_state import thresholds
@@ -65,8 +66,6 @@ Rates = Mapping[int, float]
 # Of threads, cores, one_gb_s and all_gb_s.
 Predict = Callable[[int, int, float, float], float]
 
-# Judged by what the file says alone: no run shows it.
-RULES_OF_TEXT = frozenset({"counted"})
 # How many times the last-level caches all arrays together take at least: they are gone through in
 # turns, so what comes back was the longest away.
 LEAST_OVER_CACHES = 2.0
@@ -87,28 +86,27 @@ def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
     return verdict_on(criterion, "fail", "bad_file", why)
 
 
-def bad_part(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """What is wrong with the part of the file that a criterion is about, on any node; None where
-    nothing is, or there is no file."""
-    try:
-        model = _model(criterion, evidence)
-        if model is not None:
-            _PARTS[criterion.rule](model)
-    except BadModel as error:
-        return _bad_file(criterion, error)
-    return None
+def _refuse_part(
+    part: Callable[[Model], object],
+) -> Callable[[Criterion, Evidence], CriterionVerdict | None]:
+    """Return a function that says what is wrong with one part of the file, on any machine."""
 
+    def refuse(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+        try:
+            model = _model(criterion, evidence)
+            if model is not None:
+                part(model)
+        except BadModel as error:
+            return _bad_file(criterion, error)
+        return None
 
-_PARTS: Mapping[str, Callable[[Model], object]] = {
-    "counted": Model.counted,
-    "lightspeed": Model.time_ns,
-    "saturation": Model.share,
-}
+    return refuse
 
 
 # ---- bytes -----------------------------------------------------------------------------
 
 
+@Rule("counted", subject="answers", refuse_file=_refuse_part(Model.counted))
 def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By how many of the loops' bytes are wrong."""
     if evidence.is_virtual:
@@ -253,6 +251,7 @@ def _not_run(criterion: Criterion, outcome: Outcome) -> CriterionVerdict:
 # ---- the time of unseen loops ----------------------------------------------------------
 
 
+@Rule("lightspeed", kind="timing", runs=(LIGHTSPEED,), refuse_file=_refuse_part(Model.time_ns))
 def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the worst of the unseen loops in each generation."""
     assert criterion.at_most is not None
@@ -355,6 +354,23 @@ def mix_in_words(mix: Mix) -> str:
 # ---- the share of some threads ---------------------------------------------------------
 
 
+def _too_few_cores(
+    criterion: Criterion, node: Json, is_virtual: bool = False
+) -> CriterionVerdict | None:
+    cores = len(sat.cores_of_a_numa_node(node))
+    if cores >= sat.LEAST_CORES:
+        return None
+    why = (
+        f"This node offers {words.count(cores, 'core')} of one kind in a NUMA node; with fewer "
+        f"than {sat.LEAST_CORES} the rate over threads has no room to bend."
+    )
+    return verdict_on(criterion, "not_gradable", "too_few_cores", why)
+
+
+@Rule(
+    "saturation", kind="timing", runs=(SATURATION,), judge_machine=_too_few_cores,
+    refuse_file=_refuse_part(Model.share),
+)  # fmt: skip
 def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the worst of the drawn numbers of threads in each generation."""
     assert criterion.at_most is not None
@@ -363,7 +379,7 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         if model is None:
             return not_looked_at(criterion, evidence)
         formula = model.share()
-        few = too_few_cores(criterion, evidence)
+        few = _too_few_cores(criterion, evidence.node)
         if few is not None:
             return few
         runs = evidence.of(SATURATION)
@@ -390,17 +406,6 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"{found.median_off:.2f}."
     )
     return _verdict(criterion, evidence, found, passes, _told_share(run, seen), unit="off")
-
-
-def too_few_cores(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    cores = len(sat.cores_of_a_numa_node(evidence.node))
-    if cores >= sat.LEAST_CORES:
-        return None
-    why = (
-        f"This node offers {words.count(cores, 'core')} of one kind in a NUMA node; with fewer "
-        f"than {sat.LEAST_CORES} the rate over threads has no room to bend."
-    )
-    return verdict_on(criterion, "not_gradable", "too_few_cores", why)
 
 
 def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
@@ -453,9 +458,3 @@ def _told_share(run: ThreadRates, seen: Sequence[dict[int, tuple[float, float]]]
         f"{threads} threads reach {words.percent(measured)} of the rate of all {len(run.pus)} "
         f"cores, and {SHARE} says {words.percent(predicted)}."
     )
-
-
-JUDGES: dict[str, Callable[[Criterion, Evidence], CriterionVerdict]] = {
-    "lightspeed": lightspeed,
-    "saturation": saturation,
-}

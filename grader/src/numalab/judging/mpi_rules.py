@@ -3,12 +3,15 @@ judge.py says which applies."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numalab import words
 from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
 from numalab.evidence.record import Evidence, ThreadLevel
 from numalab.evidence.results import Outcome
 from numalab.evidence.thread_levels import LEVELS
 from numalab.judging import explain, rank_goals
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
     NO_CORES,
     by_value,
@@ -27,6 +30,7 @@ from numalab.labs.declaration import Criterion, Lab
 # ---- deadlocks -------------------------------------------------------------------------
 
 
+@Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).of_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the check in which every send waits for its receive, as the standard allows. Where
     the other check fails this says nothing: who sends nothing can't wait."""
@@ -210,6 +214,29 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
     return list(faults.values())
 
 
+# As what a program may end whose threads call MPI though it has asked for less.
+_BY_TOO_LOW_A_LEVEL: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
+
+
+def _explain_bad_end(
+    criterion: Criterion,
+    evidence: Evidence,
+    found: CriterionVerdict,
+    other: Criterion,
+    verdict: CriterionVerdict,
+) -> CriterionVerdict:
+    """Put the bad end of a program whose threads call MPI beyond the level of thread support that
+    it asks for down to that, which is to be fixed first, since anything may come of it."""
+    is_of_it = other.kind == "correctness" and other.part == criterion.part
+    if not is_of_it or verdict.status != "fail" or verdict.cause not in _BY_TOO_LOW_A_LEVEL:
+        return verdict
+    if found.status != "fail" or not calls_beyond_level(evidence):
+        return verdict
+    why = f"{verdict.why} {criterion.name} most likely says why: fix that first."
+    return replace(verdict, why=why, explained_by=criterion.name)
+
+
+@Rule("thread_level", runs=(THREAD_LEVEL,), amend=_explain_bad_end)
 def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.is_virtual:
         return verdict_on(
@@ -239,6 +266,7 @@ ONE_PACKAGE = "This machine has one package, and the ranks have to be on two."
 # ---- launches --------------------------------------------------------------------------
 
 
+@Rule("launch", runs=(RANKS,), needs=("sched_setaffinity",))
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None

@@ -3,17 +3,14 @@ what it has so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import ANOTHER_TEAM, AT_WORK, CHECK, GENERATION, LATENCY, ON_LINK, STOPS
-from numalab.evidence.page_work import busy_waiter
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, ON_LINK
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
-from numalab.judging.evidence_rules import EVIDENCE_JUDGES, doubtful_races
+from numalab.judging.correctness_rules import doubtful_races
 from numalab.judging.judge import (
-    RULES_WITHOUT_KERNEL,
-    TIMING_JUDGES,
     evidence_for,
     gate,
     is_of_kernel,
@@ -22,29 +19,17 @@ from numalab.judging.judge import (
     of_timing,
     refused_file,
 )
-from numalab.judging.quiet_rules import needs_another_stop
 from numalab.judging.refusals import loss
+from numalab.judging.rules import criteria_of, is_needed, reads, rule_of, rules
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.store_rules import is_unnoted
-from numalab.judging.timing_state import (
-    TIMING_RULES,
-    Spending,
-    cut_s,
-    needed_roles,
-    spending_of,
-    timing_state,
-)
-from numalab.judging.verdict import Status
-from numalab.judging.work_rules import asks_one_thread, last_look_speaks_against
+from numalab.judging.timing_claims import CLAIMS, claim_of
+from numalab.judging.timing_state import Spending, cut_s, spending_of, timing_state
+from numalab.judging.verdict import CriterionVerdict, Status
+from numalab.judging.work_rules import asks_one_thread, balanced, last_look_speaks_against
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
-
-
-def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
-    """Whether a kind of run tells anything that the lab judges of a part."""
-    return bool(kind.rules & lab.rules_of(part))
-
 
 MOST_RACE_SEARCHES = 3
 
@@ -54,13 +39,17 @@ _GOALS_ELSEWHERE = (*CORE_GOALS, *JOB_NODES)
 
 
 def _evidence_has(
-    lab: Lab, evidence: Evidence, part: str | None, rules: frozenset[str], status: Status
+    lab: Lab,
+    evidence: Evidence,
+    part: str | None,
+    chosen: Callable[[Criterion], bool],
+    status: Status,
 ) -> bool:
-    """Whether an evidence criterion of a part has a status by what was seen."""
+    """Whether one of the chosen evidence criteria of a part has a status by what was seen."""
     return any(
         criterion.part in (None, part)
         and criterion.kind == "evidence"
-        and criterion.rule in rules
+        and chosen(criterion)
         and verdict.status == status
         and verdict.value is not None
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
@@ -99,25 +88,26 @@ def is_right_so_far(evidence: Evidence, part: str | None) -> bool:
 def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a kind of run may still change anything. Who is at work is asked only of a team that
     is even by its CPU time, and whether another team shares its work out of one that does."""
-    passed = {AT_WORK.name: "balanced", ANOTHER_TEAM.name: "shared_out"}.get(kind.name)
-    return passed is None or _evidence_has(lab, evidence, part, frozenset({passed}), "pass")
+    confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
+    return not confirmed or any(
+        _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
+    )
 
 
 def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether it is still open how the work is shared, or whether stops were found, and a further
     run of a kind may tell."""
-    own = evidence.of_parts(part)
-    if kind.name == STOPS.name:
-        of_stops = [c for c in lab.criteria if c.rule in kind.rules and c.part in (None, part)]
-        return any(needs_another_stop(criterion, own) for criterion in of_stops)
-    if kind.name == AT_WORK.name and not any(map(busy_waiter, own.of(AT_WORK))):
-        return False
-    return _evidence_has(lab, evidence, part, frozenset({"balanced"}), "inconclusive")
+    return any(
+        rule.needs_another_run is not None
+        and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))
+        for criterion in criteria_of(lab, part)
+        if kind in (rule := rule_of(criterion)).runs
+    )
 
 
 def compares_one_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a team of a part is held against one thread."""
-    return "balanced" in lab.rules_of(part) and asks_one_thread(evidence)
+    return any(balanced.criteria(lab, part)) and asks_one_thread(evidence)
 
 
 def last_look_says(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
@@ -125,8 +115,8 @@ def last_look_says(lab: Lab, evidence: Evidence, part: str | None) -> str | None
     the solution is then looked at before the next one, so that load which is there just now counts
     for it, too. None: nothing."""
     own = evidence.of_parts(part)
-    of_part = [c for c in lab.criteria if c.rule == "balanced" and c.part in (None, part)]
-    return next(filter(None, (last_look_speaks_against(c, own) for c in of_part)), None)
+    found = (last_look_speaks_against(c, own) for c in balanced.criteria(lab, part))
+    return next(filter(None, found), None)
 
 
 def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
@@ -146,11 +136,19 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     control = own.as_control()
     # How the work is shared is looked at in turns, and tells nothing of other rules; a job on a
     # link has a control of its own.
-    in_turns = lab.rules_of(part) & ({"balanced"} | ON_LINK.rules)
-    if any(control.of(kind) for kind in LOOKS_OF_KERNEL if not kind.rules & in_turns):
+    own_control = [c for c in criteria_of(lab, part) if rule_of(c).has_own_control]
+    if any(
+        control.of(kind)
+        for kind in LOOKS_OF_KERNEL
+        if not any(reads(criterion, kind) for criterion in own_control)
+    ):
         return False
-    rules = frozenset(EVIDENCE_JUDGES) - RULES_WITHOUT_KERNEL - in_turns
-    return is_unnoted(own) or _evidence_has(lab, evidence, part, rules, "fail")
+    return is_unnoted(own) or _evidence_has(lab, evidence, part, _is_compared_once, "fail")
+
+
+def _is_compared_once(criterion: Criterion) -> bool:
+    rule = rule_of(criterion)
+    return rule.subject == "kernel" and not rule.has_own_control
 
 
 def is_checked_here(lab: Lab, part: str | None) -> bool:
@@ -161,7 +159,7 @@ def is_checked_here(lab: Lab, part: str | None) -> bool:
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a job on a link has failed, so that it is run again, and beside it the solution."""
     return any(
-        criterion.part == part and criterion.rule in ON_LINK.rules and verdict.status == "fail"
+        criterion.part == part and reads(criterion, ON_LINK) and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
     )
 
@@ -198,8 +196,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
 
 def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether times of messages decide a criterion of a part that is gradable on this node."""
-    rules = LATENCY.rules
-    found = [c for c in lab.criteria if c.part == part and c.rule in rules]
+    found = [c for c in lab.criteria if c.part == part and reads(c, LATENCY)]
     return any(gate(lab, c, evidence) is None for c in found)
 
 
@@ -209,11 +206,15 @@ def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None)
     return any(
         gate(lab, criterion, evidence) is None
         and refused_file(lab, criterion, evidence) is None
-        and TIMING_JUDGES[criterion.rule](criterion, evidence_for(lab, criterion, evidence)).cause
+        and _judged_alone(lab, criterion, evidence).cause
         in ("not_measured", "not_decided", "too_noisy")
         for criterion in lab.criteria
-        if criterion.part == part and criterion.rule in kind.rules
+        if criterion.part == part and reads(criterion, kind)
     )
+
+
+def _judged_alone(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    return rule_of(criterion).judge(lab, criterion, evidence_for(lab, criterion, evidence))
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
         Timed(part, slow)
         for part in lab.parts
         for slow in dict.fromkeys(
-            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in TIMING_RULES
+            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in CLAIMS
         )
         if slow is not None or part in lab.kernel_parts
     )
@@ -252,7 +253,7 @@ def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
         return ()
     if timed.slow is not None and refused_file(lab, criteria[0], own):
         return ()
-    return tuple(dict.fromkeys(role for c in criteria for role in needed_roles(c)))
+    return tuple(dict.fromkeys(role for c in criteria for role in claim_of(c).roles(c)))
 
 
 def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
@@ -264,7 +265,7 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
     return [
         c
         for c in lab.criteria
-        if c.rule in TIMING_RULES
+        if c.rule in CLAIMS
         and c.part in (None, timed.part)
         and c.slow == timed.slow
         and gate(lab, c, evidence) is None

@@ -9,6 +9,7 @@ from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob
 from numalab.evidence.record import Evidence
 from numalab.judging.printed_words import reason_in
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -25,6 +26,7 @@ _MOST_SAID = 300  # characters
 _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 
+@Rule("on_link", runs=(ON_LINK,), has_own_control=True)
 def on_link(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."

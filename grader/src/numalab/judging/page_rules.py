@@ -9,6 +9,7 @@ from numalab import words
 from numalab.evidence import page_work, touch
 from numalab.evidence.kinds import ANOTHER_TEAM, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Evidence, Trace
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -66,6 +67,7 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
     return verdict_on(criterion, "fail", "missed", why, value=share, unit="share")
 
 
+@Rule("shared_out", runs=(TRACE, ANOTHER_TEAM), confirmed_by=ANOTHER_TEAM)
 def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Over the team that the kit asks for, of whatever size."""
     verdict = _shared_by_team(criterion, evidence)
@@ -207,6 +209,7 @@ def _traced(trace: Trace) -> str:
     return f"Traced with n = {trace.n:,}, {part} {pages:,} pages."
 
 
+@Rule("touched_where_used", runs=(TRACE,))
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
@@ -376,6 +379,7 @@ def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: 
     return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= at_least
 
 
+@Rule("local_pages", runs=(TRACE, PLACEMENT), needs=("move_pages",))
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(

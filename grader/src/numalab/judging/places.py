@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from numalab.evidence.kinds import SHOWN_HERE_ONLY
 from numalab.evidence.record import Evidence
 from numalab.judging import judge, needs
-from numalab.judging.soundness import is_sound, sound_parts, unseen
+from numalab.judging.judge import sound_parts
+from numalab.judging.rules import is_shown_here_only, judges_answers
+from numalab.judging.soundness import is_sound, unseen
 from numalab.judging.verdict import (
     NOT_GRADED,
     Cause,
@@ -78,8 +79,7 @@ def can_run(lab: Lab, here: Evidence) -> bool:
 def _shown_here(lab: Lab) -> frozenset[str]:
     """The criteria that no other place has to show: answers in files, and what a grading looks at
     here only."""
-    rules = judge.RULES_OF_ANSWERS | SHOWN_HERE_ONLY
-    return frozenset(c.name for c in lab.criteria if c.rule in rules)
+    return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_shown_here_only(c))
 
 
 def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:

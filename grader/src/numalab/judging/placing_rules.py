@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from numalab import words
@@ -12,14 +12,15 @@ from numalab.evidence.placed_pages import Placing, homes_of_runs, in_turn_share
 from numalab.evidence.record import Evidence, Kind
 from numalab.judging import explain
 from numalab.judging.printed_words import refused_call
+from numalab.judging.registry import Judge, Rule
 from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.placing_goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
-Rule = Callable[[Criterion, Evidence], CriterionVerdict]
-
+# By which memory is placed, and by which it shows where.
+_CALLS = ("get_mempolicy", "move_pages")
 KILLED = "SIGKILL"  # what Linux ends a process with when there is no memory
 # First part of the matrix, which is written before it changes hands: inputs.h of the lab.
 WRITTEN_BEFORE = 1 / 8
@@ -99,11 +100,11 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
     return " They are to be in turn, page by page."
 
 
-def _with_refused_call(rule: Rule) -> Rule:
+def _with_refused_call(judge: Judge) -> Judge:
     """Let a verdict that fails begin with the call that was refused, where the run tells of one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-        verdict = rule(criterion, evidence)
+        verdict = judge(criterion, evidence)
         refused = next(
             filter(None, (refused_call(run.outcome) for run in evidence.of(PLACING)[-1:])), ""
         )
@@ -116,6 +117,7 @@ def _with_refused_call(rule: Rule) -> Rule:
     return judged
 
 
+@Rule("table_interleaved", runs=(PLACING,), needs=_CALLS)
 @_with_refused_call
 def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
@@ -140,6 +142,7 @@ def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerd
     return by_value(criterion, share, why, unit="share")
 
 
+@Rule("blocks_local", runs=(PLACING,), needs=_CALLS)
 @_with_refused_call
 def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
@@ -172,6 +175,7 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, shares[worst], why, unit="share")
 
 
+@Rule("handed_over", runs=(PLACING,), needs=_CALLS)
 @_with_refused_call
 def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
@@ -196,6 +200,7 @@ def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share")
 
 
+@Rule("contained", runs=(PLACING,), needs=_CALLS)
 @_with_refused_call
 def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
@@ -253,6 +258,7 @@ def _changed_policy(run: Placing) -> str | None:
     return None
 
 
+@Rule("falls_back", runs=(FILLED,), needs=_CALLS)
 @_with_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
@@ -293,6 +299,7 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share")
 
 
+@Rule("fast_memory", runs=(PLACING,), needs=_CALLS)
 @_with_refused_call
 def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
@@ -319,6 +326,7 @@ def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share")
 
 
+@Rule("binary_interleaved", runs=(FILE_PLACING,), needs=_CALLS, subject="file")
 def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Of the kit's program under a policy that was handed in. With its nodes of memory alone, if
     it names them: what numactl calls all has them, too."""

@@ -15,7 +15,8 @@ from numalab.judging.rates import Middle
 from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.judging.sequential import interval
 from numalab.judging.timing_account import TimingAccount
-from numalab.judging.timing_state import best_s, complete, is_cut, thresholds
+from numalab.judging.timing_claims import best_s
+from numalab.judging.timing_state import complete, is_cut, thresholds
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.labs.quantities import (

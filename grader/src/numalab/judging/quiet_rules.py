@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from numalab import words
 from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.live_stops import LiveStops
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, Kind
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -135,6 +136,7 @@ def _time(seconds: float) -> str:
     return f"{words.short(1e6 * seconds)} us"
 
 
+@Rule("stops_found", runs=(SERIES,))
 def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     series = _asked(criterion, evidence)
     if isinstance(series, CriterionVerdict):
@@ -184,6 +186,16 @@ def _apart(run: LiveStops) -> str:
     return f", and {words.count(len(run.too_short), 'interruption')} too short to count"
 
 
+def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether a further look at a kernel may say that the first one's failure was the node's."""
+    runs = evidence.of(STOPS)
+    if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.most_looks:
+        return False
+    first, *later = (_of_stops(criterion, run).status for run in runs)
+    return first == "fail" and all(status == "pass" for status in later)
+
+
+@Rule("stops_live", runs=(STOPS,), needs_another_run=_needs_another_stop)
 def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """What fails once fails only if one of two further looks does, too: under a hypervisor the node
     may lose its core for some milliseconds that nobody counts (/proc/stat has ticks of ten), and
@@ -199,15 +211,6 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if others:
         return others[0]
     return later[-1] if len(runs) == STOPS.most_looks else first
-
-
-def needs_another_stop(criterion: Criterion, evidence: Evidence) -> bool:
-    """Whether a further look at a kernel may say that the first one's failure was the node's."""
-    runs = evidence.of(STOPS)
-    if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.most_looks:
-        return False
-    first, *later = (_of_stops(criterion, run).status for run in runs)
-    return first == "fail" and all(status == "pass" for status in later)
 
 
 def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
@@ -242,6 +245,7 @@ def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
 # ---- decisions --------------------------------------------------------------------------
 
 
+@Rule("decided", runs=(SERIES,))
 def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     series = _asked(criterion, evidence)
     if isinstance(series, CriterionVerdict):

@@ -19,7 +19,8 @@ from numalab.evidence.record import (
 )
 from numalab.judging.lightspeed import OfLightspeed, is_cut, of_lightspeed
 from numalab.judging.sequential import Thresholds, interval
-from numalab.judging.timing_state import best_s, complete, thresholds
+from numalab.judging.timing_claims import best_s
+from numalab.judging.timing_state import complete, thresholds
 
 GB = 1e9
 _ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # in which they are told

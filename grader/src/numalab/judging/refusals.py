@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
 from numalab.evidence.record import Json
 from numalab.evidence.refused import refused
+from numalab.judging.rules import rule_of
 from numalab.labs.declaration import Criterion, Lab
-
-PLACING_RULES = PLACING.rules | FILLED.rules | FILE_PLACING.rules
 
 
 @dataclass(frozen=True)
@@ -33,22 +31,13 @@ def _is_bound(lab: Lab, criterion: Criterion) -> bool:
     binds go anywhere, without a word."""
     return (
         "OMP_PROC_BIND" in lab.environment
-        or criterion.rule in ("binding", "launch")
+        or _needs("sched_setaffinity")(lab, criterion)
         or criterion.kind == "timing"
     )
 
 
-def _by_rule(rule: str) -> Callable[[Lab, Criterion], bool]:
-    return lambda lab, criterion: criterion.rule == rule
-
-
-def _places_memory(lab: Lab, criterion: Criterion) -> bool:
-    """Where a kernel may place none, there is none to be seen."""
-    return criterion.rule in PLACING_RULES
-
-
-def _asks_where_pages_live(lab: Lab, criterion: Criterion) -> bool:
-    return criterion.rule == "local_pages" or criterion.rule in PLACING_RULES
+def _needs(probe: str) -> Callable[[Lab, Criterion], bool]:
+    return lambda lab, criterion: probe in rule_of(criterion).needs
 
 
 # What costs criteria. What costs none, since there is another way, is doctor's alone.
@@ -61,9 +50,9 @@ LOSSES = (
     ),
     Loss("pidfd_open", "by which the kit watches the processes that it starts", _all_runs),
     Loss("sched_setaffinity", "by which threads and ranks are kept on their cores", _is_bound),
-    Loss("schedstat", "which tells the CPU time of each thread", _by_rule("balanced")),
-    Loss("move_pages", "so nobody can see where pages live", _asks_where_pages_live),
-    Loss("get_mempolicy", "and with it what places memory", _places_memory),
+    Loss("schedstat", "which tells the CPU time of each thread", _needs("schedstat")),
+    Loss("move_pages", "so nobody can see where pages live", _needs("move_pages")),
+    Loss("get_mempolicy", "and with it what places memory", _needs("get_mempolicy")),
 )
 _NAMES = {"worker_memory": "access to another process's memory"}
 

@@ -79,16 +79,6 @@ def is_sound(evidence: Evidence) -> bool:
     )
 
 
-def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
-    """The student's kernels that were checked, where they are to be, and are sound."""
-    of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
-    return tuple(
-        part
-        for part, own in of_parts.items()
-        if is_sound(own) and (own.of(CHECK) or not CHECK.rules & lab.rules_of(part))
-    )
-
-
 def wrong_in(lab: Lab, results: Results) -> str:
     """Where wrong results began, as of CriterionVerdict.began_in."""
     first = results.first_wrong

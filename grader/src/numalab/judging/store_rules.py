@@ -9,6 +9,7 @@ from numalab.evidence.kinds import CHECK, GENERATION, STORES
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
 from numalab.evidence.store_notes import Overrun, Slots, Stores
 from numalab.judging import explain
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion
@@ -119,6 +120,7 @@ def _worst_line(run: Stores) -> str:
     return f" One was written {told} times by {len(times)} threads{others}."
 
 
+@Rule("no_shared_lines", runs=(STORES,))
 def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _noted(criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -257,6 +259,7 @@ def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
     return None
 
 
+@Rule("slots_true", runs=(STORES,))
 def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _noted(criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -275,6 +278,7 @@ def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return by_value(criterion, share, why, unit="share of the keys")
 
 
+@Rule("slots_apart", runs=(STORES,))
 def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Of blocks in which the threads count: others could lie anywhere."""
     run = _noted(criterion, evidence)

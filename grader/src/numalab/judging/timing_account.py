@@ -14,16 +14,8 @@ from numalab.judging.judge import evidence_for
 from numalab.judging.rates import Rates, rates_of
 from numalab.judging.sequential import UNDECIDED, Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
-from numalab.judging.timing_state import (
-    TIMING_RULES,
-    Asked,
-    Floor,
-    TimingState,
-    asked_of,
-    complete,
-    needed_roles,
-    timing_state,
-)
+from numalab.judging.timing_claims import CLAIMS, claim_of
+from numalab.judging.timing_state import Asked, Floor, TimingState, asked_of, complete, timing_state
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab
 
@@ -209,7 +201,7 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
     }
     accounts = []
     for criterion in lab.criteria:
-        if criterion.rule not in TIMING_RULES or criterion.name not in verdicts:
+        if criterion.rule not in CLAIMS or criterion.name not in verdicts:
             continue
         verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
@@ -219,11 +211,11 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         state = timing_state(criterion, own)
         if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
-        generations = complete(own, needed_roles(criterion))
+        generations = complete(own, claim_of(criterion).roles(criterion))
         asked = asked_of(criterion, generations) if generations else None
         stopped = _stopped(verdict_here, state, own)
         left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
-        rates = rates_of(own, needed_roles(criterion))
+        rates = rates_of(own, claim_of(criterion).roles(criterion))
         accounts.append(
             TimingAccount(criterion, verdict_here, state, asked, stopped, left_out, rates)
         )

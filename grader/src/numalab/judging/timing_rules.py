@@ -12,6 +12,7 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import Outcome
 from numalab.judging import chain_words, explain, meddling
+from numalab.judging.registry import Rule
 from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
     first_bad,
@@ -23,16 +24,21 @@ from numalab.judging.soundness import (
     timed_out,
     unusable,
 )
-from numalab.judging.timing_state import (
+from numalab.judging.timing_claims import (
+    CHAIN,
+    CLAIMS,
+    EFFICIENCY,
     LEAST_HANDOUT_RATIO,
+    SPEEDUP,
+    best_s,
+    claim_of,
+    reference_of,
+)
+from numalab.judging.timing_state import (
     Asked,
     TimingState,
     asked_of,
-    best_s,
-    compared_with,
     complete,
-    needed_roles,
-    reference_of,
     spending_of,
     timing_state,
 )
@@ -114,7 +120,7 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
     untimed = _not_timed(criterion, evidence)
     if untimed is not None:
         return untimed
-    generations = complete(evidence, needed_roles(criterion))
+    generations = complete(evidence, claim_of(criterion).roles(criterion))
     if not generations:
         return not_looked_at(criterion, evidence)
     times = _times(criterion, evidence, generations)
@@ -123,6 +129,12 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
     if verdict.cause in ("too_noisy", "not_decided") and evidence.is_held_up:
         return held_up(criterion, evidence)
     return verdict
+
+
+for _claim in CLAIMS.values():
+    Rule(_claim.name, kind="timing", runs=(GENERATION,), keys=_claim.keys, check=_claim.check)(
+        judge_timing
+    )
 
 
 def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
@@ -224,14 +236,14 @@ def _slow_name(criterion: Criterion) -> str:
 
 def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
     state = timing_state(criterion, evidence)
-    whose = _slow_name(criterion) if criterion.rule == "speedup" else kits_name(criterion)
-    role = compared_with(criterion)
+    whose = _slow_name(criterion) if SPEEDUP.judges(criterion) else kits_name(criterion)
+    role = claim_of(criterion).compared_with(criterion)
     ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in generations]
     value = statistics.median(ratios)
     is_mostly_cut = sum(state.cut) > len(generations) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
     asked = asked_of(criterion, generations)
-    if criterion.rule == "chain":
+    if CHAIN.judges(criterion):
         value, bounds = 1 / value, chain_words.turned(bounds)
         held = _interval_words(bounds, state)
         taken, count = chain_words.measured(value, held, criterion, state, generations)
@@ -239,7 +251,7 @@ def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Gener
     speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
     count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
     count += f"and reached in {_wins_words(state)}"
-    if criterion.rule == "efficiency" and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
+    if EFFICIENCY.judges(criterion) and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
     kits = reference_of(criterion)
     over_kits = [best_s(g, kits) / best_s(g, SUBMISSION) for g in generations]
@@ -315,7 +327,7 @@ def _still_handout(times: _Times) -> CriterionVerdict | None:
     beside itself tells of the node only."""
     state, files = times.state, times.evidence.unchanged_files
     is_missed = state.outcome == "fail" or state.is_unstable
-    if times.criterion.rule != "speedup" or not is_missed or not files:
+    if not SPEEDUP.judges(times.criterion) or not is_missed or not files:
         return None
     if files == {KERNEL_FILES[times.evidence.language]}:
         why = f"This is still the handout; {times.asked.median:.2f} times its speed is asked for."
@@ -333,9 +345,9 @@ def _slower(times: _Times) -> CriterionVerdict | None:
 
 def _on_chain(times: _Times) -> str:
     """What there is to say of times that have two sides; else empty."""
-    if times.criterion.rule != "chain":
+    if not CHAIN.judges(times.criterion):
         return ""
-    generations = complete(times.evidence, needed_roles(times.criterion))
+    generations = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
     said = chain_words.why_failed(times.state) if times.state.outcome == "fail" else ""
     return said + chain_words.caches(times.evidence.node, generations)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,11 +29,8 @@ from numalab.judging.sequential import (
     decide,
     looks,
 )
+from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, claim_of
 from numalab.labs.declaration import Criterion
-
-# The handout must take at least this many times the solution's time, or the node does
-# not show the effect.
-LEAST_HANDOUT_RATIO = 1.15
 
 # A submission whose best repetition took this many times what every claim allows, in all
 # generations so far, is stopped there in the next: its sign is the same, and comes sooner.
@@ -42,62 +39,6 @@ CUT_RATIO = 8.0
 # Of a submission that is neither clearly fast enough nor clearly too slow: how many times as far
 # from the limit as the solution is from itself counts as unsteady.
 UNSTEADY_RATIO = 2.0
-
-
-def best_s(generation: Generation, role: str) -> float:
-    """The minimum of a role's repetitions: what a repetition takes undisturbed. Of one that
-    was cut, what it took at least."""
-    return min(generation.elapsed_s[role])
-
-
-def reference_of(criterion: Criterion) -> str:
-    """The role that an efficiency is held against."""
-    return SOLUTION if criterion.at_least_of_lightspeed is None else PROBE
-
-
-def _efficiency_allows_s(criterion: Criterion, generation: Generation) -> float:
-    assert criterion.asked_share is not None
-    return best_s(generation, reference_of(criterion)) / criterion.asked_share
-
-
-def _chain_allows_s(criterion: Criterion, generation: Generation) -> float:
-    assert criterion.at_most is not None
-    return best_s(generation, SOLUTION) * criterion.at_most
-
-
-def _speedup_allows_s(criterion: Criterion, generation: Generation) -> float:
-    """The geometric middle: as far below the handout as above the solution."""
-    return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
-
-
-# What a claim allows the best repetition to take: as long or longer speaks against it.
-TIMING_RULES: dict[str, Callable[[Criterion, Generation], float]] = {
-    "efficiency": _efficiency_allows_s,
-    "speedup": _speedup_allows_s,
-    "chain": _chain_allows_s,
-}
-
-
-def takes_longer_than_s(criterion: Criterion, generation: Generation) -> float | None:
-    """What a best repetition has to take more than, where the claim has this side, too: as long or
-    shorter speaks against it. None: it may take as little as it likes."""
-    if criterion.rule != "chain":
-        return None
-    assert criterion.at_least is not None
-    return best_s(generation, SOLUTION) * criterion.at_least
-
-
-def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
-    """The middle, and below the handout by that of the least effect: so a pass needs no word on
-    whether the node shows the effect. Where it does, both are the same."""
-    return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
-
-
-def passes_below_s(criterion: Criterion, generation: Generation) -> float:
-    """What a generation has to stay below to speak for the claim."""
-    if criterion.rule == "speedup":
-        return speedup_passes_below_s(best_s(generation, HANDOUT), best_s(generation, SOLUTION))
-    return TIMING_RULES[criterion.rule](criterion, generation)
 
 
 def _shows_effect(generation: Generation) -> bool:
@@ -122,26 +63,15 @@ class Asked:
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
-def compared_with(criterion: Criterion) -> str:
-    """The role whose speed the ratios that are shown are multiples of."""
-    return HANDOUT if criterion.rule == "speedup" else reference_of(criterion)
-
-
 def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
     """generations: one or more, with the roles that are needed."""
-    role = compared_with(criterion)
-    ratios = [best_s(g, role) / passes_below_s(criterion, g) for g in generations]
+    claim = claim_of(criterion)
+    role = claim.compared_with(criterion)
+    ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in generations]
     effect = None
-    if criterion.rule == "speedup":
+    if claim.needs_effect:
         effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
     return Asked(min(ratios), statistics.median(ratios), max(ratios), effect)
-
-
-def needed_roles(criterion: Criterion) -> tuple[str, ...]:
-    """The processes whose times a claim is about."""
-    if criterion.rule == "speedup":
-        return HANDOUT, SOLUTION, SUBMISSION
-    return reference_of(criterion), SUBMISSION
 
 
 def thresholds(evidence: Evidence) -> Thresholds:
@@ -306,11 +236,12 @@ def is_cut(generation: Generation) -> bool:
 
 
 def _margin(criterion: Criterion, generation: Generation) -> float:
-    return passes_below_s(criterion, generation) / best_s(generation, SUBMISSION)
+    limit_s = claim_of(criterion).passes_below_s(criterion, generation)
+    return limit_s / best_s(generation, SUBMISSION)
 
 
 def _is_missed(criterion: Criterion, generation: Generation) -> bool:
-    return best_s(generation, SUBMISSION) >= TIMING_RULES[criterion.rule](criterion, generation)
+    return best_s(generation, SUBMISSION) >= claim_of(criterion).limit_s(criterion, generation)
 
 
 def _sign(criterion: Criterion, generation: Generation) -> bool | None:
@@ -325,9 +256,9 @@ def _sign(criterion: Criterion, generation: Generation) -> bool | None:
 
 
 def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]:
-    least_s = takes_longer_than_s(criterion, generation)
-    most_s = TIMING_RULES[criterion.rule](criterion, generation)
-    return (most_s,) if least_s is None else (least_s, most_s)
+    claim = claim_of(criterion)
+    most_s = claim.limit_s(criterion, generation)
+    return (most_s,) if claim.least_s is None else (claim.least_s(criterion, generation), most_s)
 
 
 def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
@@ -379,12 +310,13 @@ def _floor(
     criterion: Criterion, generations: Sequence[Generation], levels: Thresholds
 ) -> Floor | None:
     """What is too fast by the rule, in the same generations."""
+    floor_s = claim_of(criterion).least_s
+    if floor_s is None:
+        return None
     margins: list[float] = []
     signs: list[bool | None] = []
     for generation in generations:
-        least_s = takes_longer_than_s(criterion, generation)
-        if least_s is None:
-            return None
+        least_s = floor_s(criterion, generation)
         margins.append(best_s(generation, SUBMISSION) / least_s)
         # Of one that was stopped it is known only where it had taken long enough by then.
         is_unknown = is_cut(generation) and margins[-1] <= 1
@@ -395,29 +327,28 @@ def _floor(
 
 def _meets(criterion: Criterion, generation: Generation, role: str) -> bool:
     """Whether a process of the kit's, the control, is within what is asked for."""
-    least_s = takes_longer_than_s(criterion, generation)
-    own_s = best_s(generation, role)
-    is_long_enough = least_s is None or own_s > least_s
-    return is_long_enough and own_s < TIMING_RULES[criterion.rule](criterion, generation)
+    claim, own_s = claim_of(criterion), best_s(generation, role)
+    is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, generation)
+    return is_long_enough and own_s < claim.limit_s(criterion, generation)
 
 
 def levels_of(criterion: Criterion, evidence: Evidence) -> Thresholds:
     """Of each side of the claim. Two that may fail it share the risk; to pass by mistake the side
     that does not hold has to be shown, whatever the other one is, so a pass is no likelier."""
     levels = thresholds(evidence)
-    sides = 2 if criterion.rule == "chain" else 1
+    sides = 1 if claim_of(criterion).least_s is None else 2
     return replace(levels, to_fail=sides * levels.to_fail)
 
 
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
     levels = levels_of(criterion, evidence)
-    generations = complete(evidence, needed_roles(criterion))
+    generations = complete(evidence, claim_of(criterion).roles(criterion))
     signs = tuple(_sign(criterion, g) for g in generations)
     missed = tuple(_is_missed(criterion, g) for g in generations)
     claim = looks(signs, levels, missed)
     effect = None
-    if criterion.rule == "speedup":
+    if claim_of(criterion).needs_effect:
         effect = looks([_shows_effect(g) for g in generations], levels)
     floor = _floor(criterion, generations, levels) if generations else None
     outcome, needed = (
@@ -449,11 +380,11 @@ def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     criteria: all those about the same generations."""
     longest = 0.0
     for criterion in criteria:
-        generations = _known(criterion, complete(evidence, needed_roles(criterion)))
+        generations = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))
         if not generations:
             return None
         for generation in generations:
-            allowed_s = CUT_RATIO * TIMING_RULES[criterion.rule](criterion, generation)
+            allowed_s = CUT_RATIO * claim_of(criterion).limit_s(criterion, generation)
             if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
                 return None
             longest = max(longest, allowed_s)

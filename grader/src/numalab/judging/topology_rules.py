@@ -11,6 +11,7 @@ kit's solution. A node that can't boot the machine judges nothing.
 from __future__ import annotations
 
 from numalab.evidence.record import Evidence
+from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
     are_many,
@@ -34,6 +35,7 @@ from numalab.machines.seeded import PREFIX
 from numalab.machines.structure import Structure, structure_of_node
 
 
+@Rule("topology", subject="answers")
 def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Every answer is what hwloc saw."""
     if evidence.is_virtual:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from numalab import words
 from numalab.evidence.core_kinds import core_kinds, kinds_in_words
-from numalab.evidence.kinds import AT_WORK, PLACEMENT
+from numalab.evidence.kinds import AT_WORK, PLACEMENT, RACE
 from numalab.evidence.page_work import busy_waiter
-from numalab.evidence.record import SOLUTION, Evidence, OneThread
+from numalab.evidence.record import SOLUTION, Evidence, Kind, OneThread
 from numalab.evidence.work import Looks, WorkShare, judged_looks, speaks_against
+from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
+from numalab.judging.timing_claims import SPEEDUP
 from numalab.judging.verdict import CriterionVerdict, verdict_on
-from numalab.labs.declaration import Criterion
+from numalab.labs.declaration import KERNEL_FILES, Criterion
 
 
 def asks_one_thread(evidence: Evidence) -> bool:
@@ -58,7 +62,42 @@ def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     return None
 
 
-def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+def _needs_another_run(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether it is still open how the work is shared, and a further run of a kind may tell."""
+    if kind is AT_WORK and not any(map(busy_waiter, evidence.of(AT_WORK))):
+        return False
+    verdict = _judge_shares(criterion, evidence)
+    return verdict.status == "inconclusive" and verdict.value is not None
+
+
+def _explain_slowness(
+    criterion: Criterion,
+    evidence: Evidence,
+    even: CriterionVerdict,
+    other: Criterion,
+    verdict: CriterionVerdict,
+) -> CriterionVerdict:
+    """Say why a loop misses its speedup though its work is shared evenly: it is not what is dealt
+    out, but the dealing. That costs a time for each piece, so it weighs more the less work there is
+    in one. With a data race in the loop that would be a guess, since what threads share and write
+    is slow, too; and starting code needs no reason."""
+    is_slow = SPEEDUP.judges(other) and verdict.cause in ("too_slow", "unstable")
+    is_started = KERNEL_FILES[evidence.language] not in evidence.unchanged_files
+    if even.status != "pass" or other.part != criterion.part or not (is_slow and is_started):
+        return verdict
+    if any(race.found for race in evidence.of(RACE)):
+        why = " Fix the data race first: what threads share and write costs time, too."
+    else:
+        why = (
+            " The work is shared evenly: what costs is dealing it out in small pieces, or the work "
+            "itself."
+        )
+        if evidence.quick:
+            why += " With --quick a piece has less work in it, and dealing it out costs the same."
+    return replace(verdict, why=verdict.why + why)
+
+
+def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By CPU time, which tells how the work was shared in each call. Other load takes a core
     from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
     can the others take the piece from it that it holds just then. Such a team is uneven by CPU
@@ -113,6 +152,14 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         value=value,
         unit="share",
     )
+
+
+@Rule(
+    "balanced", runs=(PLACEMENT, AT_WORK), confirmed_by=AT_WORK, needs=("schedstat",),
+    has_own_control=True, needs_another_run=_needs_another_run, amend=_explain_slowness,
+)  # fmt: skip
+def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    return _judge_shares(criterion, evidence)
 
 
 def _at_work(criterion: Criterion, evidence: Evidence, even: CriterionVerdict) -> CriterionVerdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -188,6 +188,7 @@ class Lab:
     programs: tuple[str, ...] = ()
     earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
     starting_code: Mapping[str, Sequence[str]] = field(default_factory=dict)  # digests, by file
+    has_link_job: bool = False  # a kernel is also built as an MPI job (ON_LINK of AddLab.cmake)
 
     @property
     def number(self) -> str:
@@ -213,11 +214,6 @@ class Lab:
     def own_place(self) -> str:
         """Where a learner's files are, from the top of her folder."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
-
-    @property
-    def has_link_job(self) -> bool:
-        """Whether a kernel is made into an MPI job for two nodes, too (ON_LINK of AddLab.cmake)."""
-        return any(criterion.rule == "on_link" for criterion in self.criteria)
 
     @property
     def calls_mpi(self) -> bool:
@@ -276,9 +272,6 @@ class Lab:
         return sum(criterion.points for criterion in self.criteria)
 
 
-# By which a criterion earns a share of its points.
-SCORED_RULES = ("predicted",)
-
 CRITERION_KEYS = (
     "name", "kind", "rule", "part", "points", "at_least", "at_most", "needs_numa_nodes",
     "needs_huge_page_mode", "handout_fails_from_numa_nodes", "on_machines", "file", "goal",
@@ -289,7 +282,7 @@ PLACEMENT_KEYS = ("variables", "runtimes")
 LAB_KEYS = (
     "title", "minutes", "languages", "contract", "functions", "programs", "environment",
     "machines", "mpi", "kit_parts", "launch", "repetition", "timed_placements", "bytes_moved",
-    "modelled_on", "lightspeed", "criterion", "predicted", STARTING_CODE,
+    "modelled_on", "lightspeed", "criterion", "predicted", "link_job", STARTING_CODE,
 )  # fmt: skip
 
 
@@ -356,9 +349,19 @@ def _bytes_moved(table: Table) -> dict[str, float]:
     return {array: table.number(array, least=0) for array in table.values}
 
 
-def load_lab(folder: Path, text: str | None = None) -> Lab:
-    """Reads lab.toml and the hints of a lab; text: in place of lab.toml's. Raises KitError with the
-    place of a mistake."""
+CheckCriterion = Callable[["Lab", Criterion, Table], None]
+
+
+def _accept(lab: Lab, criterion: Criterion, table: Table) -> None:
+    """Check nothing."""
+
+
+def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _accept) -> Lab:
+    """Read lab.toml and the hints of a lab.
+
+    text: in place of lab.toml's. check: fails where a criterion lacks what its rule needs; see
+    judging/rules.py, which loads labs so. Raises KitError with the place of a mistake.
+    """
     path = folder / "lab.toml"
     if text is None:
         top = read_table(path, KitError, LAB_KEYS)
@@ -395,6 +398,7 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         has_solution_text=not (folder.parents[1] / EDITION).is_file(),
         earns_with=read_earnings([criterion.name for criterion in criteria], tables),
         starting_code=read_digests(top.table(STARTING_CODE, None)),
+        has_link_job=top.truth("link_job", default=False),
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
@@ -410,8 +414,8 @@ def load_lab(folder: Path, text: str | None = None) -> Lab:
         lab.parts,
     )
     lab = replace(lab, lightspeed=of_parts, predicted=quantities)
-    _check_efficiency(lab, tables)
-    _check_scored(lab, tables)
+    for criterion, table in zip(lab.criteria, tables, strict=True):
+        check(lab, criterion, table)
     return lab
 
 
@@ -431,39 +435,9 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
     for criterion, table in zip(lab.criteria, tables, strict=True):
         if criterion.slow is None:
             continue
-        if criterion.part not in lab.kit_parts or criterion.rule != "speedup":
-            table.fail("'slow' is for the rule speedup and a part of kit_parts", "slow")
+        if criterion.part not in lab.kit_parts:
+            table.fail("'slow' is for a part of kit_parts", "slow")
         lab.launch_of(criterion.part)
-
-
-def _check_efficiency(lab: Lab, tables: Sequence[Table]) -> None:
-    """What an efficiency is held against: the solution or the probe, one of them."""
-    for criterion, table in zip(lab.criteria, tables, strict=True):
-        key = "at_least_of_lightspeed"
-        if criterion.at_least_of_lightspeed is None:
-            if criterion.rule == "efficiency" and criterion.at_least is None:
-                table.fail(f"efficiency needs either 'at_least' or '{key}'; add one")
-            continue
-        if criterion.rule != "efficiency":
-            table.fail(f"'{key}' is for the rule efficiency, not for {criterion.rule}", key)
-        if criterion.at_least is not None or criterion.at_most is not None:
-            table.fail(f"'{key}' takes the place of 'at_least'; keep one of them", key)
-        if not criterion.at_least_of_lightspeed > 0:
-            table.wrong(key, "it must be above 0")
-        if not lab.has_probe(criterion.part):
-            of = f' with part = "{criterion.part}"' if criterion.part else ""
-            table.fail(
-                f"'{key}' needs a probe: add a [[lightspeed]]{of} and flops_per_element, and "
-                f"solutions/{lab.name}/probe.c",
-                key,
-            )
-
-
-def _check_scored(lab: Lab, tables: Sequence[Table]) -> None:
-    for criterion, table in zip(lab.criteria, tables, strict=True):
-        for key in ("at_least", "at_most"):
-            if criterion.rule in SCORED_RULES and key in table:
-                table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)
 
 
 def lab_names(root: Path) -> list[str]:
@@ -471,9 +445,9 @@ def lab_names(root: Path) -> list[str]:
     return sorted(path.parent.name for path in (root / "labs").glob("*/lab.toml"))
 
 
-def load_labs(root: Path) -> dict[str, Lab]:
-    """All labs of the kit by name, in order."""
-    return {name: load_lab(root / "labs" / name) for name in lab_names(root)}
+def load_labs(root: Path, check: CheckCriterion = _accept) -> dict[str, Lab]:
+    """Return all labs of the kit by name, in order; check: as of load_lab."""
+    return {name: load_lab(root / "labs" / name, check=check) for name in lab_names(root)}
 
 
 def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:

@@ -35,8 +35,9 @@ from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.places import HERE
+from numalab.judging.rules import load_labs
 from numalab.kit import Kit
-from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
+from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs
 from numalab.labs.variants import is_variant_name
 from numalab.learning.basis import Basis, Text, calling
 from numalab.learning.crossing import SOURCE as CROSSING_SOURCE

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from numalab.judging.timing_claims import SPEEDUP
 from numalab.learning.predictions import PredictedOn, Prediction, Published, Value, shown, words
 from numalab.learning.run import Run
 from numalab.learning.starting_runs import Found
@@ -40,7 +41,7 @@ def _value(run: Run, asked: Asked) -> Value | None:
 
 def _of_run(name: str, said: Prediction, run: Run, asked: Asked, starting: Starting) -> Row:
     """A speed over the starting code's is of the learner's own alone, once that is another."""
-    speedups = [one.name for one in run.lab.criteria if one.rule == "speedup"]
+    speedups = [one.name for one in run.lab.criteria if SPEEDUP.judges(one)]
     if asked in speedups:
         is_of_itself = run.is_of_starting_code(str(asked))
         return Row(name, said.said, UNCHANGED if is_of_itself else shown(_value(run, asked)))

@@ -21,6 +21,7 @@ from numalab.files import write_json
 from numalab.grading.modelled import modelled_of
 from numalab.judging.judge import file_of, judge
 from numalab.judging.timing_account import timing_accounts
+from numalab.judging.timing_claims import SPEEDUP
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
 from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
@@ -116,7 +117,7 @@ class Run(Based):
         """Return whether a criterion holds starting code against itself: a speed over its own,
         which says nothing, whatever was measured."""
         criterion = next((one for one in self.lab.criteria if one.name == name), None)
-        if criterion is None or criterion.rule != "speedup":
+        if criterion is None or not SPEEDUP.judges(criterion):
             return False
         own = file_of(self.lab, criterion, self.verdict.language)
         return self.here.is_starting_code or own in self.here.unchanged_files

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from numalab import words
 from numalab.evidence.cpusets import Cpusets
@@ -22,12 +23,16 @@ from numalab.evidence.kinds import (
     TRACE,
 )
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import SOLUTION, Evidence, Locate, Rank, Seen, Thread
+from numalab.evidence.record import SOLUTION, Evidence, Kind, Locate, Rank, Seen, Thread
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals
+from numalab.judging.page_rules import local_pages
+from numalab.judging.placing_rules import blocks_local
+from numalab.judging.rules import criteria_of, reads
+from numalab.judging.thread_rules import located
 from numalab.judging.verdict import Verdict
-from numalab.judging.work_rules import looks_at
+from numalab.judging.work_rules import balanced, looks_at
 from numalab.labs.declaration import Criterion, HandedFile, Lab
 
 
@@ -41,8 +46,9 @@ def _failed(criteria: Sequence[Criterion], verdict: Verdict, where: str) -> froz
     return frozenset(criterion.rule for criterion in criteria if criterion.name in names)
 
 
-def _about(lab: Lab, part: str | None, rules: frozenset[str]) -> list[Criterion]:
-    return [c for c in lab.criteria if c.rule in rules and c.part in (None, part)]
+def _about(lab: Lab, part: str | None, kind: Kind[Any]) -> list[Criterion]:
+    """Return the criteria of a part that are judged by one kind of run."""
+    return [c for c in criteria_of(lab, part) if reads(c, kind)]
 
 
 # ---- pages -----------------------------------------------------------------------------
@@ -62,10 +68,9 @@ class TouchView:
 
 def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
     """This node's, and a virtual node's where something failed there."""
-    rules = TRACE.rules
     for where, evidence in seen:
         for part in lab.kernel_parts:
-            criteria = _about(lab, part, rules)
+            criteria = _about(lab, part, TRACE)
             own = evidence.of_parts(part)
             failed = _failed(criteria, verdict, where)
             if not any(trace.arrays for trace in own.of(TRACE)) or not (where == "here" or failed):
@@ -73,7 +78,7 @@ def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
             control = own.as_control()
             is_compared = failed and any(trace.arrays for trace in control.of(TRACE))
             yield TouchView(
-                where, part, own, control if is_compared else None, "local_pages" in failed
+                where, part, own, control if is_compared else None, local_pages.name in failed
             )
 
 
@@ -93,11 +98,11 @@ def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingVie
     """Of the first place with several NUMA nodes at which something failed, or else of the first
     of them."""
     views: list[tuple[bool, int, PlacingView]] = []
-    owner = next((c.placing.owner for c in lab.criteria if c.rule == "blocks_local"), "same")
+    owner = next((c.placing.owner for c in lab.criteria if blocks_local.judges(c)), "same")
     for where, evidence in seen:
         runs = [run for run in evidence.of(PLACING) if run.homes and len(run.nodes) > 1]
         if runs:
-            failed = _failed(_about(lab, None, PLACING.rules), verdict, where)
+            failed = _failed(_about(lab, None, PLACING), verdict, where)
             views.append((not failed, len(views), PlacingView(where, runs[-1], owner)))
     if views:
         yield min(views)[2]
@@ -117,7 +122,7 @@ def group_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[GroupView]:
     for where, evidence in seen:
         runs = [run for run in evidence.of(CPUSETS) if run.outcome.ok]
         if runs:
-            failed = _failed(_about(lab, None, CPUSETS.rules), verdict, where)
+            failed = _failed(_about(lab, None, CPUSETS), verdict, where)
             views.append((not failed, len(views), GroupView(where, runs[-1])))
     if views:
         yield min(views)[2]
@@ -141,7 +146,7 @@ def line_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[LineView]:
     for where, evidence in seen:
         for part in lab.kernel_parts:
             own = evidence.of_parts(part)
-            failed = _failed(_about(lab, part, STORES.rules), verdict, where)
+            failed = _failed(_about(lab, part, STORES), verdict, where)
             runs = [run for run in own.of(STORES) if run.most_written]
             if not runs or not (where == "here" or failed):
                 continue
@@ -165,7 +170,7 @@ def answer_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[AnswerView]
     """Of kernels that have answered wrongly, or left something open."""
     for where, evidence in seen:
         for part in lab.kernel_parts:
-            failed = _failed(_about(lab, part, SERIES.rules), verdict, where)
+            failed = _failed(_about(lab, part, SERIES), verdict, where)
             runs = [run for run in evidence.of_parts(part).of(SERIES) if run.series]
             if runs and failed:
                 yield AnswerView(where, part, runs[-1].series)
@@ -202,7 +207,7 @@ def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
     """As touch_views."""
     for where, evidence in seen:
         for criterion in lab.criteria:
-            if criterion.rule != "balanced" or criterion.at_least is None:
+            if not balanced.judges(criterion) or criterion.at_least is None:
                 continue
             own = evidence.of_parts(criterion.part)
             has_failed = bool(_failed([criterion], verdict, where))
@@ -335,7 +340,7 @@ def located_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatView]:
     a wrong PU, beside where they were: what the solution says."""
     for criterion in lab.criteria:
         for where, evidence in seen:
-            if criterion.rule != "located" or not _failed([criterion], verdict, where):
+            if not located.judges(criterion) or not _failed([criterion], verdict, where):
                 continue
             runs = [run for run in evidence.of_parts(criterion.part).of(LOCATE) if _wrong(run)]
             if not runs:

@@ -20,7 +20,7 @@ from numalab.evidence.record import (
     KernelTable,
     PageTablesOfLife,
 )
-from numalab.judging.timing_state import best_s
+from numalab.judging.timing_claims import best_s
 from numalab.reports.rate_words import duration
 
 NOISY = 1.25  # third over first quartile of times that a table shows as one

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import Side, TimingAccount
+from numalab.judging.timing_claims import CLAIMS, SPEEDUP
 from numalab.judging.timing_rules import kits_name
-from numalab.judging.timing_state import TIMING_RULES
 from numalab.labs.declaration import Lab
 from numalab.reports.timing_words import (
     READING,
@@ -246,7 +246,7 @@ def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
     axis = axis_for(account.side.margins, max(width, 24), unit)
     reference = [(1.0, kits_name(account.criterion).removeprefix("the "))]
-    if account.criterion.rule == "speedup":
+    if SPEEDUP.judges(account.criterion):
         slow = named.slow.removeprefix("the ")
         asked = account.asked.median
         reference = [((account.asked.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
@@ -310,7 +310,7 @@ def timing_lines(
         lines.append(Text())
         lines += _account_lines(lab, account, evidence, columns)
     there = {account.criterion.name for account in accounts}
-    missing = [c.name for c in lab.criteria if c.rule in TIMING_RULES and c.name not in there]
+    missing = [c.name for c in lab.criteria if c.rule in CLAIMS and c.name not in there]
     if missing:
         lines += [Text(), Text(f"Not timed, for the reason above: {', '.join(missing)}.")]
     return lines

@@ -11,13 +11,14 @@ from numalab.judging.chain_words import band
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.judging.timing_account import Side, TimingAccount
+from numalab.judging.timing_claims import CHAIN, EFFICIENCY, LEAST_HANDOUT_RATIO
 from numalab.judging.timing_rules import (
     AGAIN_WHEN_QUIET,
     QUICK_RISK,
     kits_name,
     ratios_asked,
 )
-from numalab.judging.timing_state import LEAST_HANDOUT_RATIO, UNSTEADY_RATIO
+from numalab.judging.timing_state import UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
 from numalab.words import count, first_upper, ratio
 
@@ -63,10 +64,10 @@ def asked_words(account: TimingAccount, named: Named) -> str:
             f"{ratio(account.asked.effect or 0)} times the solution's time (median), and "
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
-    if account.criterion.rule == "efficiency":
+    if EFFICIENCY.judges(account.criterion):
         whose = kits_name(account.criterion)
         return f"Asked for: more than {ratios_asked(account.asked)} times {whose}'s speed."
-    if account.criterion.rule == "chain":
+    if CHAIN.judges(account.criterion):
         shown = "not to be faster" if account.side.is_floor else "not to be slower"
         return (
             f"Asked for: {band(account.criterion)} times the solution's time. Two claims, and "
@@ -82,11 +83,11 @@ def asked_words(account: TimingAccount, named: Named) -> str:
 
 def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
-    if account.criterion.rule == "efficiency":
+    if EFFICIENCY.judges(account.criterion):
         return account.criterion.asked_share or 1.0, f"times {kits_name(account.criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "times the solution's time"
-    if account.criterion.rule == "chain":
+    if CHAIN.judges(account.criterion):
         return 1 / (account.criterion.at_most or 1.0), "times the solution's speed"
     return 1.0, "times the speed that is asked for"
 

@@ -11,6 +11,7 @@ from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Build, Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call
+from numalab.judging.rules import reads
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, over_all_places
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -297,7 +298,7 @@ def _minute(at: str) -> str:
 
 def is_predicted(lab: Lab, verdict: Verdict) -> bool:
     """Whether what is to be predicted has been, with nothing more to earn, and may be shown."""
-    names = [c.name for c in lab.criteria if c.rule in LATENCY.rules]
+    names = [c.name for c in lab.criteria if reads(c, LATENCY)]
     return any(
         c.name in names and c.status == "pass" and not c.is_partial for c in verdict.criteria
     )

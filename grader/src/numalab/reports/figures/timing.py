@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import SOLUTION, SUBMISSION
 from numalab.judging.timing_account import TimingAccount
+from numalab.judging.timing_claims import CHAIN, EFFICIENCY
 from numalab.judging.timing_rules import kits_name
 from numalab.palette import BLUE, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
@@ -24,12 +25,12 @@ INTERVAL_COLOUR = "#BBBBBB"
 
 def _unit(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is on the scale, and what the scale is called."""
-    if account.criterion.rule == "efficiency":
+    if EFFICIENCY.judges(account.criterion):
         criterion = account.criterion
         return criterion.asked_share or 1.0, f"speed / {kits_name(criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "time / the solution's time"
-    if account.criterion.rule == "chain":
+    if CHAIN.judges(account.criterion):
         return 1 / (account.criterion.at_most or 1.0), "speed / the solution's speed"
     return 1.0, "speed / the speed that is asked for"
 

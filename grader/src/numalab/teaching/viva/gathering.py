@@ -13,10 +13,12 @@ from numalab.course.gradebook.counting import Account
 from numalab.course.records import Attempt, Json, Student
 from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import KitError, UserError
+from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import drawn_place_of, shown_trace, written_from
 from numalab.grading.from_records import StoredGrading, read_grading
 from numalab.judging.judge import evidence_for
+from numalab.judging.rules import reads
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import read_verdict
 from numalab.kit import Kit
@@ -27,9 +29,6 @@ from numalab.learning.questions import load_questions
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.teaching.viva.known import Known, handed_files, known_texts, same_as
 from numalab.teaching.viva.story import LabStory, Stage, Touched
-
-_OF_PAGES = ("touched_where_used", "shared_out", "local_pages")  # rules that touch maps decide
-
 
 # ---- evidence --------------------------------------------------------------------------------
 
@@ -57,7 +56,7 @@ def _of_pages(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
     """By criterion."""
     found = {}
     for criterion in lab.criteria:
-        if criterion.rule in _OF_PAGES:
+        if reads(criterion, TRACE):
             found[criterion.name] = _touched(evidence_for(lab, criterion, evidence))
     return found
 

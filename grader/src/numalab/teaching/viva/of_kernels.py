@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.draws import shuffled
+from numalab.judging.correctness_rules import correct
+from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.labs.hint_ladders import Ladder
 from numalab.strangers.visible import shortened
@@ -117,7 +119,7 @@ def _is_telling(story: LabStory, wrong: WrongSubmission) -> bool:
         return False
     if first.kind == "timing":  # that it is slower goes without saying
         return len(wrong.says_in(story.language)) >= SHORTEST_OF_TIMES
-    return first.name != "correct"  # whatever the cause: no evidence of the lab shows it
+    return first.name != correct.name  # whatever the cause: no evidence of the lab shows it
 
 
 def _sentence(mistake: str) -> str:
@@ -137,7 +139,7 @@ def of_mistakes(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 def _principle(story: LabStory, wrong: WrongSubmission) -> Principle | None:
     """Of pages that several threads use it is another one."""
-    is_of_pages = story.rule(wrong.first) == "touched_where_used"
+    is_of_pages = story.rule(wrong.first) == touched_where_used.name
     if is_of_pages and "several threads" in wrong.says_in(story.language):
         return CONTESTED
     return story.principle(wrong.first)
@@ -148,8 +150,8 @@ def _fails_too(story: LabStory, wrong: WrongSubmission) -> str:
     wrong.toml need not say."""
     others = [name for name in wrong.fails if name != wrong.first]
     told = f" Fails, too: {listed(others)}." if others else ""
-    has_homes = story.criterion("local_pages") is not None
-    if wrong.first == "touched_where_used" and has_homes and "local_pages" not in others:
+    has_homes = story.criterion(local_pages.name) is not None
+    if wrong.first == touched_where_used.name and has_homes and local_pages.name not in others:
         told += " With several NUMA nodes local_pages does, too."
     if wrong.may_fail:
         told += f" May fail, by luck: {listed(wrong.may_fail)}."

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from numalab import words
 from numalab.course.records import Json
 from numalab.draws import pick, shuffled
+from numalab.judging.mpi_rules import launch
+from numalab.judging.page_rules import local_pages, touched_where_used
+from numalab.judging.thread_rules import binding
 from numalab.judging.verdict import CriterionVerdict
 from numalab.teaching.viva.principles import principle_of
 from numalab.teaching.viva.question import VivaQuestion
@@ -19,9 +22,9 @@ from numalab.teaching.viva.wording import (
     value_words,
 )
 
-LOCAL, TOUCHED = "local_pages", "touched_where_used"
+LOCAL, TOUCHED = local_pages.name, touched_where_used.name
 MUCH_MORE = 1.3  # times a modelled speedup: less is no difference that a model bears
-_OF_FILES = ("binding", "launch")  # rules on what a file says, on one machine and another
+_OF_FILES = (binding.name, launch.name)  # rules on what a file says, on one machine and another
 
 
 def _nodes(count: int) -> str:

@@ -10,6 +10,7 @@ from numalab.draws import shuffled
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION
 from numalab.judging.lightspeed import OfLightspeed
 from numalab.judging.rates import Rates
+from numalab.judging.timing_claims import EFFICIENCY, SPEEDUP
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.rate_words import duration, percent_words, three_digits
 from numalab.teaching.viva.principles import principle_of
@@ -88,7 +89,7 @@ def _open(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
 def _both_true(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
     """Near the solution, and far from what the memory can do; or the other way round."""
     own, solution = rates.of_role(SUBMISSION), rates.of_role(SOLUTION)
-    if own is None or solution is None or story.rule(verdict.name) != "efficiency":
+    if own is None or solution is None or story.rule(verdict.name) != EFFICIENCY.name:
         return None
     mine, theirs = own.of_lightspeed, solution.of_lightspeed
     if mine is None or mine.median is None or theirs is None or verdict.value is None:
@@ -111,7 +112,7 @@ def _both_true(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> Viva
 def _middle(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
     """From which time on a speedup passes."""
     times = [rates.of_role(role) for role in (SUBMISSION, HANDOUT, SOLUTION)]
-    if story.rule(verdict.name) != "speedup" or None in times or rates.slow is not None:
+    if story.rule(verdict.name) != SPEEDUP.name or None in times or rates.slow is not None:
         return None
     own, handout, solution = (rate.elapsed_s.median for rate in times if rate is not None)
     if not solution < handout:

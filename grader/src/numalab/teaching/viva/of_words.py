@@ -10,6 +10,7 @@ from typing import Any
 
 from numalab.course.records import Json
 from numalab.draws import shuffled
+from numalab.judging.correctness_rules import correct
 from numalab.strangers.visible import shortened, visible
 from numalab.teaching.viva.principles import principle_of
 from numalab.teaching.viva.question import VivaQuestion
@@ -88,7 +89,7 @@ def of_explanations(story: LabStory, draw: str) -> list[VivaQuestion]:
 def _follow_up(story: LabStory, criteria: Sequence[str]) -> str:
     """Not the principle's, which a question on a change may have."""
     kinds = {c.kind for c in story.lab.criteria if c.name in criteria}
-    if "evidence" in kinds and story.criterion("correct") is not None:
+    if "evidence" in kinds and story.criterion(correct.name) is not None:
         return (
             "Which criterion would pass all the same if it were not so? (correct: where things "
             "are and who does them changes no result.)"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from numalab.course.records import Json
 from numalab.diagnosing.wrong_submissions import WrongSubmission
+from numalab.judging.page_rules import touched_where_used
 from numalab.judging.rates import Rates
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
@@ -94,7 +95,7 @@ class LabStory:
     def principle(self, name: str, *stages: Stage) -> Principle | None:
         """Why a criterion matters: by what the touch maps of these attempts show, if they do."""
         found = self.criterion(name)
-        if found is not None and found.rule == "touched_where_used":
+        if found is not None and touched_where_used.judges(found):
             touched = [one for stage in stages for one in stage.touched.get(name, {}).values()]
             if any(one.contested >= MUCH_CONTESTED for one in touched):
                 return CONTESTED

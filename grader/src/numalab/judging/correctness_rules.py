@@ -1,0 +1,133 @@
+"""The rules for correctness: results, and data races. Pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalab.evidence.kinds import CHECK, RACE, STORES
+from numalab.evidence.record import SOLUTION, Evidence, Race
+from numalab.judging import explain
+from numalab.judging.registry import Rule
+from numalab.judging.soundness import (
+    all_results,
+    ended_in,
+    first_bad,
+    met_limits,
+    not_looked_at,
+    outcomes,
+    unseen,
+    unusable,
+    wrong_in,
+)
+from numalab.judging.store_rules import with_team, wrong_team
+from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
+from numalab.labs.declaration import Criterion, Lab
+
+
+@Rule("correct", kind="correctness", runs=(CHECK,)).of_lab
+def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    for run in evidence.of(STORES):
+        if run.overrun is not None:  # what is wrong then may come of it
+            beside = wrong_team(criterion, evidence, run)
+            assert beside is not None
+            return beside
+    bad = first_bad(outcomes(evidence))
+    wrong = sum(results.wrong for results, *_ in all_results(evidence))
+    for results, n, ranks in all_results(evidence):
+        why = explain.results(results, n, evidence.language, ranks)
+        if why is not None:
+            if bad is not None:
+                why += " " + (explain.outcome(bad, evidence.language) or "")
+            value = float(max(wrong, 1))  # writing before an array is wrong, too
+            return verdict_on(
+                criterion,
+                "fail",
+                "wrong_result" if results.requests is None else "open_request",
+                why,
+                value=value,
+                unit="elements",
+                began_in=wrong_in(lab, results),
+            )
+    if bad is not None:
+        ended = with_team(unusable(criterion, bad, evidence), evidence)
+        return replace(ended, began_in=ended_in(lab, bad))
+    for run in evidence.of(STORES):
+        team = wrong_team(criterion, evidence, run)
+        if team is not None:
+            return team
+    if evidence.monitor_lost is not None:
+        return not_looked_at(criterion, evidence)
+    if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
+        return not_looked_at(criterion, evidence)
+    return verdict_on(
+        criterion,
+        "pass",
+        "reached",
+        "Every element is right, in every run and in odd sizes too.",
+        value=0.0,
+        unit="elements",
+    )
+
+
+def doubtful_races(evidence: Evidence) -> list[Race]:
+    """The searches that found nothing, of parts in which none came to its end and saw what it had
+    to: they failed, or were switched off."""
+    races = evidence.of(RACE)
+    well = {race.part for race in races if race.outcome.ok and race.searched is not False}
+    return [race for race in races if not race.found and race.part not in well]
+
+
+def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
+    """The verdict on such a one: the kit's fault unless the solution was searched well."""
+    control = [run for run in evidence.of(RACE, SOLUTION) if run.part == race.part]
+    is_ours = not any(run.outcome.ok and run.searched for run in control)
+    if race.outcome.ok:
+        why = (
+            "The search for data races was switched off while the kernel ran: it did not see one "
+            "that the kit has made in the end, as it does behind the kit's own kernel. Take out "
+            "what meddles with ThreadSanitizer, with threads or with signals."
+        )
+        status: Status = "error" if is_ours else "fail"
+        return verdict_on(criterion, status, "kit" if is_ours else "disturbed_monitor", why)
+    if race.outcome.status == "cancelled" or not is_ours:
+        which = "In the search for data races, which takes ten times as long: "
+        return unusable(criterion, race.outcome, evidence, which)
+    why = explain.outcome(race.outcome, evidence.language) or ""
+    why += met_limits(race.outcome, evidence)
+    return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
+
+
+@Rule("race_free", kind="correctness", runs=(RACE,)).of_lab
+def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    if evidence.race_refused is not None:
+        return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
+    if evidence.race_error is not None:
+        return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
+    for race in evidence.of(RACE):
+        if race.found:
+            return verdict_on(
+                criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
+            )
+    for race in doubtful_races(evidence):
+        return _not_searched(criterion, race, evidence)
+    if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
+        bad = first_bad(outcomes(evidence))
+        if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
+            return unusable(criterion, bad, evidence)
+        if bad is not None:
+            return verdict_on(
+                criterion,
+                "fail",
+                "not_right_yet",
+                "Not looked for, since the kernel does not come to its end.",
+            )
+        return not_looked_at(criterion, evidence)
+    return verdict_on(
+        criterion,
+        "pass",
+        "reached",
+        "ThreadSanitizer saw no two threads touch the same element without an order, where "
+        "one of them writes.",
+        value=0.0,
+        unit="races",
+    )

@@ -1,0 +1,104 @@
+"""The registry of rules: how a criterion is judged, what that reads and what it needs.
+
+A rule is declared where its function is:
+
+    @Rule("released", runs=(MEMORY,))
+    def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict: ...
+
+Planner, judge, doctor and reports ask the registry; a rule's name stands in its own file only. What
+else belongs to a rule (an oral question, a picture, a diagnosis) is registered under it in the
+package that shows it. rules.py imports every module of rules, so that the registry is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from numalab.evidence.record import Evidence, Json
+from numalab.evidence.record import Kind as RunKind
+from numalab.judging.verdict import CriterionVerdict
+from numalab.labs.declaration import CheckCriterion, Criterion, Lab
+from numalab.labs.declaration import Kind as CriterionKind
+
+Judge = Callable[[Criterion, Evidence], CriterionVerdict]
+JudgeOfLab = Callable[[Lab, Criterion, Evidence], CriterionVerdict]
+Amend = Callable[
+    [Criterion, Evidence, CriterionVerdict, Criterion, CriterionVerdict], CriterionVerdict
+]
+Subject = Literal["kernel", "file", "answers"]
+
+
+def _undefined(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    raise NotImplementedError(criterion.rule)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How criteria are judged that name this rule; as a decorator it registers a function as such.
+
+    Attributes:
+        name: the rule's name in lab.toml.
+        kind: the kind of its criteria.
+        runs: kinds of run whose records it reads.
+        confirmed_by: the one of them that is taken only once the others pass; None: all are taken.
+        needs: system calls and files that a machine must allow, by their names in a node's record,
+            beside those that every run needs.
+        subject: what is judged: the student's kernel; a file under which numalab's own programs
+            run; or answers in a file, which need no run of a kernel.
+        has_own_control: its runs are compared with the reference solution's by a plan of its own,
+            in turns, and not once after a criterion failed.
+        judge_machine: returns a verdict where the machine's record alone decides, before any run;
+            None where it does not. Its last argument tells whether the machine is a virtual one.
+        refuse_file: returns a verdict where the file that a criterion is about can't be used,
+            whatever the machine.
+        needs_another_run: tells whether one more run of a kind may change the verdict.
+        amend: returns the verdict on another criterion in the light of this one's. Its arguments
+            are this criterion, its evidence and its verdict, the other criterion and its verdict.
+        keys: those keys of a criterion in lab.toml that no other rule understands.
+        check: fails where lab.toml declares what the rule can't judge.
+        judge: returns the verdict on a criterion by the evidence of its part.
+    """
+
+    name: str
+    kind: CriterionKind = "evidence"
+    runs: tuple[RunKind[Any], ...] = ()
+    confirmed_by: RunKind[Any] | None = None
+    needs: tuple[str, ...] = ()
+    subject: Subject = "kernel"
+    has_own_control: bool = False
+    judge_machine: Callable[[Criterion, Json, bool], CriterionVerdict | None] | None = None
+    refuse_file: Callable[[Criterion, Evidence], CriterionVerdict | None] | None = None
+    needs_another_run: Callable[[RunKind[Any], Criterion, Evidence], bool] | None = None
+    amend: Amend | None = None
+    keys: tuple[str, ...] = ()
+    check: CheckCriterion | None = None
+    judge: JudgeOfLab = _undefined
+
+    def __call__(self, judge: Judge) -> Rule:
+        """Register a function of criterion and evidence."""
+        return self.of_lab(lambda lab, criterion, evidence: judge(criterion, evidence))
+
+    def of_lab(self, judge: JudgeOfLab) -> Rule:
+        """Register a function of lab, criterion and evidence. Raises ValueError where another rule
+        has this one's name."""
+        if self.name in _registered:
+            raise ValueError(f"two rules are named {self.name}")
+        return _registered.setdefault(self.name, replace(self, judge=judge))
+
+    def judges(self, criterion: Criterion) -> bool:
+        """Tell whether a criterion is judged by this rule."""
+        return criterion.rule == self.name
+
+    def criteria(self, lab: Lab, part: str | None) -> Iterator[Criterion]:
+        """Yield a lab's criteria about a part that are judged by this rule."""
+        return (c for c in lab.criteria if self.judges(c) and c.part in (None, part))
+
+
+_registered: dict[str, Rule] = {}  # by name; rules.py has all of them
+
+
+def registered() -> dict[str, Rule]:
+    """Return the rules that are declared so far, by name."""
+    return _registered

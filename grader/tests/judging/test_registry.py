@@ -1,0 +1,164 @@
+"""The registry of rules: complete, without twins, and the only place that has a rule's name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import numalab
+from numalab.errors import KitError
+from numalab.evidence.kinds import KINDS, WHOLE_TRACE
+from numalab.judging.registry import Rule
+from numalab.judging.rules import MODULES, check_criterion, is_shown_here_only, rule_of, rules
+from numalab.labs.declaration import Criterion, Lab, load_lab
+from numalab.teaching.viva.principles import PRINCIPLES
+
+PACKAGE = Path(numalab.__file__).parent
+# Rules' names that are other words, too, and where: keys of files and records, kinds of files,
+# words of hwloc, Linux and Slurm.
+OTHER_WORDS = {
+    "decided": {"judging/timing_account.py", "reports/timing_words.py"},
+    "efficiency": {"machines/core_kinds.py", "machines/hwloc_export.py"},
+    "governor": {
+        "commands/table.py", "doctor/disturbances.py", "doctor/frequency_report.py",
+        "labs/declaration.py", "reports/html_page.py",
+    },
+    "launch": {
+        "commands/table.py", "course/jobs/slurm.py", "grading/handed_in.py", "grading/mpi_runs.py",
+        "labs/declaration.py", "reports/timing_words.py"
+    },
+    "lightspeed": {
+        "grading/kit_digests.py", "labs/declaration.py"
+    },
+    "predicted": {"labs/declaration.py", "learning/comparing.py", "teaching/viva/of_words.py"},
+    "rates": {
+        "commands/machine_page.py", "commands/table.py", "explore/model.py",
+        "grading/handed_in.py", "judging/timing_account.py", "labs/declaration.py",
+    },
+    "speedup": {"modelling/of_evidence.py", "teaching/viva/of_places.py"},
+    "topology": {
+        "harness/topology_reader.py", "labs/declaration.py", "processes/shell_variables.py",
+        "reports/portrait_page.py",
+    },
+}  # fmt: skip
+
+
+def test_each_criterion_of_each_lab_has_a_rule_of_its_kind(labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        for criterion in lab.criteria:
+            rule = rule_of(criterion)
+            assert rule.judges(criterion) and rule.kind == criterion.kind
+            assert bool(rule.runs) != (rule.subject == "answers"), rule.name
+
+
+def test_each_rule_judges_a_criterion_and_each_kind_of_run_serves_a_rule(
+    labs: dict[str, Lab],
+) -> None:
+    used = {criterion.rule for lab in labs.values() for criterion in lab.criteria}
+    assert {rule.name for rule in rules()} == used
+    assert {kind for rule in rules() for kind in rule.runs} == {*KINDS} - {WHOLE_TRACE}
+    for rule in rules():
+        assert rule.confirmed_by is None or rule.confirmed_by in rule.runs[1:]
+
+
+def test_what_a_virtual_machine_does_not_add_to(labs: dict[str, Lab]) -> None:
+    criteria = [criterion for lab in labs.values() for criterion in lab.criteria]
+    shown = {criterion.rule for criterion in criteria if is_shown_here_only(criterion)}
+    assert shown == {"thread_level", "stops_found", "decided", "stops_live"}
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two rules are named released"):
+        Rule("released")(lambda criterion, evidence: pytest.fail("never judged"))
+
+
+LAB = """
+title = "One"
+minutes = 1
+languages = ["c"]
+contract = "one.h"
+functions = ["f"]
+[[lightspeed]]
+flops_per_element = 0
+[[criterion]]
+name = "c"
+points = 1
+"""
+TIMING = LAB + 'kind = "timing"\n'
+EFFICIENCY = TIMING + 'rule = "efficiency"\n'
+
+
+def read(folder: Path, text: str) -> Criterion:
+    lab = folder / "labs" / "01_one"
+    lab.mkdir(parents=True)
+    (lab / "lab.toml").write_text(text)
+    (criterion,) = load_lab(lab, check=check_criterion).criteria
+    return criterion
+
+
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_an_efficiency_may_be_held_against_the_probe(tmp_path: Path, share: float) -> None:
+    criterion = read(tmp_path, EFFICIENCY + f"at_least_of_lightspeed = {share}\n")
+    assert (criterion.at_least_of_lightspeed, criterion.asked_share) == (share, share)
+    assert replace(criterion, at_least=0.8, at_least_of_lightspeed=None).asked_share == 0.8
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TIMING, "there is no rule c"),
+        (TIMING + 'rule = "speedups"\n', "there is no rule speedups; did you mean speedup?"),
+        (TIMING + 'rule = "balanced"\n', "the rule balanced is of kind evidence"),
+        (EFFICIENCY, "efficiency needs either 'at_least' or 'at_least_of_lightspeed'; add one"),
+        (EFFICIENCY + 'at_least = 1\nslow = "s"\n', "'slow' is for the rule speedup, not for"),
+        (TIMING + 'rule = "speedup"\nat_least_of_lightspeed = 1\n', "is for the rule efficiency"),
+        (EFFICIENCY + "at_least_of_lightspeed = 0.5\nat_least = 1\n", "keep one of them"),
+        (EFFICIENCY + "at_least_of_lightspeed = 0.5\nat_most = 1\n", "keep one of them"),
+        (EFFICIENCY + "at_least_of_lightspeed = 0\n", "it must be above 0"),
+        (
+            EFFICIENCY.replace("flops_per_element = 0", 'none = "slow"')
+            + "at_least_of_lightspeed = 0.1\n",
+            "needs a probe: add a [[lightspeed]] and flops_per_element, and solutions/01_one/probe",
+        ),
+        (TIMING + 'rule = "predicted"\nat_least = 1\n', "leave out 'at_least'"),
+        (TIMING + 'rule = "predicted"\nat_most = 1\n', "leave out 'at_most'"),
+    ],
+)
+def test_what_no_rule_judges_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    if "slow =" in text:  # which is for a part of numalab's own
+        text = text.replace("[[lightspeed]]\nflops_per_element = 0\n", "")
+        text = f'kit_parts = ["p"]\n{text}part = "p"\nfile = "l.toml"\ngoal = "near"\n'
+    with pytest.raises(KitError, match=re.escape(says)):
+        read(tmp_path, text)
+
+
+def literals() -> dict[str, set[str]]:
+    """Return the files of the package in which a rule's name is a literal, by name."""
+    names = {rule.name for rule in rules()}
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in names:
+                found[node.value].add(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_a_rules_name_stands_in_its_own_file_only() -> None:
+    files = {Path(str(module.__file__)).relative_to(PACKAGE).as_posix() for module in MODULES}
+    files.add("judging/timing_claims.py")
+    runs = {kind.name for kind in KINDS}
+    for name, found in literals().items():
+        found -= {"evidence/kinds.py"} if name in runs else set()
+        found.discard("teaching/viva/principles.py")  # words of answers
+        own = found & files
+        assert len(own) == 1, (name, own)
+        assert (name, found - own) == (name, OTHER_WORDS.get(name, set()))
+
+
+def test_each_rule_has_an_oral_question() -> None:
+    assert {rule.name for rule in rules()} == set(PRINCIPLES)
