@@ -353,6 +353,19 @@ def test_a_clone_whose_edits_are_committed_has_its_starting_code_of_git(
     assert edited_languages(kit, declared(kit)) == ["c"]
 
 
+def test_comments_that_a_pull_has_changed_are_no_edit(clone: Path, tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(clone), str(root))
+    kit, kernel = Kit(root), root / "labs" / LAB / "kernel.c"
+    keep_as_cmake_does(kit)
+    kernel.write_bytes(b"// of the kit\n" + kernel.read_bytes())
+    next_command(kit)
+    assert edited_languages(kit, declared(kit)) == ["c"], "it may be a note of the student's"
+    git(root, "commit", "-qam", "a comment")
+    next_command(kit)
+    assert edited_languages(kit, declared(kit)) == []
+
+
 # ---- student copies ------------------------------------------------------------------------
 
 

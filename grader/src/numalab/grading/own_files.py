@@ -123,7 +123,7 @@ def keep_starting_code(kit: Kit, labs: Sequence[Lab]) -> None:
                 if released.is_file():
                     right: bytes | None = released.read_bytes()
                 elif digest_of(name, now) == digest:
-                    continue
+                    right = _as_committed(kit, lab, name, now)
                 else:
                     texts = _texts(kit, lab, name)
                     right = next((text for text in texts if digest_of(name, text) == digest), None)
@@ -142,16 +142,32 @@ def _texts(kit: Kit, lab: Lab, name: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
             yield path.read_bytes()
     file = f"labs/{lab.name}/{name}"
-    git: list[str | Path] = ["git", "-C", kit.root, "-c", "safe.directory=*"]
-    environment = shell_variables.for_builders()
-    with contextlib.suppress(OSError):
-        listed = starting.run(
-            [*git, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", file], environment
-        )
-        for commit in listed.stdout.split() if listed.returncode == 0 else ():
-            shown = starting.run([*git, "show", f"{commit}:{file}"], environment)
-            if shown.returncode == 0:
-                yield shown.stdout.encode()
+    commits = _git(kit, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", file) or ""
+    for commit in commits.split():
+        text = _git(kit, "show", f"{commit}:{file}")
+        if text is not None:
+            yield text.encode()
+
+
+def _as_committed(kit: Kit, lab: Lab, name: str, kept: bytes) -> bytes | None:
+    """Return a file of a clone that nobody has edited, where only its comments are others than what
+    the build has kept, as after a git pull. Raises OSError."""
+    path = kit.lab_folder(lab.name) / name
+    now = path.read_bytes() if path.is_file() else kept
+    if now == kept or digest_of(name, now) != digest_of(name, kept):
+        return None
+    committed = _git(kit, "show", f"HEAD:labs/{lab.name}/{name}")
+    return now if committed is not None and committed.encode() == now else None
+
+
+def _git(kit: Kit, *words: str) -> str | None:
+    """Return what git says of a clone; None where it refuses, or there is none."""
+    command = ["git", "-C", str(kit.root), "-c", "safe.directory=*", *words]
+    try:
+        done = starting.run(command, shell_variables.for_builders())
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 # ---- a folder of one's own, of a kit that many share -------------------------------------------
