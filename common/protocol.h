@@ -79,13 +79,13 @@ struct numalab_request {
 /* What a kernel has written that is not its own, in a program that watches the memory around it. */
 enum numalab_overrun_kind {
     NUMALAB_NO_OVERRUN = 0,
-    NUMALAB_NEAR_VARIABLES, /* beside its variables */
-    NUMALAB_NEAR_ALLOCATED  /* beside a block that it has allocated */
+    NUMALAB_VARIABLES_OVERRUN, /* beside its variables */
+    NUMALAB_ALLOCATED_OVERRUN  /* beside a block that it has allocated */
 };
 
 struct numalab_overrun {
     uint64_t kind;
-    uint64_t bytes; /* NUMALAB_NEAR_ALLOCATED: that it asked for */
+    uint64_t bytes; /* NUMALAB_ALLOCATED_OVERRUN: that it asked for */
 };
 
 enum numalab_message_kind {
@@ -136,7 +136,7 @@ struct numalab_trips {
  * 3; -1: nothing yet. */
 #define NUMALAB_NO_ANSWER INT32_MIN /* ... this */
 struct numalab_rank_notes {
-    int32_t asked;    /* level that MPI was started with */
+    int32_t required; /* level that MPI was started with */
     int32_t provided; /* level that it then named */
     int32_t answer;   /* what the kernel answered when it started MPI, or ... */
     int32_t padding;

@@ -266,11 +266,11 @@ static struct frame receive_frame(int port)
 }
 
 /* The string after the one at `at`; never beyond the payload's end. */
-static char *next_string(const struct frame *frame, char *at)
+static char *next_string(const struct frame *frame, char *cursor)
 {
     char *end = frame->payload + frame->bytes;
-    at += strlen(at) + 1;
-    return at < end ? at : end;
+    cursor += strlen(cursor) + 1;
+    return cursor < end ? cursor : end;
 }
 
 /* Says which PUs are up on which NUMA node, for the host to compare. */
@@ -376,10 +376,10 @@ static int join_network(const struct frame *frame, int *remote)
     struct numalab_node_address node[MOST_NODES];
     const char *end = frame->payload + frame->bytes;
     size_t nodes = 0;
-    for (char *at = frame->payload; at < end && nodes < MOST_NODES;) {
-        node[nodes].ethernet = at;
-        node[nodes++].ip = at = next_string(frame, at);
-        at = next_string(frame, at);
+    for (char *cursor = frame->payload; cursor < end && nodes < MOST_NODES;) {
+        node[nodes].ethernet = cursor;
+        node[nodes++].ip = cursor = next_string(frame, cursor);
+        cursor = next_string(frame, cursor);
     }
     int error = numalab_network_raise(node, nodes);
     if (error < 0 || *remote >= 0) return error;
@@ -399,11 +399,11 @@ struct command {
 };
 
 /* count strings from *at on, as for exec; *at: behind them. */
-static char **list_of_strings(const struct frame *frame, size_t count, char **at)
+static char **list_of_strings(const struct frame *frame, size_t count, char **cursor)
 {
     char **list = calloc(count + 1, sizeof *list);
     if (!list) give_up("memory for arguments");
-    for (size_t i = 0; i < count; i++, *at = next_string(frame, *at)) list[i] = *at;
+    for (size_t i = 0; i < count; i++, *cursor = next_string(frame, *cursor)) list[i] = *cursor;
     return list;
 }
 
@@ -440,9 +440,9 @@ static void start(struct command *command, const struct frame *frame, int port)
 {
     int failed[2], in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
     struct winsize window = window_of(frame->payload);
-    char *folder = frame->payload + RUN_HEAD_BYTES, *at = next_string(frame, folder);
-    char **arguments = list_of_strings(frame, number_at(frame->payload, 2), &at);
-    char **environment = list_of_strings(frame, number_at(frame->payload, 3), &at);
+    char *folder = frame->payload + RUN_HEAD_BYTES, *cursor = next_string(frame, folder);
+    char **arguments = list_of_strings(frame, number_at(frame->payload, 2), &cursor);
+    char **environment = list_of_strings(frame, number_at(frame->payload, 3), &cursor);
     int reason = 0;
 
     *command = (struct command){.input = -1, .output = {-1, -1}, .is_terminal = window.ws_row > 0};

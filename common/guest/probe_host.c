@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GUEST_BYTES = 16 * 1024 * 1024, CODE_AT = 0x1000, FIRST_TOUCHED = 0x100000, ROUNDS = 64 };
+enum { GUEST_BYTES = 16 * 1024 * 1024, CODE_AT = 0x1000, FIRST_ADDRESS = 0x100000, ROUNDS = 64 };
 
 /* Emulation takes 5 to 20 times as long as this loop does natively; KVM the same time,
  * and once the host's page faults. */
@@ -49,7 +49,7 @@ static uint64_t measure_tsc_khz(void)
     return (uint64_t)((double)ticks / (now_s() - start_s) / 1e3);
 }
 
-/* mov ecx, ROUNDS; again: mov eax, FIRST_TOUCHED; step: add dword [eax], 1; add eax, 64;
+/* mov ecx, ROUNDS; again: mov eax, FIRST_ADDRESS; step: add dword [eax], 1; add eax, 64;
  * cmp eax, GUEST_BYTES; jb step; dec ecx; jnz again; out 0x10, al; hlt */
 static const uint8_t CODE[] = {0xb9, ROUNDS, 0,    0,    0,    0xb8, 0,    0,    0x10, 0,
                                0x83, 0,      1,    0x83, 0xc0, 0x40, 0x3d, 0,    0,    0,
@@ -60,7 +60,7 @@ static double native_s(volatile uint8_t *memory)
 {
     double start_s = now_s();
     for (int round = 0; round < ROUNDS; round++)
-        for (size_t at = FIRST_TOUCHED; at < GUEST_BYTES; at += 64)
+        for (size_t at = FIRST_ADDRESS; at < GUEST_BYTES; at += 64)
             (*(volatile uint32_t *)(memory + at))++;
     return now_s() - start_s;
 }

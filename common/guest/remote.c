@@ -38,45 +38,45 @@ static const char *const variables[] = {"PATH", "LD_LIBRARY_PATH", "HOME", "TMPD
 
 /* ---- bytes on the connection ------------------------------------------------------------ */
 
-static int send_all(int to, const void *data, size_t bytes)
+static int send_all(int target, const void *data, size_t bytes)
 {
-    for (const char *from = data; bytes > 0;) {
-        const ssize_t sent = send(to, from, bytes, MSG_NOSIGNAL);
+    for (const char *source = data; bytes > 0;) {
+        const ssize_t sent = send(target, source, bytes, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) return -errno;
-        from += sent;
+        source += sent;
         bytes -= (size_t)sent;
     }
     return 0;
 }
 
-static int receive_all(int from, void *data, size_t bytes)
+static int receive_all(int source, void *data, size_t bytes)
 {
-    for (char *to = data; bytes > 0;) {
-        const ssize_t got = read(from, to, bytes);
+    for (char *target = data; bytes > 0;) {
+        const ssize_t got = read(source, target, bytes);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return -errno;
         if (got == 0) return -ECONNRESET;
-        to += got;
+        target += got;
         bytes -= (size_t)got;
     }
     return 0;
 }
 
-static int send_frame(int to, char type, const void *payload, size_t bytes)
+static int send_frame(int target, char type, const void *payload, size_t bytes)
 {
     char frame[HEAD_BYTES + CHUNK_BYTES];
     const uint32_t length = htole32((uint32_t)bytes);
     frame[0] = type;
     memcpy(frame + 1, &length, sizeof length);
     memcpy(frame + HEAD_BYTES, payload, bytes);
-    return send_all(to, frame, HEAD_BYTES + bytes);
+    return send_all(target, frame, HEAD_BYTES + bytes);
 }
 
 /* ---- where it is asked for ---------------------------------------------------------------- */
 
 /* The address of a name in /etc/hosts. Returns 0 or a negative errno. */
-static int find_host(const char *name, struct in_addr *address)
+static int find_peer(const char *name, struct in_addr *address)
 {
     char line[256];
     int error = -EHOSTUNREACH;
@@ -91,14 +91,14 @@ static int find_host(const char *name, struct in_addr *address)
     return error;
 }
 
-static int connect_to(const char *host)
+static int connect_to(const char *peer)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    const int error = find_host(host, &to.sin_addr);
+    struct sockaddr_in target = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    const int error = find_peer(peer, &target.sin_addr);
     if (error < 0) return error;
     const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connection < 0) return -errno;
-    if (connect(connection, (struct sockaddr *)&to, sizeof to) < 0) {
+    if (connect(connection, (struct sockaddr *)&target, sizeof target) < 0) {
         const int reason = errno;
         close(connection);
         return -reason;
@@ -107,12 +107,12 @@ static int connect_to(const char *host)
 }
 
 /* Appends a text to the request, and what stands behind it. */
-static int append(char *request, size_t *bytes, const char *text, char behind)
+static int append(char *request, size_t *bytes, const char *text, char name)
 {
     const size_t length = strlen(text);
     if (*bytes + length + 1 > MOST_REQUEST_BYTES) return -E2BIG;
     memcpy(request + *bytes, text, length);
-    request[*bytes + length] = behind;
+    request[*bytes + length] = name;
     *bytes += length + 1;
     return 0;
 }

@@ -46,16 +46,16 @@ struct user {
 };
 
 /* errno tells why. */
-static _Noreturn void give_up(const char *doing, const char *about)
+static _Noreturn void give_up(const char *doing, const char *topic)
 {
-    fprintf(stderr, "apart: %s %s: %s\n", doing, about, strerror(errno));
+    fprintf(stderr, "apart: %s %s: %s\n", doing, topic, strerror(errno));
     fflush(stderr);
     _exit(NUMALAB_APART_FAILED);
 }
 
-static _Noreturn void misuse(const char *about)
+static _Noreturn void misuse(const char *topic)
 {
-    fprintf(stderr, "apart: can't take %s: unknown, incomplete or out of range\n", about);
+    fprintf(stderr, "apart: can't take %s: unknown, incomplete or out of range\n", topic);
     fflush(stderr);
     _exit(NUMALAB_APART_MISUSED);
 }
@@ -104,31 +104,31 @@ static void seal(const char *place, unsigned long flags)
         give_up("sealing", place);
 }
 
-static void show(const char *from, const char *to)
+static void show(const char *source, const char *target)
 {
     struct stat status, known;
     char place[PATH_MAX];
-    place_of(to, place);
-    if (stat(from, &status) < 0) give_up("showing", from);
+    place_of(target, place);
+    if (stat(source, &status) < 0) give_up("showing", source);
     if (stat(place, &known) < 0) {
         if (S_ISDIR(status.st_mode))
             make_folder(place);
         else
             make_empty_file(place);
     }
-    if (mount(from, place, NULL, MS_BIND, NULL) < 0) give_up("showing", from);
+    if (mount(source, place, NULL, MS_BIND, NULL) < 0) give_up("showing", source);
     seal(place, MS_NODEV);
 }
 
 /* What is written there is the guest's, when the sandbox has ended. */
-static void share(const char *from, const char *to)
+static void share(const char *source, const char *target)
 {
     char place[PATH_MAX];
-    place_of(to, place);
+    place_of(target, place);
     make_folder(place);
-    if (mkdir(from, 0) < 0 && errno != EEXIST) give_up("making", from);
-    if (chmod(from, 01777) < 0) give_up("opening", from);
-    if (mount(from, place, NULL, MS_BIND, NULL) < 0) give_up("showing", from);
+    if (mkdir(source, 0) < 0 && errno != EEXIST) give_up("making", source);
+    if (chmod(source, 01777) < 0) give_up("opening", source);
+    if (mount(source, place, NULL, MS_BIND, NULL) < 0) give_up("showing", source);
     const unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
     if (mount(NULL, place, NULL, flags, NULL) < 0) give_up("sealing", place);
 }

@@ -7,7 +7,7 @@
 
 /* More CPU time than a thread takes that works until it comes to a closed page, with all that a
  * runtime does for it; the system counts that of a running thread by its ticks, 10 ms at most. */
-static const double other_busy_s = 1e-3;
+static const double other_work_s = 1e-3;
 
 /* How long somebody who gets no core is waited for. */
 static const double most_wait_s = 30e-3;
@@ -56,9 +56,9 @@ bool numalab_activity_sampler_update(struct numalab_activity_sampler *sampler)
     for (size_t i = 0; i < sampler->count; i++) {
         struct numalab_thread_activity *entry = &sampler->entry[i];
         if (entry->is_known) continue;
-        if (numalab_threads_cpu_s(sampler->pid, entry->id) - entry->cpu_s >= other_busy_s) {
+        if (numalab_threads_cpu_s(sampler->pid, entry->id) - entry->cpu_s >= other_work_s) {
             entry->is_known = true;
-            entry->other_busy_samples++;
+            entry->other_samples++;
         } else if (numalab_threads_is_runnable(sampler->pid, entry->id)) {
             is_complete = false;
         }

@@ -13,9 +13,9 @@
 
 struct numalab_thread_activity {
     pid_t id;
-    size_t active_samples, other_busy_samples; /* at how many moments it was seen so */
-    double cpu_s;                              /* when it was called last */
-    bool is_known;                             /* what it does since then */
+    size_t active_samples, other_samples; /* at how many moments it was seen so */
+    double cpu_s;                         /* when it was called last */
+    bool is_known;                        /* what it does since then */
 };
 
 struct numalab_activity_sampler {

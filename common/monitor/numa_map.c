@@ -48,9 +48,9 @@ static int read_list(struct numalab_numa_map *map, FILE *file, int number)
     return 0;
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int compare_numbers(const void *first, const void *second)
 {
-    return *(const int *)left - *(const int *)right;
+    return *(const int *)first - *(const int *)second;
 }
 
 static int add_number(struct numalab_numa_map *map, int number)

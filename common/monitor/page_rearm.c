@@ -44,7 +44,7 @@ struct numalab_page_rearm {
     unsigned char *kept; /* a page for each; memory for those that were closed only */
     struct numalab_random random;
 
-    size_t *open, open_count; /* those that were opened, room for all */
+    size_t *open_pages, open_count; /* those that were opened, room for all */
     size_t gap, answers_left, phase_count, count;
     bool is_behind_answer; /* the next moment is */
     double interval_s;     /* by the clock; 0: only where nobody has faulted for a while */
@@ -105,11 +105,11 @@ static int set_up(struct numalab_page_rearm *rearm, struct numalab_worker *worke
     if (error < 0) return numalab_worker_kit_error(worker, "draw random numbers", error);
     rearm->page = calloc(count + 1, sizeof *rearm->page);
     rearm->is_closed = calloc(count + 1, sizeof *rearm->is_closed);
-    rearm->open = calloc(count + 1, sizeof *rearm->open);
+    rearm->open_pages = calloc(count + 1, sizeof *rearm->open_pages);
     void *kept = mmap(NULL, (count + 1) * rearm->page_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (kept != MAP_FAILED) rearm->kept = kept;
-    if (!rearm->page || !rearm->is_closed || !rearm->open || !rearm->kept)
+    if (!rearm->page || !rearm->is_closed || !rearm->open_pages || !rearm->kept)
         return fail_no_memory(worker);
     memcpy(rearm->page, list, count * sizeof *list);
     return 0;
@@ -150,7 +150,7 @@ void numalab_page_rearm_free(struct numalab_page_rearm *rearm)
     if (rearm->kept) munmap(rearm->kept, (rearm->page_count + 1) * rearm->page_bytes);
     free(rearm->page);
     free(rearm->is_closed);
-    free(rearm->open);
+    free(rearm->open_pages);
     free(rearm);
 }
 
@@ -161,10 +161,10 @@ struct run_of_pages {
 
 /* The one that begins where list, or the list of all, has its element number from. */
 static struct run_of_pages find_run(const struct numalab_page_rearm *rearm, const size_t *list,
-                                    size_t from, size_t count)
+                                    size_t start, size_t count)
 {
-    struct run_of_pages run = {.first = list ? list[from] : from, .count = 1};
-    for (size_t i = from + 1; i < count; i++, run.count++) {
+    struct run_of_pages run = {.first = list ? list[start] : start, .count = 1};
+    for (size_t i = start + 1; i < count; i++, run.count++) {
         const size_t page = run.first + run.count;
         const struct numalab_rearm_page *before = &rearm->page[page - 1];
         if (list && list[i] != page) break;
@@ -245,7 +245,7 @@ int numalab_page_rearm_end(struct numalab_page_rearm *rearm)
 {
     const size_t bytes = rearm->page_bytes;
     /* The list of those that are open is not needed any more. */
-    size_t *closed = rearm->open, count = 0;
+    size_t *closed = rearm->open_pages, count = 0;
     rearm->open_count = 0;
     for (size_t page = 0; page < rearm->page_count; page++)
         if (rearm->is_closed[page]) closed[count++] = page;
@@ -265,7 +265,7 @@ void numalab_page_rearm_note(struct numalab_page_rearm *rearm, size_t page)
 {
     if (!rearm->is_closed[page]) return; /* answered before */
     rearm->is_closed[page] = false;
-    rearm->open[rearm->open_count++] = page;
+    rearm->open_pages[rearm->open_count++] = page;
     if (rearm->interval_s > 0) return;
     if (rearm->answers_left) rearm->answers_left--;
     set_clock(rearm);
@@ -286,7 +286,7 @@ int numalab_page_rearm_run(struct numalab_page_rearm *rearm, struct numalab_work
         while (numalab_now_s() < until_s) continue;
     }
     if (numalab_worker_stop(worker) < 0 ||
-        close_pages(rearm, worker, rearm->open, rearm->open_count) < 0)
+        close_pages(rearm, worker, rearm->open_pages, rearm->open_count) < 0)
         return -1;
     rearm->phase_count++;
     rearm->count++;
@@ -303,7 +303,7 @@ int numalab_page_rearm_wait_ms(const struct numalab_page_rearm *rearm)
 const size_t *numalab_page_rearm_list_open(const struct numalab_page_rearm *rearm, size_t *count)
 {
     *count = rearm->open_count;
-    return rearm->open;
+    return rearm->open_pages;
 }
 
 const void *numalab_page_rearm_content(const struct numalab_page_rearm *rearm, size_t page)

@@ -130,9 +130,9 @@ bool numalab_threads_all_stopped(pid_t pid)
     return stopped;
 }
 
-static int compare_creation(const void *left, const void *right)
+static int compare_creation(const void *first, const void *second)
 {
-    const struct numalab_thread *a = left, *b = right;
+    const struct numalab_thread *a = first, *b = second;
     if (a->start_ticks != b->start_ticks) return a->start_ticks < b->start_ticks ? -1 : 1;
     /* In the same tick ids tell. They begin anew when they have reached the largest, so
      * what counts is how far they are from the main thread's. */

@@ -221,7 +221,7 @@ static void note_access(struct numalab_touch_map *map, uint64_t address, size_t 
 
 /* ---- pages that are closed again -------------------------------------------- */
 
-static int note_again(struct numalab_touch_map *map, const struct reuse *seen)
+static int note_again(struct numalab_touch_map *map, const struct reuse *reuse)
 {
     if (map->again_count == map->again_room) {
         const size_t room = map->again_room ? 2 * map->again_room : 256;
@@ -230,7 +230,7 @@ static int note_again(struct numalab_touch_map *map, const struct reuse *seen)
         map->again = list;
         map->again_room = room;
     }
-    map->again[map->again_count++] = *seen;
+    map->again[map->again_count++] = *reuse;
     return 0;
 }
 
@@ -245,14 +245,14 @@ static int note_opened(struct numalab_touch_map *map, const struct pending_fault
     if (!array) return 0;
     struct page_record *page = &array->page[place];
     const int thread = (int)fault->thread;
-    const struct reuse seen = {(size_t)(array - map->array), page->first_writer,
-                               (int)fault->origin};
+    const struct reuse reuse = {(size_t)(array - map->array), page->first_writer,
+                                (int)fault->origin};
     const bool is_seen = page->was_closed && (page->opener != thread || page->has_opener_used_it);
     page->opener = thread;
     page->has_opener_used_it = false;
     map->last_page[fault->thread] = fault->page_address;
     numalab_page_rearm_note(map->rearm, array->first_closed + place);
-    return is_seen ? note_again(map, &seen) : 0;
+    return is_seen ? note_again(map, &reuse) : 0;
 }
 
 static const void *content_of(struct numalab_touch_map *map, uint64_t page_address)
@@ -835,9 +835,9 @@ static json_t *describe_users(const void *pages, size_t i)
     return list;
 }
 
-static int compare_reuse(const void *left, const void *right)
+static int compare_reuse(const void *first, const void *second)
 {
-    const struct reuse *a = left, *b = right;
+    const struct reuse *a = first, *b = second;
     if (a->array != b->array) return a->array < b->array ? -1 : 1;
     if (a->writer != b->writer) return a->writer < b->writer ? -1 : 1;
     return (a->user > b->user) - (a->user < b->user);
@@ -848,21 +848,21 @@ static int compare_reuse(const void *left, const void *right)
 static json_t *describe_again(const struct numalab_touch_map *map, size_t array, const int *number)
 {
     json_t *list = json_array();
-    struct reuse *seen = malloc((map->again_count + 1) * sizeof *seen);
+    struct reuse *reuse = malloc((map->again_count + 1) * sizeof *reuse);
     size_t count = 0;
-    for (size_t i = 0; seen && i < map->again_count; i++) {
+    for (size_t i = 0; reuse && i < map->again_count; i++) {
         if (map->again[i].array != array) continue;
         const int writer = map->again[i].writer;
-        seen[count++] =
+        reuse[count++] =
             (struct reuse){array, writer < 0 ? -1 : number[writer], number[map->again[i].user]};
     }
-    if (count) qsort(seen, count, sizeof *seen, compare_reuse);
+    if (count) qsort(reuse, count, sizeof *reuse, compare_reuse);
     for (size_t i = 0, next; i < count; i = next) {
-        for (next = i; next < count && compare_reuse(&seen[i], &seen[next]) == 0;) next++;
+        for (next = i; next < count && compare_reuse(&reuse[i], &reuse[next]) == 0;) next++;
         json_array_append_new(
-            list, json_pack("[iiI]", seen[i].writer, seen[i].user, (json_int_t)(next - i)));
+            list, json_pack("[iiI]", reuse[i].writer, reuse[i].user, (json_int_t)(next - i)));
     }
-    free(seen);
+    free(reuse);
     return list;
 }
 

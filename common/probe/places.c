@@ -53,7 +53,7 @@ int probe_prefer_node(const struct probe_memory *memory, int numa_node)
 }
 
 bool probe_count_pages(const void *first, const void *limit, int numa_node, size_t *pages,
-                       size_t *on_node)
+                       size_t *local_pages)
 {
     enum { BATCH = 512 };
     const uintptr_t page_bytes = probe_page_bytes();
@@ -66,18 +66,19 @@ bool probe_count_pages(const void *first, const void *limit, int numa_node, size
         for (; at < end && count < BATCH; at += page_bytes) asked[count++] = (void *)at;
         if (syscall(SYS_move_pages, 0, count, asked, NULL, nodes, 0)) return false;
         *pages += count;
-        for (size_t i = 0; i < count; i++) *on_node += nodes[i] == numa_node;
+        for (size_t i = 0; i < count; i++) *local_pages += nodes[i] == numa_node;
     }
     return true;
 }
 
 double probe_share_on_node(const struct probe_memory *memory, size_t count, int numa_node)
 {
-    size_t pages = 0, on_node = 0;
+    size_t pages = 0, local_pages = 0;
     bool is_told = numa_node != PROBE_ANY_NODE;
     for (size_t i = 0; i < count && is_told; i++) {
         const char *const start = memory[i].start;
-        is_told = probe_count_pages(start, start + memory[i].bytes, numa_node, &pages, &on_node);
+        is_told =
+            probe_count_pages(start, start + memory[i].bytes, numa_node, &pages, &local_pages);
     }
-    return is_told && pages > 0 ? (double)on_node / (double)pages : NAN;
+    return is_told && pages > 0 ? (double)local_pages / (double)pages : NAN;
 }

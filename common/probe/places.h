@@ -18,7 +18,7 @@ int probe_prefer_node(const struct probe_memory *memory, int numa_node);
 /* Adds the whole pages between two addresses, and those of them that live on the NUMA node. False
  * where the system does not tell. */
 bool probe_count_pages(const void *first, const void *limit, int numa_node, size_t *pages,
-                       size_t *on_node);
+                       size_t *local_pages);
 
 /* Of count pieces of memory together: the share of pages on the NUMA node; NaN where the system
  * does not tell, or no node was named. */

@@ -64,13 +64,13 @@ enum { LANES = 4, VECTORS = 8, SUMS = LANES * VECTORS };
 typedef double lanes
     __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 
-static double load_part(const double *from, const double *end)
+static double load_part(const double *start, const double *end)
 {
     lanes sums[VECTORS] = {{0}};
-    for (; end - from >= SUMS; from += SUMS)
-        for (int i = 0; i < VECTORS; i++) sums[i] += ((const lanes *)(const void *)from)[i];
+    for (; end - start >= SUMS; start += SUMS)
+        for (int i = 0; i < VECTORS; i++) sums[i] += ((const lanes *)(const void *)start)[i];
     double sum = 0;
-    for (; from < end; from++) sum += *from;
+    for (; start < end; start++) sum += *start;
     for (int i = 0; i < SUMS; i++) sum += sums[i / LANES][i % LANES];
     return sum;
 }

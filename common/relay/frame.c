@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-static size_t number_at(const uint8_t *at)
+static size_t number_at(const uint8_t *bytes)
 {
-    return (size_t)at[0] << 8 | at[1];
+    return (size_t)bytes[0] << 8 | bytes[1];
 }
 
 unsigned numalab_frame_ports(const uint8_t *frame, size_t bytes, unsigned source, unsigned ports)

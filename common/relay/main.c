@@ -46,7 +46,7 @@ static int read_option(const char *name, const char *value, struct options *opti
         options->rate_bytes_per_s = number;
     } else if (strcmp(name, "--port") == 0 && options->ports < NUMALAB_RELAY_MOST_PORTS) {
         options->port[options->ports++] =
-            (struct numalab_relay_port){.socket = (int)number, .capture = -1};
+            (struct numalab_relay_port){.fd = (int)number, .capture = -1};
     } else if (strcmp(name, "--capture") == 0 && options->ports > 0) {
         options->port[options->ports - 1].capture = (int)number;
     } else {

@@ -32,7 +32,7 @@ struct queue {
 };
 
 struct port {
-    int socket, capture;
+    int fd, capture;
     bool is_idle;      /* there was nothing to read the last time */
     bool is_blocked;   /* a frame has come, and finds no room */
     struct frame held; /* on its way to the switch */
@@ -65,7 +65,7 @@ int numalab_relay_open(struct numalab_relay **relay, const struct numalab_relay_
     int error = 0;
     for (unsigned i = 0; i < ports; i++) {
         struct port *one = &fresh->port[i];
-        one->socket = port[i].socket;
+        one->fd = port[i].fd;
         one->capture = port[i].capture;
         one->is_idle = true;
         one->up.rate_bytes_per_s = one->down.rate_bytes_per_s = rate_bytes_per_s;
@@ -118,8 +118,7 @@ static bool read_frame(struct numalab_relay *relay, unsigned number, int64_t now
     struct port *port = &relay->port[number];
     struct frame *held = &port->held;
     for (;;) {
-        const ssize_t got =
-            recv(port->socket, held->data, sizeof held->data, MSG_DONTWAIT | MSG_TRUNC);
+        const ssize_t got = recv(port->fd, held->data, sizeof held->data, MSG_DONTWAIT | MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             port->is_idle = true;
@@ -198,7 +197,7 @@ static bool give(struct numalab_relay *relay, unsigned number, int64_t now_ns)
     }
     if (frame->crossed_ns > now_ns) return false;
     ssize_t given;
-    do given = send(port->socket, frame->data, frame->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    do given = send(port->fd, frame->data, frame->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (given < 0 && errno == EINTR);
     if (given < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
         queue->is_blocked = true;
@@ -251,7 +250,7 @@ void numalab_relay_poll(const struct numalab_relay *relay, struct pollfd *polled
         const struct port *port = &relay->port[i];
         const int wanted =
             (port->held.bytes == 0 ? POLLIN : 0) | (port->queue.is_blocked ? POLLOUT : 0);
-        polled[i] = (struct pollfd){.fd = wanted ? port->socket : -1, .events = (short)wanted};
+        polled[i] = (struct pollfd){.fd = wanted ? port->fd : -1, .events = (short)wanted};
     }
 }
 

@@ -38,7 +38,7 @@ struct numalab_traffic {
 };
 
 struct numalab_relay_port {
-    int socket;
+    int fd;
     int capture; /* a file for all frames of this link, sent and received; -1: none */
 };
 

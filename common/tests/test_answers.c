@@ -57,13 +57,13 @@ static const void *renewed(const struct numalab_oracle *oracle, size_t array)
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t many,
-                      const void *found, struct numalab_mismatch *mismatch)
+                      const void *actual, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
     (void)array;
     (void)first;
     (void)many;
-    (void)found;
+    (void)actual;
     (void)mismatch;
     return 0;
 }

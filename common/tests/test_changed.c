@@ -50,7 +50,7 @@ static void test_entries(struct numalab_changed *changed)
 }
 
 /* Against the definition, for ranges that begin and end on entries and beside them. */
-static void test_within(const struct numalab_changed *changed)
+static void test_collect(const struct numalab_changed *changed)
 {
     static const void *here[N];
     const size_t sizes[] = {1, 2, 19, 1024, 4096, N};
@@ -107,7 +107,7 @@ int main(void)
 {
     struct numalab_changed changed = {.entry_bytes = sizeof(struct entry)};
     test_entries(&changed);
-    test_within(&changed);
+    test_collect(&changed);
     test_forgetting(&changed);
     test_no_memory();
     return failures > 0;

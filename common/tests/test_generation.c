@@ -74,13 +74,13 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 }
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found, struct numalab_mismatch *mismatch)
+                      const void *actual, struct numalab_mismatch *mismatch)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
         const double expected = changed ? changed->value : (double)(first + i) + oracle->computes;
-        const double value = ((const double *)found)[i];
+        const double value = ((const double *)actual)[i];
         if (!(value == expected) && wrong++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }

@@ -310,7 +310,7 @@ static void test_notes(void)
     EXPECT(numalab_job_run(&job, "add_up_in_threads") == 0);
     for (size_t i = 0; i < 2; i++) {
         const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
-        EXPECT(notes.asked == SERIALIZED && notes.provided >= SERIALIZED && notes.answer == 1);
+        EXPECT(notes.required == SERIALIZED && notes.provided >= SERIALIZED && notes.answer == 1);
         EXPECT(notes.main_calls == 1 && notes.other_calls == 1 && notes.messages == 2);
         EXPECT(notes.main_calls_in_parallel == 0 && notes.calls_at_once == 0);
     }
@@ -319,7 +319,7 @@ static void test_notes(void)
     EXPECT(start_job_with(&job, 3, -1, NUMALAB_OTHER_THREAD_SUPPORT) == 0);
     for (size_t i = 0; i < 3; i++) {
         const struct numalab_rank_notes notes = notes_of(&job.rank[i]);
-        EXPECT(notes.asked == SERIALIZED && notes.answer == (i > 0));
+        EXPECT(notes.required == SERIALIZED && notes.answer == (i > 0));
         EXPECT(notes.provided == (i == 0 ? FUNNELED : MULTIPLE));
     }
     numalab_job_free(&job);

@@ -100,7 +100,7 @@ static void test_variables(void)
         numalab_phases_of_copy(copy == 1);
         for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
             *beside[i] ^= 2;
-            EXPECT(numalab_find_overrun().kind == NUMALAB_NEAR_VARIABLES);
+            EXPECT(numalab_find_overrun().kind == NUMALAB_VARIABLES_OVERRUN);
             numalab_phases_of_copy(copy == 0);
             EXPECT(is_clean()); /* the other copy is */
             numalab_phases_of_copy(copy == 1);
@@ -129,11 +129,11 @@ static void test_block(void)
     volatile unsigned char *end = block + BYTES;
     *end = 0;
     struct numalab_overrun found = numalab_find_overrun();
-    EXPECT(found.kind == NUMALAB_NEAR_ALLOCATED && found.bytes == BYTES);
+    EXPECT(found.kind == NUMALAB_ALLOCATED_OVERRUN && found.bytes == BYTES);
     free(block);
     free(other);
     found = numalab_find_overrun();
-    EXPECT(found.kind == NUMALAB_NEAR_ALLOCATED && found.bytes == BYTES);
+    EXPECT(found.kind == NUMALAB_ALLOCATED_OVERRUN && found.bytes == BYTES);
 }
 
 int main(void)

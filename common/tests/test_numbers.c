@@ -99,8 +99,8 @@ static void monitor_refuses_what_is_no_number(void)
            !monitor_takes("--sandbox-user", "4294967295"));
 }
 
-/* The exit code of a program, *says whether it wrote on standard error. */
-static int run(char *const *argv, bool *says)
+/* The exit code of a program, *complains: whether it wrote on standard error. */
+static int run(char *const *argv, bool *complains)
 {
     int pipes[2], status = 0;
     char text[256];
@@ -114,7 +114,7 @@ static int run(char *const *argv, bool *says)
     }
     close(pipes[1]);
     waitpid(child, &status, 0); /* there is room for what it writes */
-    *says = read(pipes[0], text, sizeof text) > 0;
+    *complains = read(pipes[0], text, sizeof text) > 0;
     close(pipes[0]);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -124,7 +124,7 @@ static void program_refuses(const char *const *words)
 {
     for (size_t k = 0; k < NO_WHOLE_NUMBERS - 2; k++) {
         char text[64], *argv[16] = {NULL};
-        bool says;
+        bool complains;
         for (size_t i = 0; words[i]; i++) {
             const char *place = strchr(words[i], '@');
             argv[i] = place ? text : (char *)words[i];
@@ -132,8 +132,8 @@ static void program_refuses(const char *const *words)
                 snprintf(text, sizeof text, "%.*s%s%s", (int)(place - words[i]), words[i],
                          no_whole_numbers[k], place + 1);
         }
-        const int code = run(argv, &says);
-        EXPECT(code == 2 && says);
+        const int code = run(argv, &complains);
+        EXPECT(code == 2 && complains);
         if (code != 2) fprintf(stderr, "%s: \"%s\": %d\n", words[0], no_whole_numbers[k], code);
     }
 }

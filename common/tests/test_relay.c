@@ -53,12 +53,12 @@ static void test_link_rate(void)
 enum { IP_HEADER = 20, TCP_HEADER = 20, HEADERS = 14 + IP_HEADER + TCP_HEADER };
 
 /* A frame to the node at a port, with so much TCP payload; returns its bytes. */
-static size_t make_frame(uint8_t *frame, unsigned to, size_t payload)
+static size_t make_frame(uint8_t *frame, unsigned target, size_t payload)
 {
     const size_t packet = IP_HEADER + TCP_HEADER + payload, bytes = 14 + packet;
     memset(frame, 0, bytes);
     memcpy(frame, NUMALAB_NODE_ADDRESS_PREFIX, 5);
-    frame[5] = (uint8_t)(to + 1);
+    frame[5] = (uint8_t)(target + 1);
     frame[12] = 0x08;
     frame[14] = 0x45;
     frame[16] = (uint8_t)(packet >> 8);
@@ -151,21 +151,22 @@ static void close_cluster(struct cluster *cluster)
     numalab_relay_close(cluster->relay);
     for (unsigned i = 0; i < cluster->ports; i++) {
         if (cluster->node[i] >= 0) close(cluster->node[i]);
-        close(cluster->port[i].socket);
+        close(cluster->port[i].fd);
         if (cluster->file[i] >= 0) close(cluster->file[i]);
     }
 }
 
-static void send_from(const struct cluster *cluster, unsigned from, const void *frame, size_t bytes)
+static void send_from(const struct cluster *cluster, unsigned source, const void *frame,
+                      size_t bytes)
 {
-    EXPECT(send(cluster->node[from], frame, bytes, 0) == (ssize_t)bytes);
+    EXPECT(send(cluster->node[source], frame, bytes, 0) == (ssize_t)bytes);
 }
 
 /* Bytes of the next frame that a node gets, 0 where there is none. */
-static size_t got(const struct cluster *cluster, unsigned at)
+static size_t got(const struct cluster *cluster, unsigned position)
 {
     uint8_t frame[NUMALAB_RELAY_MOST_FRAME_BYTES];
-    const ssize_t bytes = recv(cluster->node[at], frame, sizeof frame, 0);
+    const ssize_t bytes = recv(cluster->node[position], frame, sizeof frame, 0);
     return bytes < 0 ? 0 : (size_t)bytes;
 }
 
@@ -199,7 +200,7 @@ static void test_a_frame_crosses_two_links(void)
 /* As many as the sender can, looked at every `every_ns`: never faster than the rate and the
  * lateness that is made up for, and where the relay looks in time, not slower. Returns the frames
  * that came. */
-static size_t push(int64_t every_ns, int64_t until_ns)
+static size_t push(int64_t every_ns, int64_t deadline_ns)
 {
     struct cluster two;
     uint8_t frame[2048];
@@ -207,7 +208,7 @@ static size_t push(int64_t every_ns, int64_t until_ns)
     size_t came = 0;
     int64_t now_ns = 1;
     open_cluster(&two, 2, false);
-    while (now_ns < until_ns) {
+    while (now_ns < deadline_ns) {
         while (send(two.node[0], frame, bytes, 0) == (ssize_t)bytes) continue;
         const int64_t next_ns = numalab_relay_step(two.relay, now_ns);
         while (got(&two, 1) == bytes) came++;
@@ -238,8 +239,8 @@ static void test_contention(void)
     size_t came = 0, sent = 0;
     open_cluster(&four, 4, false);
     for (int64_t now_ns = 1; now_ns < 1000000000;) {
-        for (unsigned from = 0; from < 3; from++)
-            while (send(four.node[from], frame, bytes, 0) == (ssize_t)bytes) sent++;
+        for (unsigned source = 0; source < 3; source++)
+            while (send(four.node[source], frame, bytes, 0) == (ssize_t)bytes) sent++;
         const int64_t next_ns = numalab_relay_step(four.relay, now_ns);
         while (got(&four, 3) == bytes) came++;
         EXPECT(next_ns > now_ns);
@@ -248,8 +249,8 @@ static void test_contention(void)
     /* Their link carries what it can; the senders are held back, and share it. */
     EXPECT(came == 998);
     uint64_t crossed = 0;
-    for (unsigned from = 0; from < 3; from++) {
-        const struct numalab_traffic *traffic = numalab_relay_sent(four.relay, from);
+    for (unsigned source = 0; source < 3; source++) {
+        const struct numalab_traffic *traffic = numalab_relay_sent(four.relay, source);
         EXPECT(traffic->frames > 300);
         crossed += traffic->frames;
     }
@@ -266,7 +267,7 @@ static void test_a_node_that_takes_nothing_loses_nothing(void)
     size_t sent = 0, came = 0;
     int64_t now_ns = 1;
     open_cluster(&two, 2, false);
-    EXPECT(setsockopt(two.port[1].socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    EXPECT(setsockopt(two.port[1].fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
     while (now_ns < 1000000000) {
         while (send(two.node[0], frame, bytes, 0) == (ssize_t)bytes) sent++;
         const int64_t next_ns = numalab_relay_step(two.relay, now_ns);
@@ -275,7 +276,7 @@ static void test_a_node_that_takes_nothing_loses_nothing(void)
     struct pollfd polled[2];
     numalab_relay_poll(two.relay, polled);
     EXPECT(polled[0].fd < 0); /* the sender is held back */
-    EXPECT(polled[1].fd == two.port[1].socket && polled[1].events == (POLLIN | POLLOUT));
+    EXPECT(polled[1].fd == two.port[1].fd && polled[1].events == (POLLIN | POLLOUT));
     for (; now_ns < 5000000000; now_ns += 500000) {
         while (got(&two, 1) == bytes) came++;
         numalab_relay_step(two.relay, now_ns);

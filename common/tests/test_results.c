@@ -14,10 +14,10 @@ static size_t compared[2 * (NUMALAB_SPOT_CHANGES + NUMALAB_SPOT_PLACES) + 16], c
 static bool is_all_mismatched;
 
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
-                      const void *found, struct numalab_mismatch *mismatch)
+                      const void *actual, struct numalab_mismatch *mismatch)
 {
     (void)oracle;
-    (void)found;
+    (void)actual;
     (void)count;
     if (compare_count < sizeof compared / sizeof compared[0]) compared[compare_count] = first;
     compare_count++;
@@ -27,12 +27,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 
 /* Every element is its index. */
 static size_t compare_with_index(const struct numalab_oracle *oracle, size_t array, size_t first,
-                                 size_t count, const void *found, struct numalab_mismatch *mismatch)
+                                 size_t count, const void *actual,
+                                 struct numalab_mismatch *mismatch)
 {
     size_t mismatches = 0;
     (void)oracle;
     for (size_t i = 0; i < count; i++) {
-        const double value = ((const double *)found)[i], expected = (double)(first + i);
+        const double value = ((const double *)actual)[i], expected = (double)(first + i);
         if (!(value == expected) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }

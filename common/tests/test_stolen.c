@@ -23,9 +23,9 @@ static int read_lines(const char *lines, struct numalab_steal_times *steal)
     return error;
 }
 
-static bool is_about(double found, double expected)
+static bool is_about(double actual, double expected)
 {
-    return found > expected - 1e-9 && found < expected + 1e-9;
+    return actual > expected - 1e-9 && actual < expected + 1e-9;
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static void *wait_for_ever(void *unused)
 }
 
 /* In a process of its own: starts the threads, and tells when they are there. */
-static void make_threads(int told)
+static void make_threads(int listed)
 {
     pid_t own = getpid();
     for (int i = 1; i < THREADS; i++) {
@@ -37,7 +37,7 @@ static void make_threads(int told)
         if (numalab_threads_read(getpid(), &threads) == 0 && threads.count == THREADS) break;
         usleep(1000);
     }
-    if (write(told, &own, sizeof own) != sizeof own) _exit(1);
+    if (write(listed, &own, sizeof own) != sizeof own) _exit(1);
     pause();
     _exit(0);
 }
@@ -57,13 +57,13 @@ static void test_order_when_ids_begin_anew(void)
         fprintf(file, "%ld", largest - 3);
         fclose(file);
     }
-    int told[2];
+    int listed[2];
     pid_t ready = 0;
     struct numalab_threads threads;
-    EXPECT(pipe(told) == 0);
+    EXPECT(pipe(listed) == 0);
     pid_t child = fork();
-    if (child == 0) make_threads(told[1]);
-    EXPECT(read(told[0], &ready, sizeof ready) == sizeof ready && ready == child);
+    if (child == 0) make_threads(listed[1]);
+    EXPECT(read(listed[0], &ready, sizeof ready) == sizeof ready && ready == child);
     EXPECT(numalab_threads_read(child, &threads) == 0);
     EXPECT(threads.count == THREADS && threads.list[0].id == child);
     for (size_t i = 1; i < threads.count; i++)
@@ -72,8 +72,8 @@ static void test_order_when_ids_begin_anew(void)
     numalab_threads_free(&threads);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    close(told[0]);
-    close(told[1]);
+    close(listed[0]);
+    close(listed[1]);
 }
 
 int main(void)

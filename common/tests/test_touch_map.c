@@ -61,13 +61,13 @@ static void expect_array(json_t *record, const char *key, const char *text)
 }
 
 /* Pages of which a thread (0: the main thread) is the first writer. */
-static json_int_t pages_written_by(json_t *record, bool by_main_thread)
+static json_int_t pages_written_by(json_t *record, bool is_serial)
 {
     json_t *array = json_array_get(json_object_get(record, "arrays"), 0), *run;
     json_int_t pages = 0;
     size_t i;
     json_array_foreach(json_object_get(array, "first_writer"), i,
-                       run) if ((json_integer_value(json_array_get(run, 0)) == 0) == by_main_thread)
+                       run) if ((json_integer_value(json_array_get(run, 0)) == 0) == is_serial)
         pages += json_integer_value(json_array_get(run, 1));
     return pages;
 }
@@ -183,13 +183,13 @@ static void test_touching_is_not_working(void)
 
 /* Two threads write every page: whoever goes first gets them. The other one is waited for a
  * moment only, and on a busy node may come too late for that: then most of some tries count. */
-static void test_order(enum numalab_touch_order order, bool by_main_thread)
+static void test_order(enum numalab_touch_order order, bool is_serial)
 {
     enum { MOST_TRIES = 9 };
     int tries = 0, right = 0;
     do {
         json_t *record = map_of("interleaved", "compute", order, NUMALAB_TOUCH_USERFAULTFD);
-        right += pages_written_by(record, by_main_thread) > PAGES * 3 / 4;
+        right += pages_written_by(record, is_serial) > PAGES * 3 / 4;
         json_decref(record);
     } while (++tries < MOST_TRIES && 2 * right <= tries);
     EXPECT(2 * right > tries);

@@ -240,12 +240,12 @@ static void test_stores_of_the_system(void)
 }
 
 /* Whether a record says so, and whether also how many ranks waited. */
-static bool has_timed_out(const struct numalab_worker *worker, bool *has_waiting_ranks)
+static bool has_timed_out(const struct numalab_worker *worker, bool *has_pending_ranks)
 {
     json_t *outcome = numalab_record_outcome(worker, numalab_drivers[0]);
     const char *status = json_string_value(json_object_get(outcome, "status"));
     const bool timed_out = status && strcmp(status, "timed_out") == 0;
-    *has_waiting_ranks = json_object_get(outcome, "ranks_waiting") != NULL;
+    *has_pending_ranks = json_object_get(outcome, "ranks_waiting") != NULL;
     json_decref(outcome);
     return timed_out;
 }
@@ -259,17 +259,17 @@ static void test_kinds(void)
         .word_count = 4,
         .word = {"sh", "-c", "until [ \"$1\" = -- ]; do shift; done; shift; \"$@\"; exit $?", "sh"},
         .confine = CONFINE};
-    bool has_waiting_ranks;
+    bool has_pending_ranks;
     struct numalab_worker worker = numalab_no_worker;
     worker.outcome = (struct numalab_outcome){.kind = NUMALAB_TIMED_OUT,
                                               .doing = "hang",
                                               .timed_out = {.limit_s = 1.0, .pending_ranks = 2}};
-    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
-    EXPECT(!has_waiting_ranks);
+    EXPECT(has_timed_out(&worker, &has_pending_ranks));
+    EXPECT(!has_pending_ranks);
     worker.kind = NUMALAB_RANK;
     numalab_worker_end(&worker);
-    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
-    EXPECT(has_waiting_ranks);
+    EXPECT(has_timed_out(&worker, &has_pending_ranks));
+    EXPECT(has_pending_ranks);
 
     if (!no_wall.confine[0]) return;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -285,8 +285,8 @@ static void test_kinds(void)
     numalab_worker_end(&worker);
     waitpid(pid, NULL, 0); /* ours, where the shell went first */
     EXPECT(kill(pid, 0) < 0 && errno == ESRCH && kill(sandbox_pid, 0) < 0 && errno == ESRCH);
-    EXPECT(has_timed_out(&worker, &has_waiting_ranks));
-    EXPECT(!has_waiting_ranks && worker.kind == NUMALAB_SANDBOXED);
+    EXPECT(has_timed_out(&worker, &has_pending_ranks));
+    EXPECT(!has_pending_ranks && worker.kind == NUMALAB_SANDBOXED);
 }
 
 /* What takes its time without an end, however it does: with more threads than the team has, asleep,

@@ -73,7 +73,7 @@ static void check_borders(const struct allocated *block)
         (memcmp(end, &mark, sizeof mark) != 0 ||
          !are_all(end - LEADING_BYTES, LEADING_BYTES, FILLED) ||
          !are_all(block->first + block->bytes, TRAILING_BYTES, FILLED)))
-        overrun = (struct numalab_overrun){NUMALAB_NEAR_ALLOCATED, block->bytes};
+        overrun = (struct numalab_overrun){NUMALAB_ALLOCATED_OVERRUN, block->bytes};
 }
 
 /* What the kernel has written beside its own memory. Called where none of its threads runs, or
@@ -84,7 +84,7 @@ struct numalab_overrun numalab_find_overrun(void)
         !is_as_set(copy->leading_set, copy->leading_bytes) ||
         !are_all(copy->trailing_cleared, NUMALAB_TRAILING_CLEARED, 0) ||
         !is_as_set(copy->trailing_set, NUMALAB_TRAILING_SET))
-        return (struct numalab_overrun){.kind = NUMALAB_NEAR_VARIABLES};
+        return (struct numalab_overrun){.kind = NUMALAB_VARIABLES_OVERRUN};
     if (pthread_mutex_trylock(&lock) == 0) {
         for (const struct allocated *block = blocks; block; block = block->next)
             check_borders(block);

@@ -22,7 +22,8 @@
 #include "rank_notes.h"
 #include "round_trips.h"
 
-static struct numalab_rank_notes notes = {.asked = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
+static struct numalab_rank_notes notes = {
+    .required = -1, .provided = -1, .answer = NUMALAB_NO_ANSWER};
 static struct numalab_trip_state trips = {.notes = &notes.trips};
 static atomic_int threads_inside;
 static pid_t process;
@@ -36,9 +37,9 @@ const struct numalab_rank_notes *numalab_rank_notes(void)
     return &notes;
 }
 
-void numalab_rank_set_modes(uint32_t of_request)
+void numalab_rank_set_modes(uint32_t requested)
 {
-    modes = of_request;
+    modes = requested;
     if (modes & NUMALAB_IS_BRIEF) numalab_requests_watch(notes.requests);
     numalab_trips_begin(&trips);
 }
@@ -136,12 +137,12 @@ static int level_of(int32_t number)
 }
 
 /* The level that a library provides which has another one than it is asked for. */
-static int32_t other_level(int32_t asked)
+static int32_t other_level(int32_t required)
 {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) return asked > 0 ? asked - 1 : 0;
-    return rank == 1 && asked < 3 ? asked + 1 : 3;
+    if (rank == 0) return required > 0 ? required - 1 : 0;
+    return rank == 1 && required < 3 ? required + 1 : 3;
 }
 
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
@@ -150,8 +151,8 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     find("PMPI_Init_thread", &real, sizeof real);
     process = getpid();
     const int result = real(argc, argv, required, provided);
-    notes.asked = number_of(required);
-    if (modes & NUMALAB_OTHER_THREAD_SUPPORT) *provided = level_of(other_level(notes.asked));
+    notes.required = number_of(required);
+    if (modes & NUMALAB_OTHER_THREAD_SUPPORT) *provided = level_of(other_level(notes.required));
     notes.provided = number_of(*provided);
     return result;
 }
@@ -166,7 +167,7 @@ int PMPI_Init(int *argc, char ***argv)
     int (*real)(int *, char ***);
     find("PMPI_Init", &real, sizeof real);
     process = getpid();
-    notes.asked = notes.provided = 0;
+    notes.required = notes.provided = 0;
     return real(argc, argv);
 }
 

@@ -51,7 +51,7 @@ static bool get_room(struct completion *completion)
 
 /* asked: where the caller wants the statuses, or NULL. False where nothing is watched. */
 static bool begin(struct completion *completion, int requests, const MPI_Request request[],
-                  MPI_Status *asked)
+                  MPI_Status *requested)
 {
     if (!numalab_requests_are_watched() || requests < 0) return false;
     const size_t n = (size_t)requests;
@@ -60,7 +60,7 @@ static bool begin(struct completion *completion, int requests, const MPI_Request
     if (!get_room(completion)) return false;
     if (n) memcpy(completion->request, request, n * sizeof *request);
     /* What the caller has in its statuses, such as MPI_ERROR, is to stay. */
-    if (asked && n) memcpy(completion->status, asked, n * sizeof *asked);
+    if (requested && n) memcpy(completion->status, requested, n * sizeof *requested);
     return true;
 }
 
@@ -78,12 +78,12 @@ static void all_are_done(struct completion *completion)
 
 /* Ends a call: notes what it has completed, and gives the caller its statuses. statuses: how many,
  * if it wants them. */
-static int end(struct completion *completion, int result, MPI_Status *asked, size_t statuses)
+static int end(struct completion *completion, int result, MPI_Status *requested, size_t statuses)
 {
     if (result == MPI_SUCCESS)
         numalab_requests_completed(completion->done, completion->complete,
                                    completion->complete_statuses);
-    if (asked && statuses) memcpy(asked, completion->status, statuses * sizeof *asked);
+    if (requested && statuses) memcpy(requested, completion->status, statuses * sizeof *requested);
     finish(completion);
     return result;
 }
@@ -120,56 +120,57 @@ WATCHED(Wait, SINGLE)
 {
     FIND_REAL(Wait, SINGLE);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
-    if (!begin(&completion, 1, request, asked)) return real(request, status);
+    MPI_Status *requested = status == MPI_STATUS_IGNORE ? NULL : status;
+    if (!begin(&completion, 1, request, requested)) return real(request, status);
     const int result = real(request, completion.status);
     all_are_done(&completion);
-    return end(&completion, result, asked, 1);
+    return end(&completion, result, requested, 1);
 }
 
 WATCHED(Test, SINGLE_FLAG)
 {
     FIND_REAL(Test, SINGLE_FLAG);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
-    if (!begin(&completion, 1, request, asked)) return real(request, flag, status);
+    MPI_Status *requested = status == MPI_STATUS_IGNORE ? NULL : status;
+    if (!begin(&completion, 1, request, requested)) return real(request, flag, status);
     const int result = real(request, flag, completion.status);
     if (result == MPI_SUCCESS && *flag) all_are_done(&completion);
-    return end(&completion, result, asked, 1);
+    return end(&completion, result, requested, 1);
 }
 
 WATCHED(Waitall, ALL)
 {
     FIND_REAL(Waitall, ALL);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked)) return real(requests, request, status);
+    MPI_Status *requested = status == MPI_STATUSES_IGNORE ? NULL : status;
+    if (!begin(&completion, requests, request, requested)) return real(requests, request, status);
     const int result = real(requests, request, completion.status);
     all_are_done(&completion);
-    return end(&completion, result, asked, completion.count);
+    return end(&completion, result, requested, completion.count);
 }
 
 WATCHED(Testall, ALL_FLAG)
 {
     FIND_REAL(Testall, ALL_FLAG);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked)) return real(requests, request, flag, status);
+    MPI_Status *requested = status == MPI_STATUSES_IGNORE ? NULL : status;
+    if (!begin(&completion, requests, request, requested))
+        return real(requests, request, flag, status);
     const int result = real(requests, request, flag, completion.status);
     if (result == MPI_SUCCESS && *flag) all_are_done(&completion);
-    return end(&completion, result, asked, completion.count);
+    return end(&completion, result, requested, completion.count);
 }
 
 WATCHED(Waitany, ANY)
 {
     FIND_REAL(Waitany, ANY);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
+    MPI_Status *requested = status == MPI_STATUS_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, NULL)) return real(requests, request, index, status);
-    MPI_Status own, *told = asked ? asked : &own;
-    const int result = real(requests, request, index, told);
+    MPI_Status own, *used = requested ? requested : &own;
+    const int result = real(requests, request, index, used);
     if (result == MPI_SUCCESS && *index != MPI_UNDEFINED) {
-        completion.status[0] = *told;
+        completion.status[0] = *used;
         is_done(&completion, (size_t)*index, 0);
     }
     return end(&completion, result, NULL, 0);
@@ -179,13 +180,13 @@ WATCHED(Testany, ANY_FLAG)
 {
     FIND_REAL(Testany, ANY_FLAG);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUS_IGNORE ? NULL : status;
+    MPI_Status *requested = status == MPI_STATUS_IGNORE ? NULL : status;
     if (!begin(&completion, requests, request, NULL))
         return real(requests, request, index, flag, status);
-    MPI_Status own, *told = asked ? asked : &own;
-    const int result = real(requests, request, index, flag, told);
+    MPI_Status own, *used = requested ? requested : &own;
+    const int result = real(requests, request, index, flag, used);
     if (result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) {
-        completion.status[0] = *told;
+        completion.status[0] = *used;
         is_done(&completion, (size_t)*index, 0);
     }
     return end(&completion, result, NULL, 0);
@@ -202,24 +203,24 @@ WATCHED(Waitsome, SOME)
 {
     FIND_REAL(Waitsome, SOME);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked))
+    MPI_Status *requested = status == MPI_STATUSES_IGNORE ? NULL : status;
+    if (!begin(&completion, requests, request, requested))
         return real(requests, request, completed, indices, status);
     const int result = real(requests, request, completed, indices, completion.status);
     if (result == MPI_SUCCESS) some_are_done(&completion, *completed, indices);
-    return end(&completion, result, asked, completion.done);
+    return end(&completion, result, requested, completion.done);
 }
 
 WATCHED(Testsome, SOME)
 {
     FIND_REAL(Testsome, SOME);
     struct completion completion;
-    MPI_Status *asked = status == MPI_STATUSES_IGNORE ? NULL : status;
-    if (!begin(&completion, requests, request, asked))
+    MPI_Status *requested = status == MPI_STATUSES_IGNORE ? NULL : status;
+    if (!begin(&completion, requests, request, requested))
         return real(requests, request, completed, indices, status);
     const int result = real(requests, request, completed, indices, completion.status);
     if (result == MPI_SUCCESS) some_are_done(&completion, *completed, indices);
-    return end(&completion, result, asked, completion.done);
+    return end(&completion, result, requested, completion.done);
 }
 
 #define GET_STATUS (MPI_Request request, int *flag, MPI_Status *status)
@@ -228,11 +229,11 @@ WATCHED(Testsome, SOME)
 DEFINE_BOTH_NAMES(Request_get_status, GET_STATUS, (request, flag, status))
 {
     FIND(Request_get_status, GET_STATUS);
-    MPI_Status own, *told = status == MPI_STATUS_IGNORE ? &own : status;
-    const int result = real(request, flag, told);
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    const int result = real(request, flag, used);
     if (result == MPI_SUCCESS && *flag) {
         numalab_mpi_has_completed(request);
-        if (numalab_requests_are_watched()) numalab_request_is_complete(request, told);
+        if (numalab_requests_are_watched()) numalab_request_is_complete(request, used);
     }
     return numalab_mpi_leave(result);
 }

@@ -58,12 +58,12 @@ static void find_callers(uint64_t frame[NUMALAB_REQUEST_FRAMES])
     }
 }
 
-static void note(enum numalab_request_fault fault, const struct pending_request *found)
+static void note(enum numalab_request_fault fault, const struct pending_request *entry)
 {
     struct numalab_request_note *of_fault = &notes[fault];
     if (of_fault->count++ > 0) return; /* the first is told */
-    memcpy(of_fault->frame, found->frame, sizeof of_fault->frame);
-    snprintf(of_fault->call, sizeof of_fault->call, "%s", found->call);
+    memcpy(of_fault->frame, entry->frame, sizeof of_fault->frame);
+    snprintf(of_fault->call, sizeof of_fault->call, "%s", entry->call);
 }
 
 /* What is not complete now, and may be in a moment. */
@@ -144,9 +144,9 @@ static struct pending_request *add(MPI_Request request)
     return added;
 }
 
-static void forget(struct pending_request *found)
+static void forget(struct pending_request *entry)
 {
-    memmove(found, found + 1, (size_t)(list + count - (found + 1)) * sizeof *found);
+    memmove(entry, entry + 1, (size_t)(list + count - (entry + 1)) * sizeof *entry);
     count--;
 }
 
@@ -244,22 +244,22 @@ void numalab_request_restarted(const char *call, MPI_Request request)
 /* ---- completion ------------------------------------------------------------------ */
 
 /* What has come is where it is wanted from now on. */
-static void land(struct pending_request *found, const MPI_Status *status)
+static void land(struct pending_request *entry, const MPI_Status *status)
 {
     int is_cancelled = 0;
     MPI_Count bytes = 0; /* asked in bytes: of a type of pairs, elements are its halves */
-    if (!found->landing) return;
+    if (!entry->landing) return;
     if (PMPI_Test_cancelled(status, &is_cancelled) == MPI_SUCCESS && !is_cancelled &&
         PMPI_Get_elements_x(status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes > 0)
-        memcpy(found->buffer, found->landing, (size_t)bytes);
-    free(found->landing);
-    found->landing = NULL;
+        memcpy(entry->buffer, entry->landing, (size_t)bytes);
+    free(entry->landing);
+    entry->landing = NULL;
 }
 
-static void check_sent(struct pending_request *found)
+static void check_sent(struct pending_request *entry)
 {
-    if (found->sent.buffer && digest_of(&found->sent) != found->digest)
-        note(NUMALAB_SEND_CHANGED, found);
+    if (entry->sent.buffer && digest_of(&entry->sent) != entry->digest)
+        note(NUMALAB_SEND_CHANGED, entry);
 }
 
 bool numalab_requests_are_watched(void)
@@ -273,15 +273,15 @@ void numalab_requests_completed(size_t requests, const MPI_Request request[],
 {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < requests; i++) {
-        struct pending_request *found = find_pending(request[i]);
-        if (found && found->is_active) land(found, status[i]);
+        struct pending_request *entry = find_pending(request[i]);
+        if (entry && entry->is_active) land(entry, status[i]);
     }
     for (size_t i = 0; i < requests; i++) {
-        struct pending_request *found = find_pending(request[i]);
-        if (!found || !found->is_active) continue;
-        if (!found->is_complete) check_sent(found);
-        found->is_active = found->is_complete = false;
-        if (!found->is_persistent) forget(found);
+        struct pending_request *entry = find_pending(request[i]);
+        if (!entry || !entry->is_active) continue;
+        if (!entry->is_complete) check_sent(entry);
+        entry->is_active = entry->is_complete = false;
+        if (!entry->is_persistent) forget(entry);
     }
     note_incomplete();
     pthread_mutex_unlock(&lock);
@@ -290,11 +290,11 @@ void numalab_requests_completed(size_t requests, const MPI_Request request[],
 void numalab_request_is_complete(MPI_Request request, const MPI_Status *status)
 {
     pthread_mutex_lock(&lock);
-    struct pending_request *found = find_pending(request);
-    if (found && found->is_active && !found->is_complete) {
-        land(found, status);
-        check_sent(found);
-        found->is_complete = true;
+    struct pending_request *entry = find_pending(request);
+    if (entry && entry->is_active && !entry->is_complete) {
+        land(entry, status);
+        check_sent(entry);
+        entry->is_complete = true;
     }
     note_incomplete();
     pthread_mutex_unlock(&lock);
@@ -303,10 +303,10 @@ void numalab_request_is_complete(MPI_Request request, const MPI_Status *status)
 void numalab_request_freed(MPI_Request request)
 {
     pthread_mutex_lock(&lock);
-    struct pending_request *found = find_pending(request);
-    if (found) {
-        if (found->is_active && !found->is_complete) note(NUMALAB_GIVEN_UP, found);
-        forget(found); /* what still comes may land, nobody looks there */
+    struct pending_request *entry = find_pending(request);
+    if (entry) {
+        if (entry->is_active && !entry->is_complete) note(NUMALAB_GIVEN_UP, entry);
+        forget(entry); /* what still comes may land, nobody looks there */
     }
     note_incomplete();
     pthread_mutex_unlock(&lock);

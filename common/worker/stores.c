@@ -187,25 +187,25 @@ void __tsan_write_range(void *address, size_t bytes)
     note(address, bytes);
 }
 
-void *__tsan_memcpy(void *to, const void *from, size_t bytes);
-void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+void *__tsan_memcpy(void *target, const void *source, size_t bytes);
+void *__tsan_memcpy(void *target, const void *source, size_t bytes)
 {
-    note_load(from, bytes);
-    note(to, bytes);
-    return memmove(to, from, bytes);
+    note_load(source, bytes);
+    note(target, bytes);
+    return memmove(target, source, bytes);
 }
 
-void *__tsan_memmove(void *to, const void *from, size_t bytes);
-void *__tsan_memmove(void *to, const void *from, size_t bytes)
+void *__tsan_memmove(void *target, const void *source, size_t bytes);
+void *__tsan_memmove(void *target, const void *source, size_t bytes)
 {
-    return __tsan_memcpy(to, from, bytes);
+    return __tsan_memcpy(target, source, bytes);
 }
 
-void *__tsan_memset(void *to, int value, size_t bytes);
-void *__tsan_memset(void *to, int value, size_t bytes)
+void *__tsan_memset(void *target, int value, size_t bytes);
+void *__tsan_memset(void *target, int value, size_t bytes)
 {
-    note(to, bytes);
-    return memset(to, value, bytes);
+    note(target, bytes);
+    return memset(target, value, bytes);
 }
 
 void __tsan_atomic_thread_fence(int order);

@@ -10,124 +10,124 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void *numalab_watched_memcpy(void *to, const void *from, size_t bytes);
-void *numalab_watched_memmove(void *to, const void *from, size_t bytes);
-void *numalab_watched_memset(void *to, int value, size_t bytes);
+void *numalab_watched_memcpy(void *target, const void *source, size_t bytes);
+void *numalab_watched_memmove(void *target, const void *source, size_t bytes);
+void *numalab_watched_memset(void *target, int value, size_t bytes);
 
-void *numalab_watched_mempcpy(void *to, const void *from, size_t bytes);
-void numalab_watched_bcopy(const void *from, void *to, size_t bytes);
-void numalab_watched_bzero(void *to, size_t bytes);
-char *numalab_watched_strcpy(char *to, const char *from);
-char *numalab_watched_stpcpy(char *to, const char *from);
-char *numalab_watched_strncpy(char *to, const char *from, size_t bytes);
+void *numalab_watched_mempcpy(void *target, const void *source, size_t bytes);
+void numalab_watched_bcopy(const void *source, void *target, size_t bytes);
+void numalab_watched_bzero(void *target, size_t bytes);
+char *numalab_watched_strcpy(char *target, const char *source);
+char *numalab_watched_stpcpy(char *target, const char *source);
+char *numalab_watched_strncpy(char *target, const char *source, size_t bytes);
 
 /* As fortified headers call them. */
-char *numalab_watched___strcpy_chk(char *to, const char *from, size_t room);
-char *numalab_watched___stpcpy_chk(char *to, const char *from, size_t room);
-char *numalab_watched___strncpy_chk(char *to, const char *from, size_t bytes, size_t room);
-void *numalab_watched___mempcpy_chk(void *to, const void *from, size_t bytes, size_t room);
-void *numalab_watched___memcpy_chk(void *to, const void *from, size_t bytes, size_t room);
-void *numalab_watched___memmove_chk(void *to, const void *from, size_t bytes, size_t room);
-void *numalab_watched___memset_chk(void *to, int value, size_t bytes, size_t room);
+char *numalab_watched___strcpy_chk(char *target, const char *source, size_t room);
+char *numalab_watched___stpcpy_chk(char *target, const char *source, size_t room);
+char *numalab_watched___strncpy_chk(char *target, const char *source, size_t bytes, size_t room);
+void *numalab_watched___mempcpy_chk(void *target, const void *source, size_t bytes, size_t room);
+void *numalab_watched___memcpy_chk(void *target, const void *source, size_t bytes, size_t room);
+void *numalab_watched___memmove_chk(void *target, const void *source, size_t bytes, size_t room);
+void *numalab_watched___memset_chk(void *target, int value, size_t bytes, size_t room);
 
-void *numalab_watched_memmove(void *to, const void *from, size_t bytes)
+void *numalab_watched_memmove(void *target, const void *source, size_t bytes)
 {
-    unsigned char *target = to;
-    const unsigned char *source = from;
-    if ((uintptr_t)to <= (uintptr_t)from)
+    unsigned char *target = target;
+    const unsigned char *source = source;
+    if ((uintptr_t)target <= (uintptr_t)source)
         for (size_t i = 0; i < bytes; i++) target[i] = source[i];
     else
         for (size_t i = bytes; i > 0; i--) target[i - 1] = source[i - 1];
-    return to;
+    return target;
 }
 
-void *numalab_watched_memcpy(void *to, const void *from, size_t bytes)
+void *numalab_watched_memcpy(void *target, const void *source, size_t bytes)
 {
-    return numalab_watched_memmove(to, from, bytes);
+    return numalab_watched_memmove(target, source, bytes);
 }
 
-void *numalab_watched_memset(void *to, int value, size_t bytes)
+void *numalab_watched_memset(void *target, int value, size_t bytes)
 {
-    unsigned char *target = to;
+    unsigned char *target = target;
     for (size_t i = 0; i < bytes; i++) target[i] = (unsigned char)value;
-    return to;
+    return target;
 }
 
-void *numalab_watched___memcpy_chk(void *to, const void *from, size_t bytes, size_t room)
+void *numalab_watched___memcpy_chk(void *target, const void *source, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_memmove(to, from, bytes);
+    return numalab_watched_memmove(target, source, bytes);
 }
 
-void *numalab_watched___memmove_chk(void *to, const void *from, size_t bytes, size_t room)
+void *numalab_watched___memmove_chk(void *target, const void *source, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_memmove(to, from, bytes);
+    return numalab_watched_memmove(target, source, bytes);
 }
 
-void *numalab_watched___memset_chk(void *to, int value, size_t bytes, size_t room)
+void *numalab_watched___memset_chk(void *target, int value, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_memset(to, value, bytes);
+    return numalab_watched_memset(target, value, bytes);
 }
 
-void *numalab_watched_mempcpy(void *to, const void *from, size_t bytes)
+void *numalab_watched_mempcpy(void *target, const void *source, size_t bytes)
 {
-    return (unsigned char *)numalab_watched_memmove(to, from, bytes) + bytes;
+    return (unsigned char *)numalab_watched_memmove(target, source, bytes) + bytes;
 }
 
-void *numalab_watched___mempcpy_chk(void *to, const void *from, size_t bytes, size_t room)
-{
-    (void)room;
-    return numalab_watched_mempcpy(to, from, bytes);
-}
-
-void numalab_watched_bcopy(const void *from, void *to, size_t bytes)
-{
-    numalab_watched_memmove(to, from, bytes);
-}
-
-void numalab_watched_bzero(void *to, size_t bytes)
-{
-    numalab_watched_memset(to, 0, bytes);
-}
-
-char *numalab_watched_stpcpy(char *to, const char *from)
-{
-    while ((*to = *from++)) to++;
-    return to;
-}
-
-char *numalab_watched___stpcpy_chk(char *to, const char *from, size_t room)
+void *numalab_watched___mempcpy_chk(void *target, const void *source, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_stpcpy(to, from);
+    return numalab_watched_mempcpy(target, source, bytes);
 }
 
-char *numalab_watched_strcpy(char *to, const char *from)
+void numalab_watched_bcopy(const void *source, void *target, size_t bytes)
 {
-    numalab_watched_stpcpy(to, from);
-    return to;
+    numalab_watched_memmove(target, source, bytes);
 }
 
-char *numalab_watched___strcpy_chk(char *to, const char *from, size_t room)
+void numalab_watched_bzero(void *target, size_t bytes)
+{
+    numalab_watched_memset(target, 0, bytes);
+}
+
+char *numalab_watched_stpcpy(char *target, const char *source)
+{
+    while ((*target = *source++)) target++;
+    return target;
+}
+
+char *numalab_watched___stpcpy_chk(char *target, const char *source, size_t room)
 {
     (void)room;
-    return numalab_watched_strcpy(to, from);
+    return numalab_watched_stpcpy(target, source);
 }
 
-char *numalab_watched_strncpy(char *to, const char *from, size_t bytes)
+char *numalab_watched_strcpy(char *target, const char *source)
+{
+    numalab_watched_stpcpy(target, source);
+    return target;
+}
+
+char *numalab_watched___strcpy_chk(char *target, const char *source, size_t room)
+{
+    (void)room;
+    return numalab_watched_strcpy(target, source);
+}
+
+char *numalab_watched_strncpy(char *target, const char *source, size_t bytes)
 {
     size_t i = 0;
-    for (; i < bytes && from[i]; i++) to[i] = from[i];
-    for (; i < bytes; i++) to[i] = '\0';
-    return to;
+    for (; i < bytes && source[i]; i++) target[i] = source[i];
+    for (; i < bytes; i++) target[i] = '\0';
+    return target;
 }
 
-char *numalab_watched___strncpy_chk(char *to, const char *from, size_t bytes, size_t room)
+char *numalab_watched___strncpy_chk(char *target, const char *source, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_strncpy(to, from, bytes);
+    return numalab_watched_strncpy(target, source, bytes);
 }
 
 /* ---- what stores numbers --------------------------------------------------------------- */

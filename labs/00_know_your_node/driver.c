@@ -51,8 +51,8 @@ struct cycle {
     struct write move[MOVED];
     size_t moved; /* how many of a move's changes are made; MOVED: it is over */
     size_t start, steps, reached;
-    size_t before, after; /* where a step less and a step more would have led */
-    bool has_walked;      /* since the initialisation */
+    size_t previous, following; /* where a step less and a step more would have led */
+    bool has_walked;            /* since the initialisation */
 };
 
 /* Of the part that it is made for; the other one is empty. */
@@ -209,7 +209,7 @@ static void initialize_cycle(struct cycle *cycle)
     for (size_t i = 0; i < cycle->n; i++) cycle->next[i] = initial_next(cycle->n, mask, i);
     cycle->start = initial_start(cycle->n);
     cycle->steps = initial_steps(cycle->n);
-    cycle->reached = cycle->before = cycle->after = initial_reached(cycle->n);
+    cycle->reached = cycle->previous = cycle->following = initial_reached(cycle->n);
     cycle->moved = MOVED;
     cycle->has_walked = false;
 }
@@ -223,9 +223,9 @@ static size_t walk(const struct cycle *cycle, size_t place, size_t steps)
 static void reach(struct cycle *cycle)
 {
     const size_t steps = cycle->steps;
-    cycle->before = steps > 0 ? walk(cycle, cycle->start, steps - 1) : initial_reached(cycle->n);
-    cycle->reached = steps > 0 ? cycle->next[cycle->before] : cycle->start;
-    cycle->after = cycle->next[cycle->reached];
+    cycle->previous = steps > 0 ? walk(cycle, cycle->start, steps - 1) : initial_reached(cycle->n);
+    cycle->reached = steps > 0 ? cycle->next[cycle->previous] : cycle->start;
+    cycle->following = cycle->next[cycle->reached];
 }
 
 static void chase_advance(struct numalab_oracle *oracle, const char *phase)
@@ -356,9 +356,9 @@ static size_t walk_from_1(const struct cycle *cycle)
  * the array ends it, unless it is the last step that goes there. */
 static bool is_from_1(const struct cycle *cycle, size_t actual)
 {
-    unsigned char before[sizeof actual];
-    memset(before, NUMALAB_GUARD_PATTERN, sizeof before);
-    return memcmp(&actual, before, sizeof actual) == 0 || actual == walk_from_1(cycle);
+    unsigned char previous[sizeof actual];
+    memset(previous, NUMALAB_GUARD_PATTERN, sizeof previous);
+    return memcmp(&actual, previous, sizeof actual) == 0 || actual == walk_from_1(cycle);
 }
 
 /* What leads to another element than the walk. */
@@ -367,8 +367,8 @@ static const char *explain(const struct cycle *cycle, size_t actual)
     if (actual >= cycle->n) return "no number of steps leads there: it is no index.";
     if (actual == cycle->next[cycle->start]) return "one step leads there.";
     if (actual == cycle->start) return "that is where it starts.";
-    if (actual == cycle->before) return "one step less leads there.";
-    if (actual == cycle->after) return "one step more leads there.";
+    if (actual == cycle->previous) return "one step less leads there.";
+    if (actual == cycle->following) return "one step more leads there.";
     return "no number of steps near that leads there.";
 }
 

@@ -286,7 +286,7 @@ static void test_first_walk(void)
 }
 
 /* Elements that are numbered from 1 on: where such a walk ends, and what lies before the array. */
-static void test_from_1(void)
+static void test_fortran_indices(void)
 {
     struct worker worker;
     struct numalab_mismatch mismatch = {0};
@@ -316,6 +316,6 @@ int main(void)
     test_remembered();
     test_remarks();
     test_first_walk();
-    test_from_1();
+    test_fortran_indices();
     return failures > 0;
 }

@@ -19,7 +19,7 @@ enum { A, B, C, STREAM_ARRAYS };
 enum { ULP_PER_PASS = 4 };
 
 struct values {
-    double of[STREAM_ARRAYS];
+    double element[STREAM_ARRAYS];
 };
 
 struct changed_element {
@@ -69,7 +69,7 @@ static void destroy(struct numalab_oracle *oracle)
 
 static void pass(struct values *values)
 {
-    double *v = values->of;
+    double *v = values->element;
     v[C] = v[A];
     v[B] = STREAM_SCALAR * v[C];
     v[C] = v[A] + v[B];
@@ -99,8 +99,8 @@ static int change_element(struct numalab_oracle *oracle, uint64_t random_positio
     if (!entry) return -ENOMEM;
     change->array = A;
     change->element = entry->element;
-    entry->values.of[A] = (double)(2 + random_value % 61);
-    memcpy(change->value, &entry->values.of[A], sizeof(double));
+    entry->values.element[A] = (double)(2 + random_value % 61);
+    memcpy(change->value, &entry->values.element[A], sizeof(double));
     return 0;
 }
 
@@ -109,13 +109,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 {
     const double *actual = actual_pointer;
     const double tolerance = ULP_PER_PASS * DBL_EPSILON * (double)oracle->passes;
-    const double usual = oracle->unchanged.of[array];
+    const double usual = oracle->unchanged.element[array];
     size_t wrong = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (fabs(actual[i] - usual) <= tolerance * usual) continue;
         const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
-        const double expected = changed ? changed->values.of[array] : usual;
+        const double expected = changed ? changed->values.element[array] : usual;
         /* Negated, so that NaN is wrong. */
         if (!(fabs(actual[i] - expected) <= tolerance * expected) && wrong++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, actual[i], "", ""};
@@ -126,7 +126,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const struct changed_element *changed = &entries[k];
         const size_t place = changed->element - first; /* huge if before */
         if (place >= count) continue;
-        const double expected = changed->values.of[array];
+        const double expected = changed->values.element[array];
         const bool looked_usual = fabs(actual[place] - usual) <= tolerance * usual;
         if (looked_usual && !(fabs(actual[place] - expected) <= tolerance * expected) &&
             wrong++ == 0)

@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void report(const char *schedule, size_t n, const int *by_static,
+static void report(const char *schedule, size_t n, const int *static_share,
                    const int *first, const int *second, double elapsed_s)
 {
     size_t own = 0, kept = 0;
     for (size_t i = 0; i < n; i++) {
-        own += second[i] == by_static[i];
+        own += second[i] == static_share[i];
         kept += second[i] == first[i];
     }
     printf("%-20s own %3.0f %%  kept %3.0f %%  %6.1f ns\n", schedule,
@@ -55,12 +55,12 @@ int main(void)
                  {"guided", deal_guided}};
     enum { CALLS = 5 };
     const size_t n = 2000000;
-    int *by_static = calloc(n, sizeof *by_static);
+    int *static_share = calloc(n, sizeof *static_share);
     int *first = calloc(n, sizeof *first), *second = calloc(n, sizeof *second);
-    if (!by_static || !first || !second) return EXIT_FAILURE;
+    if (!static_share || !first || !second) return EXIT_FAILURE;
 
     printf("%d threads, %zu iterations\n", omp_get_max_threads(), n);
-    deal_static(n, by_static);
+    deal_static(n, static_share);
     for (size_t k = 0; k < sizeof loops / sizeof loops[0]; k++) {
         double least_s = 1e9;
         loops[k].deal(n, first);
@@ -71,9 +71,9 @@ int main(void)
             if (elapsed_s < least_s) least_s = elapsed_s;
         }
         loops[k].deal(n, first);
-        report(loops[k].schedule, n, by_static, first, second, least_s);
+        report(loops[k].schedule, n, static_share, first, second, least_s);
     }
-    free(by_static);
+    free(static_share);
     free(first);
     free(second);
     return EXIT_SUCCESS;

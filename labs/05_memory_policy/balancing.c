@@ -74,7 +74,7 @@ static int read_number(const char *path)
 }
 
 /* Sets the scan periods, and tells which hold; then turns balancing on or off. */
-static int set_balancing(int told_ms[3])
+static int set_balancing(int periods_ms[3])
 {
     char path[128];
     if (read_number("/sys/kernel/debug/sched/numa_balancing/scan_delay_ms") < 0)
@@ -82,7 +82,7 @@ static int set_balancing(int told_ms[3])
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         if (options.scan_ms[i] > 0 && !write_number(path, options.scan_ms[i])) return refuse(path);
-        told_ms[i] = read_number(path);
+        periods_ms[i] = read_number(path);
     }
     if (!write_number("/proc/sys/kernel/numa_balancing", options.is_on))
         return refuse("/proc/sys/kernel/numa_balancing");

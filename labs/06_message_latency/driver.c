@@ -63,12 +63,12 @@ static struct numalab_oracle *select_rank(struct numalab_oracle *oracle, size_t 
     return oracle + rank;
 }
 
-static void grow_first_word(struct numalab_oracle *view, size_t by)
+static void grow_first_word(struct numalab_oracle *view, size_t increment)
 {
     int64_t word;
     if (view->n < sizeof word) return;
     memcpy(&word, view->buffer, sizeof word);
-    word += (int64_t)by;
+    word += (int64_t)increment;
     memcpy(view->buffer, &word, sizeof word);
 }
 

@@ -105,12 +105,12 @@ static void exchange(struct job *job, size_t k)
 
 enum order { ROWWISE, BACKWARDS, RANKWISE, FUSED, ORDERS };
 
-static double square_sum(const struct job *job, size_t from, enum order order)
+static double square_sum(const struct job *job, size_t start, enum order order)
 {
     double total = 0.0, rank_total = 0.0;
     for (size_t i = 1; i <= job->n; i++) {
         const size_t row = order == BACKWARDS ? job->n + 1 - i : i;
-        const double *before = own_row(job, from, row), *after = own_row(job, 1 - from, row);
+        const double *before = own_row(job, start, row), *after = own_row(job, 1 - start, row);
         for (size_t j = 1; j <= job->n; j++) {
             const double difference = after[j] - before[j];
             rank_total = order == FUSED ? fma(difference, difference, rank_total)
@@ -126,16 +126,16 @@ static double square_sum(const struct job *job, size_t from, enum order order)
 
 static void iterate(struct job *job, enum order order)
 {
-    const size_t from = (size_t)(job->iteration[0] % 2);
-    exchange(job, from);
+    const size_t start = (size_t)(job->iteration[0] % 2);
+    exchange(job, start);
     for (size_t i = 1; i <= job->n; i++) {
-        const double *above = own_row(job, from, i - 1), *own = own_row(job, from, i);
-        const double *below = own_row(job, from, i + 1);
-        double *next = own_row(job, 1 - from, i);
+        const double *above = own_row(job, start, i - 1), *own = own_row(job, start, i);
+        const double *below = own_row(job, start, i + 1);
+        double *next = own_row(job, 1 - start, i);
         for (size_t j = 1; j <= job->n; j++)
             next[j] = (((above[j] + below[j]) + own[j - 1]) + own[j + 1]) / 4.0;
     }
-    const double sum = square_sum(job, from, order);
+    const double sum = square_sum(job, start, order);
     for (size_t rank = 0; rank < job->ranks; rank++) {
         job->residual[rank] = sum;
         job->iteration[rank]++;
@@ -220,19 +220,19 @@ static void test_results(size_t n, size_t ranks)
 
 /* One element of a rank's array gets a wrong value: found and named, unless nobody asks. */
 static void expect_element(const struct job *job, size_t rank, size_t k, size_t i, size_t j,
-                           bool is_found)
+                           bool is_mismatch)
 {
     struct numalab_mismatch mismatch = {0};
     const size_t element = i * job->columns + j;
     double *value = &job->array[rank][k][element], kept = *value;
     *value = kept == 0.0 ? 1e-300 : kept * (1.0 + DBL_EPSILON);
-    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
-    if (is_found) {
+    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_mismatch ? 1 : 0));
+    if (is_mismatch) {
         EXPECT(mismatch.array == k && mismatch.element == element);
         EXPECT(mismatch.expected == kept && mismatch.actual == *value);
     }
     *value = NAN;
-    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_found ? 1 : 0));
+    EXPECT(count_in_rank(job, rank, 100, &mismatch) == (is_mismatch ? 1 : 0));
     *value = kept;
     EXPECT(count_in_rank(job, rank, 100, &mismatch) == 0);
 }

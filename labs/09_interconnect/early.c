@@ -30,7 +30,7 @@ static void wait_for(double pause_s)
 }
 
 /* MPI gets its turns meanwhile. */
-static void test_for(double pause_s, MPI_Request *request)
+static void keep_testing(double pause_s, MPI_Request *request)
 {
     const double end_s = MPI_Wtime() + pause_s;
     int is_done = 0;
@@ -42,7 +42,7 @@ static void send(const char *card, char *buffer, int bytes)
     MPI_Request request;
     const long long before = sent_bytes(card);
     MPI_Isend(buffer, bytes, MPI_CHAR, 1, TAG, MPI_COMM_WORLD, &request);
-    test_for(1.0, &request);
+    keep_testing(1.0, &request);
     const long long early = sent_bytes(card) - before;
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);

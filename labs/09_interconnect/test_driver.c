@@ -22,17 +22,17 @@ static struct simulated drawn = {
 
 /* Bytes by trying one number of words after another that a counter of so many values would show
  * alike; UNKNOWN where none is possible, or more than one. */
-static int64_t search_bytes(const struct port *port, uint64_t before, uint64_t after,
+static int64_t search_bytes(const struct port *port, uint64_t previous, uint64_t current,
                             wide can_bytes)
 {
     const wide values = (wide)1 << port->width_bits;
     int64_t actual = UNKNOWN;
     size_t possible = 0;
-    if (port->sticks && after == largest_count(port)) return UNKNOWN;
-    for (wide to = after; to < (wide)after + 4 * values; to += values) {
-        if (to < before || 4 * (to - before) > can_bytes) continue;
-        if (port->sticks && to != after) continue;
-        actual = (int64_t)(4 * (to - before));
+    if (port->sticks && current == largest_count(port)) return UNKNOWN;
+    for (wide to = current; to < (wide)current + 4 * values; to += values) {
+        if (to < previous || 4 * (to - previous) > can_bytes) continue;
+        if (port->sticks && to != current) continue;
+        actual = (int64_t)(4 * (to - previous));
         possible++;
     }
     return possible == 1 ? actual : UNKNOWN;
@@ -43,9 +43,9 @@ static struct {
     size_t known, gone_around, cleared, once_more, stuck, quiet, maximal, negative_reading, untold;
 } met;
 
-static void note(size_t i, int64_t right)
+static void note(size_t i, int64_t expected)
 {
-    const bool known = right != UNKNOWN, is_smaller = readings[i + 1] < readings[i];
+    const bool known = expected != UNKNOWN, is_smaller = readings[i + 1] < readings[i];
     met.known += known;
     met.gone_around += known && is_smaller;
     met.cleared += cleared[i];
@@ -64,14 +64,14 @@ static void test_known_intervals(void)
         for (size_t i = 0; i < N; i++) {
             const wide can =
                 (wide)drawn.port.most_bytes_per_ms * (wide)(moments_ms[i + 1] - moments_ms[i]);
-            const int64_t right = search_bytes(&drawn.port, readings[i], readings[i + 1], can);
+            const int64_t expected = search_bytes(&drawn.port, readings[i], readings[i + 1], can);
             EXPECT(moments_ms[i + 1] > moments_ms[i]);
             EXPECT(readings[i + 1] <= largest_count(&drawn.port));
             EXPECT(words[i] <= most_words(&drawn, i));
-            EXPECT(right == UNKNOWN || right == (int64_t)(4 * words[i]));
-            EXPECT(right == UNKNOWN || !cleared[i]);
-            note(i, right);
-            all_unknown &= right == UNKNOWN;
+            EXPECT(expected == UNKNOWN || expected == (int64_t)(4 * words[i]));
+            EXPECT(expected == UNKNOWN || !cleared[i]);
+            note(i, expected);
+            all_unknown &= expected == UNKNOWN;
         }
         met.untold += all_unknown;
     }
@@ -159,12 +159,12 @@ static void test_moved(const struct numalab_driver *driver)
 
 /* Of wrong bytes the sentence that each deserves. */
 static void expect_remark(const struct numalab_driver *driver, const struct numalab_oracle *oracle,
-                          size_t array, size_t i, const void *actual, const char *says)
+                          size_t array, size_t i, const void *actual, const char *text)
 {
     char remark[NUMALAB_REMARK_BYTES] = "";
     const struct numalab_mismatch mismatch = {.array = array, .element = i};
     driver->remark(oracle, &mismatch, i, 1, actual, remark);
-    EXPECT(strstr(remark, says) != NULL);
+    EXPECT(strstr(remark, text) != NULL);
 }
 
 static void test_remarks(const struct numalab_driver *driver)

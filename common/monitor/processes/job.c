@@ -220,10 +220,10 @@ static uint32_t modes_of(const struct numalab_limits *limits, size_t rank_count)
 
 /* What ranks are told by their environment. */
 static int add_variables(struct numalab_variables *variables, const struct numalab_limits *limits,
-                         const char *socket_name)
+                         const char *listener_path)
 {
     if (limits->variables) *variables = *limits->variables;
-    int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, socket_name);
+    int error = numalab_variables_set(variables, NUMALAB_JOB_VARIABLE, listener_path);
     if (!error) error = numalab_variables_set(variables, ucx_signals, "");
     if (!error) error = numalab_variables_set(variables, hwloc_components, no_devices);
     if (!error && !limits->sandbox) error = numalab_variables_set(variables, hydra_interface, "lo");
@@ -231,16 +231,16 @@ static int add_variables(struct numalab_variables *variables, const struct numal
 }
 
 /* In a sandbox for all of them, if there is to be one. */
-static int launch(struct numalab_job *job, const char *const *command, const char *socket_name)
+static int launch(struct numalab_job *job, const char *const *command, const char *listener_path)
 {
     struct numalab_limits limits = job->rank[0].limits;
     struct numalab_variables variables = {0};
     const int cancel_fd = job->launcher.cancel_fd;
-    const int error = add_variables(&variables, &limits, socket_name);
+    const int error = add_variables(&variables, &limits, listener_path);
     if (error < 0) return numalab_worker_kit_error(&job->launcher, "set the environment", error);
     limits.variables = &variables;
     if (!limits.sandbox) return numalab_worker_launch(&job->launcher, command, &limits, cancel_fd);
-    const char **words = numalab_sandbox_command(&limits, command, job->rank_count, socket_name);
+    const char **words = numalab_sandbox_command(&limits, command, job->rank_count, listener_path);
     if (!words) return numalab_worker_kit_error(&job->launcher, "start the sandbox", -ENOMEM);
     const int started = numalab_worker_launch(&job->launcher, words, &limits, cancel_fd);
     free(words);
@@ -266,7 +266,7 @@ int numalab_job_launch(struct numalab_job *job, const char *const *command, size
     int error = open_listener(job, name);
     if (error < 0) return numalab_job_kit_error(job, "open the job's socket", error);
 
-    memcpy(job->socket_path, name, sizeof name);
+    memcpy(job->listener_path, name, sizeof name);
     return launch(job, command, name) < 0 ? numalab_job_fail(job, &job->launcher) : 0;
 }
 
@@ -276,10 +276,10 @@ static void stop_supervisor(struct numalab_job *job)
     job->supervisor = NULL;
 }
 
-static void remove_socket(struct numalab_job *job)
+static void remove_listener(struct numalab_job *job)
 {
-    if (job->socket_path[0]) unlink(job->socket_path);
-    job->socket_path[0] = '\0';
+    if (job->listener_path[0]) unlink(job->listener_path);
+    job->listener_path[0] = '\0';
 }
 
 static bool has_only_ranks(const struct numalab_job *job)
@@ -312,7 +312,7 @@ int numalab_job_connect(struct numalab_job *job)
 {
     if (job->launcher.pid <= 0) return 0; /* one worker, which needs no introduction */
     const bool have_come = connect_ranks(job) == 0;
-    remove_socket(job);
+    remove_listener(job);
     stop_supervisor(job);
     if (!have_come) return -1;
     job->has_only_ranks = has_only_ranks(job);
@@ -481,7 +481,7 @@ void numalab_job_end(struct numalab_job *job)
     }
     if (job->rank_count && job->listener >= 0) close(job->listener);
     job->listener = -1;
-    remove_socket(job);
+    remove_listener(job);
 }
 
 void numalab_job_free(struct numalab_job *job)

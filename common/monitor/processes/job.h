@@ -19,7 +19,7 @@ struct numalab_job {
     struct numalab_worker *rank; /* the first has what any of them prints */
     size_t rank_count;
     int listener;                  /* -1 once all ranks have come */
-    char socket_path[64];          /* to remove once they have; then empty */
+    char listener_path[64];        /* to remove once they have; then empty */
     double elapsed_s;              /* of the last phase: until the last rank was done */
     bool has_only_ranks;           /* when all had come, their launcher had started nothing else */
     struct numalab_worker *failed; /* what a call below that returned -1 tells of; or NULL */

@@ -37,7 +37,7 @@ static size_t add_confine(const char **words, size_t count, const struct numalab
 
 const char **numalab_sandbox_command(const struct numalab_limits *limits,
                                      const char *const *command, size_t rank_count,
-                                     const char *socket)
+                                     const char *listener_path)
 {
     enum { NUMBER_BYTES = 24 };
     const struct numalab_sandbox *sandbox = limits->sandbox;
@@ -56,7 +56,7 @@ const char **numalab_sandbox_command(const struct numalab_limits *limits,
     const char *program = command[given - 1];
     memcpy(words, sandbox->word, sandbox->word_count * sizeof *words);
     count = sandbox->word_count;
-    const char *const seen[] = {sandbox->confine, program, socket};
+    const char *const seen[] = {sandbox->confine, program, listener_path};
     for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
         if (seen[i]) {
             words[count++] = "--ro-bind";

@@ -26,7 +26,7 @@ struct numalab_sandbox {
  * memory. */
 const char **numalab_sandbox_command(const struct numalab_limits *limits,
                                      const char *const *command, size_t rank_count,
-                                     const char *socket);
+                                     const char *listener_path);
 
 /* How many threads a worker or all ranks together may have at once. */
 size_t numalab_sandbox_most_threads(const struct numalab_limits *limits, size_t rank_count);

@@ -89,7 +89,7 @@ static json_t *describe_threads(const struct numalab_activity_sampler *sampler)
         json_array_append_new(list,
                               json_pack("{si sI sI}", "thread", (int)i, "works",
                                         (json_int_t)sampler->entry[i].active_samples, "busy_else",
-                                        (json_int_t)sampler->entry[i].other_busy_samples));
+                                        (json_int_t)sampler->entry[i].other_samples));
     return list;
 }
 

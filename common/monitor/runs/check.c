@@ -111,11 +111,11 @@ struct sent {
     uint64_t rank[NUMALAB_MAX_RANKS];
 };
 
-static void note_sent(struct sent *sent, const struct numalab_messages *before,
+static void note_sent(struct sent *sent, const struct numalab_messages *previous,
                       const struct numalab_messages *now)
 {
     for (size_t i = 0; i < sent->ranks; i++)
-        sent->rank[i] += now->rank[i].sent - before->rank[i].sent;
+        sent->rank[i] += now->rank[i].sent - previous->rank[i].sent;
 }
 
 static json_t *describe_sent(const struct sent *sent)
@@ -168,11 +168,11 @@ static int check_size(struct numalab_job *job, const struct numalab_driver *driv
         if (numalab_job_stop(job) < 0 || numalab_job_compare_all(job, &expected, results) < 0)
             return -1;
         if (driver->repetitions) {
-            const struct numalab_messages before = messages;
+            const struct numalab_messages previous = messages;
             const size_t round_trips = driver->repetitions(n, true);
             if (numalab_messages_check(job, round_trips, n, &messages, results) < 0) return -1;
             sent->round_trips += round_trips;
-            note_sent(sent, &before, &messages);
+            note_sent(sent, &previous, &messages);
         }
         if (driver->rank_counts && check_requests(job, driver->compute_phase, results) < 0)
             return -1;

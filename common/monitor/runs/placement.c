@@ -69,35 +69,35 @@ static int take_snapshot(struct numalab_worker *worker, const struct numalab_nod
 }
 
 /* What the thread with a number did between two looks. */
-static struct share share_of_call(const struct snapshot *before, const struct snapshot *after,
+static struct share share_of_call(const struct snapshot *start, const struct snapshot *end,
                                   size_t number)
 {
-    const struct numalab_thread *thread = &after->threads.list[number];
-    const int earlier = numalab_threads_number(&before->threads, thread->id);
+    const struct numalab_thread *thread = &end->threads.list[number];
+    const int earlier = numalab_threads_number(&start->threads, thread->id);
     struct share share = {.cpu_s = thread->cpu_s, .runqueue_wait_s = thread->runqueue_wait_s};
     if (earlier >= 0) {
-        share.cpu_s -= before->threads.list[earlier].cpu_s;
-        share.runqueue_wait_s -= before->threads.list[earlier].runqueue_wait_s;
+        share.cpu_s -= start->threads.list[earlier].cpu_s;
+        share.runqueue_wait_s -= start->threads.list[earlier].runqueue_wait_s;
     }
     if (thread->allowed)
-        share.steal_s = numalab_steal_times_max_s(&before->steal, &after->steal, thread->allowed);
+        share.steal_s = numalab_steal_times_max_s(&start->steal, &end->steal, thread->allowed);
     return share;
 }
 
 /* What a thread waited because others of its team had the PUs that it may run on: where more of
  * them work than there are. A team of more threads than cores is not kept from them by others. */
-static double team_wait_s(const struct snapshot *before, const struct snapshot *after,
-                          size_t number, double least_cpu_s)
+static double team_wait_s(const struct snapshot *start, const struct snapshot *end, size_t number,
+                          double least_cpu_s)
 {
-    const hwloc_const_bitmap_t own = after->threads.list[number].allowed;
+    const hwloc_const_bitmap_t own = end->threads.list[number].allowed;
     double others_s = 0.0;
     int working = 1;
     if (!own) return 0.0;
-    for (size_t i = 0; i < after->threads.count; i++) {
-        const struct numalab_thread *other = &after->threads.list[i];
+    for (size_t i = 0; i < end->threads.count; i++) {
+        const struct numalab_thread *other = &end->threads.list[i];
         if (i == number || !other->allowed || !hwloc_bitmap_intersects(own, other->allowed))
             continue;
-        const double cpu_s = share_of_call(before, after, i).cpu_s;
+        const double cpu_s = share_of_call(start, end, i).cpu_s;
         others_s += cpu_s;
         working += cpu_s >= least_cpu_s;
     }
@@ -107,21 +107,20 @@ static double team_wait_s(const struct snapshot *before, const struct snapshot *
 
 /* Adds what the threads did between two looks; they are in the same order, those of the
  * later look perhaps more. Returns the seconds on a core of whoever had most. */
-static double add_call(struct share *sum, const struct snapshot *before,
-                       const struct snapshot *after)
+static double add_call(struct share *sum, const struct snapshot *start, const struct snapshot *end)
 {
     size_t longest = 0;
     double longest_s = -1.0;
-    for (size_t i = 0; i < after->threads.count; i++) {
-        const double cpu_s = share_of_call(before, after, i).cpu_s;
+    for (size_t i = 0; i < end->threads.count; i++) {
+        const double cpu_s = share_of_call(start, end, i).cpu_s;
         if (cpu_s > longest_s) {
             longest = i;
             longest_s = cpu_s;
         }
     }
-    for (size_t i = 0; i < after->threads.count; i++) {
-        const struct share call = share_of_call(before, after, i);
-        const double for_team_s = team_wait_s(before, after, i, least_at_work * longest_s);
+    for (size_t i = 0; i < end->threads.count; i++) {
+        const struct share call = share_of_call(start, end, i);
+        const double for_team_s = team_wait_s(start, end, i, least_at_work * longest_s);
         const double kept_s =
             call.runqueue_wait_s > for_team_s ? call.runqueue_wait_s - for_team_s : 0.0;
         const double active_s = call.cpu_s + kept_s + call.steal_s;
@@ -138,25 +137,25 @@ static double add_call(struct share *sum, const struct snapshot *before,
 static int run_call(struct placement *placement, const struct numalab_driver *driver)
 {
     struct numalab_worker *worker = &placement->job.rank[0];
-    struct snapshot after;
+    struct snapshot end;
     const double before_s = numalab_process_cpu_s(worker->pid);
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
     placement->single_thread.team_cpu_s += numalab_process_cpu_s(worker->pid) - before_s;
-    if (take_snapshot(worker, placement->node, &after) < 0) return -1;
-    const size_t count = after.threads.count, earlier = placement->share_count;
+    if (take_snapshot(worker, placement->node, &end) < 0) return -1;
+    const size_t count = end.threads.count, earlier = placement->share_count;
     if (count > earlier) {
         struct share *share = realloc(placement->share, count * sizeof *share);
         if (!share) {
-            free_snapshot(&after);
+            free_snapshot(&end);
             return numalab_worker_kit_error(worker, "list the threads", -ENOMEM);
         }
         for (size_t i = earlier; i < count; i++) share[i] = (struct share){0};
         placement->share = share;
         placement->share_count = count;
     }
-    if (count) placement->core_s += add_call(placement->share, &placement->snapshot, &after);
+    if (count) placement->core_s += add_call(placement->share, &placement->snapshot, &end);
     free_snapshot(&placement->snapshot);
-    placement->snapshot = after;
+    placement->snapshot = end;
     return 0;
 }
 

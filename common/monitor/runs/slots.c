@@ -5,7 +5,7 @@
 
 /* As phases write an element of the driver's array of slots. */
 struct reported_slot {
-    uint64_t first, length, on_stack;
+    uint64_t first, length, is_on_stack;
 };
 
 /* Of one thread in one line. */
@@ -14,15 +14,15 @@ struct part {
     size_t slot;
 };
 
-static int compare_begins(const void *one, const void *other)
+static int compare_begins(const void *first, const void *second)
 {
-    const struct numalab_slot *a = one, *b = other;
+    const struct numalab_slot *a = first, *b = second;
     return (a->first > b->first) - (a->first < b->first);
 }
 
-static int compare_lines(const void *one, const void *other)
+static int compare_lines(const void *first, const void *second)
 {
-    const struct part *a = one, *b = other;
+    const struct part *a = first, *b = second;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
     return (a->slot > b->slot) - (a->slot < b->slot);
 }
@@ -36,7 +36,7 @@ static void read_counters(const struct numalab_worker *worker, size_t length,
         struct numalab_slot *slot = &slots->slot[slots->kept];
         if (reported[i].length == 0) continue;
         slots->count++;
-        slots->on_stack += reported[i].on_stack != 0;
+        slots->stack_count += reported[i].is_on_stack != 0;
         if (reported[i].length != length) {
             slots->bad_lengths++;
         } else if (numalab_worker_read(worker, reported[i].first, slot->counter,
@@ -139,7 +139,7 @@ void numalab_slots_free(struct numalab_slots *slots)
 json_t *numalab_slots_describe(const struct numalab_slots *slots)
 {
     return json_pack("{sI sI sI sI sI sb sI sI}", "count", (json_int_t)slots->count, "bad_lengths",
-                     (json_int_t)slots->bad_lengths, "on_stack", (json_int_t)slots->on_stack,
+                     (json_int_t)slots->bad_lengths, "on_stack", (json_int_t)slots->stack_count,
                      "unreadable", (json_int_t)slots->unreadable, "least_keys",
                      (json_int_t)slots->least, "sums_right", (int)slots->sums_match,
                      "most_apart_bytes", (json_int_t)slots->most_apart_bytes, "shared_keys",

@@ -21,7 +21,7 @@ struct numalab_slot {
 /* What is seen of them. */
 struct numalab_slots {
     size_t count, bad_lengths, unreadable; /* of threads that say that they count */
-    size_t on_stack;                       /* ... in memory that is gone when the kernel returns */
+    size_t stack_count;                    /* ... in memory that is gone when the kernel returns */
     int64_t least;                         /* of what one of them holds in all its counters */
     bool sums_match;                       /* all add up to the results */
     uint64_t most_apart_bytes;             /* from the begin of one to that of the next */

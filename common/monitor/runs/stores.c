@@ -64,9 +64,9 @@ struct team_observations {
     json_t *outcome; /* NULL: as of the run */
 };
 
-static int compare_lines(const void *one, const void *other)
+static int compare_lines(const void *first, const void *second)
 {
-    const struct numalab_store_note *a = one, *b = other;
+    const struct numalab_store_note *a = first, *b = second;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
@@ -126,9 +126,9 @@ static json_t *describe_threads(const struct copy_observation *observation,
     return list;
 }
 
-static int compare_addresses(const void *one, const void *other)
+static int compare_addresses(const void *first, const void *second)
 {
-    const struct line *a = one, *b = other;
+    const struct line *a = first, *b = second;
     return (a->line > b->line) - (a->line < b->line);
 }
 
@@ -367,7 +367,7 @@ static void drop(struct copy_observation *observation)
 static json_t *describe_overrun(const struct numalab_overrun *overrun)
 {
     if (overrun->kind == NUMALAB_NO_OVERRUN) return json_null();
-    if (overrun->kind == NUMALAB_NEAR_VARIABLES) return json_pack("{ss}", "of", "variables");
+    if (overrun->kind == NUMALAB_VARIABLES_OVERRUN) return json_pack("{ss}", "of", "variables");
     return json_pack("{ss sI}", "of", "allocated", "bytes", (json_int_t)overrun->bytes);
 }
 

@@ -1,0 +1,166 @@
+"""Visible names of the C code are the field's words, and its files need each other in one
+direction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from support.banned_names import complaints, words
+from support.c_names import visible_names
+
+from numalab.kit import find_kit
+
+ROOT = find_kit("gnu").root
+
+# Of a banned word: names in which it stands for something else, or is stored, and why.
+KEPT = {
+    "open": (r".*", "the verb of open(2): files, channels, a page's state"),
+    "sample": (r".*", "statistics' own: pages or moments drawn out of many"),
+    "cpu": (r".*_?cpu_(?:s|time)(?:_.*)?", "CPU time, Linux's word"),
+    "kit": (r".*kit_error", "a status that records have"),
+    "generation": (r"numalab_run_generation|(?:test_)?generation", "a kind of run in records"),
+    "item": (r".*items?", "what the contract of lab 09 speaks of"),
+    "at": (r"numalab_run_at_work|at_work", "a kind of run that records have"),
+    "socket": (r".*sockets?", "a network's"),
+    "busy": (r"test_busy", "named as CTest's is"),
+    "stolen": (r"test_stolen", "named as CTest's is"),
+    "one": (r"LLVMFuzzerTestOneInput", "libFuzzer's name"),
+    "host": (r"host_target|probe_host", "below a virtual machine; programs that the grader builds"),
+    "on": (r"on_link", "a program that the grader builds"),
+    "across": (r"across", "a program that students run"),
+}
+
+
+def sources() -> list[Path]:
+    """All but what students edit."""
+    patterns = ("common/**/*.[ch]", "labs/**/*.[ch]", "grader/bench/*.[ch]")
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    assert len(paths) >= 250
+    return [path for path in sorted(paths) if path.name != "kernel.c"]
+
+
+def contract_words(path: Path) -> set[str]:
+    """Return the words of the functions and arguments that a lab's students see."""
+    if path.parts[len(ROOT.parts)] != "labs":
+        return set()
+    lab = ROOT.joinpath(*path.parts[len(ROOT.parts) :][:2])
+    name = lab.name.split("_", 1)[1]
+    return {
+        word
+        for header in lab.rglob(f"{name}.h")
+        for _, shown in visible_names(header.read_text())
+        for word in words(shown)
+    }
+
+
+def complaints_of(path: Path) -> Iterator[str]:
+    known = contract_words(path)
+    shown = {name for _, name in visible_names(path.read_text())} | {path.stem}
+    for name in sorted(shown):
+        for complaint in complaints(name):
+            word = re.findall(r"'(\w+)'", complaint)[0]
+            kept = KEPT.get(word) or KEPT.get(word.removesuffix("s"))
+            if word not in known and not (kept and re.fullmatch(kept[0], name, re.IGNORECASE)):
+                yield f"{path.relative_to(ROOT)}: {complaint}"
+
+
+def test_visible_names_are_the_fields() -> None:
+    places = [complaint for path in sources() for complaint in complaints_of(path)]
+    assert not places, "\n".join(places)
+
+
+def test_every_kind_of_name_is_read() -> None:
+    source = """
+    #define MOST_LOOKS(n) \\
+        (n)
+    enum { FIRST = sizeof(int[2]), SECOND };  /* int not_this; */
+    struct seen { int (*serve)(void *context), count; struct { char text[8]; } part; };
+    typedef int phase(size_t n, void **arrays);
+    static const double least = 1, told[] = {2, 3};
+    int find(const struct seen *here, size_t (*draw)(int kind)) __attribute__((weak));
+    static int local(int of) { int hidden = 0; struct { int inner; } also; return hidden; }
+    """
+    assert set(visible_names(source)) == {
+        ("macro", "MOST_LOOKS"), ("enumerator", "FIRST"), ("enumerator", "SECOND"),
+        ("type", "seen"), ("field", "serve"), ("parameter", "context"), ("field", "count"),
+        ("field", "text"), ("field", "part"), ("type", "phase"), ("parameter", "n"),
+        ("parameter", "arrays"), ("variable", "least"), ("variable", "told"),
+        ("function", "find"), ("parameter", "here"), ("parameter", "draw"),
+        ("parameter", "kind"), ("function", "local"), ("parameter", "of"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "is_banned"),
+    [
+        ("numalab_looks_until", True), ("MOST_TOLD", True), ("SeenPages", True), ("of_rank", True),
+        ("numalab_by_clock", True), ("test_without_shift", True), ("hosts", True),
+        ("numalab_page_rearm", False), ("is_on_stack", False), ("stone", False),
+        ("overlook", False), ("OFFSET", False), ("inner", False),
+    ],
+)  # fmt: skip
+def test_what_is_banned(name: str, is_banned: bool) -> None:
+    assert bool(list(complaints(name))) == is_banned
+
+
+# Two halves of one file, which MPI's own names force apart.
+_ONE_UNIT = {("mpi_calls.c", "mpi_completion.c")}
+
+
+def uses(folder: Path) -> dict[Path, set[Path]]:
+    """Return for each C file below a folder the others that define a function it names."""
+    texts = {path: path.read_text() for path in sorted(folder.rglob("*.c"))}
+    defined = {
+        name: path
+        for path, text in texts.items()
+        for name in re.findall(r"^(?!static)\w[\w *]*?\b(\w+)\([^;{]*\)\n\{", text, re.MULTILINE)
+        if name != "main"
+    }
+    named = {path: set(re.findall(r"\w+", _code(text))) for path, text in texts.items()}
+    return {
+        path: {defined[name] for name in seen & defined.keys()} - {path}
+        for path, seen in named.items()
+    }
+
+
+def _code(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", " ", text, flags=re.DOTALL)
+
+
+def circle(graph: dict[Path, set[Path]]) -> list[Path]:
+    """Return files that need each other, the first one again at the end; none: empty."""
+    done: set[Path] = set()
+
+    def walk(path: Path, way: list[Path]) -> list[Path]:
+        if path in way:
+            return [*way[way.index(path) :], path]
+        if path in done:
+            return []
+        rounds = (walk(other, [*way, path]) for other in sorted(graph[path]))
+        found = next((round_ for round_ in rounds if round_), [])
+        done.add(path)
+        return found
+
+    return next((found for path in graph if (found := walk(path, []))), [])
+
+
+@pytest.mark.parametrize("folder", ["monitor", "worker", "probe", "relay", "guest"])
+def test_files_need_each_other_in_one_direction(folder: str) -> None:
+    graph = uses(ROOT / "common" / folder)
+    assert len(graph) >= 4
+    assert sum(map(len, graph.values())) >= len(graph) // 2
+    for path, others in graph.items():
+        others -= {other for other in others if (other.name, path.name) in _ONE_UNIT}
+    assert [path.name for path in circle(graph)] == []
+
+
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    for name, other in pairwise("abca"):
+        (tmp_path / f"{name}.c").write_text(
+            f"void {name}_run(int n)\n{{\n    {other}_run(n);\n}}\n"
+        )
+    assert [path.stem for path in circle(uses(tmp_path))] == ["a", "b", "c", "a"]
