@@ -22,7 +22,7 @@ from numalab.errors import UserError
 from numalab.kit import Kit
 
 LAB, AT = "01_first_touch", "2026-11-22T08:00:00+00:00"
-DIGESTS = Digests({LAB: "k"}, {LAB: "new"})
+DIGESTS = Digests({LAB: ["k"]}, {LAB: "new"})
 
 
 def attempt(

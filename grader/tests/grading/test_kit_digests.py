@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from numalab.grading import kit_digests, known_forms
+from numalab.grading.code_forms import Form, form_of
 from numalab.grading.kit_digests import MODULES, counts_for, judged_by, measured_by
 from numalab.kit import Kit
 
@@ -27,7 +31,7 @@ SHOWN_ONLY = {
     ("grading/from_records.py", "grading/graded.py"),
     ("grading/request.py", "grading/modelled.py"),
     ("grading/from_records.py", "grading/modelled.py"),
-    ("grading/continuing.py", "grading/kit_digests.py"),
+    ("grading/continuing.py", "grading/former_digests.py"),
 }
 
 
@@ -77,7 +81,8 @@ def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") ->
         f"{PACKAGE}/learning/api.py", f"{PACKAGE}/doctor/doctor.py", f"{PACKAGE}/__init__.py",
         f"labs/{LAB}/grading/starting_code/kernel.c",
         f"{PACKAGE}/explore/explore.py", f"{PACKAGE}/__pycache__/kit.cpython-311.pyc",
-        "README.md", "slides/new.md",
+        f"labs/{LAB}/picture.png", f"labs/{LAB}/picture.svg", f"labs/{LAB}/grading/notes.md",
+        "common/monitor/README.md", "README.md", "slides/new.md",
     ],
 )  # fmt: skip
 def test_prose_pages_and_commands_regrade_nobody(copied: Kit, name: str) -> None:
@@ -92,7 +97,7 @@ def test_prose_pages_and_commands_regrade_nobody(copied: Kit, name: str) -> None
         "CMakeLists.txt", f"{PACKAGE}/harness/monitor.py", f"{PACKAGE}/virtual/plan.py",
         f"{PACKAGE}/grading/timing.py", f"{PACKAGE}/judging/effort.py",
         f"{PACKAGE}/judging/needs.py", f"{PACKAGE}/labs/launch.py",
-        f"{PACKAGE}/unheard_of/new.py",
+        f"{PACKAGE}/unheard_of/new.py", "common/cmake/isolate",
     ],
 )  # fmt: skip
 def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> None:
@@ -104,7 +109,7 @@ def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> No
     [
         f"labs/{LAB}/driver.c", f"labs/{LAB}/phases.c", f"labs/{LAB}/kernel.f90",
         f"labs/{LAB}/CMakeLists.txt", f"labs/{LAB}/first_touch.h", f"labs/{LAB}/new.env",
-        f"solutions/{LAB}/kernel.c",
+        f"solutions/{LAB}/kernel.c", f"labs/{LAB}/grading/own_program.c",
     ],
 )  # fmt: skip
 def test_a_labs_own_programs_have_it_measured_anew_and_no_other(copied: Kit, name: str) -> None:
@@ -159,6 +164,144 @@ def test_a_machines_prose_and_published_figures_measure_nothing_anew(copied: Kit
     assert changed(copied, name, "package = 1", "package = 2") == {
         f"measured {LAB}", f"measured {OTHER}",
     }  # fmt: skip
+
+
+def test_a_labs_own_rules_have_it_judged_again_and_no_other(copied: Kit) -> None:
+    name = f"labs/{LAB}/grading/own_rules.py"
+    assert changed(copied, name, new="AT_LEAST = 1\n") == {f"judged {LAB}"}
+    assert changed(copied, name, new="# A remark.\n") == set()
+    assert changed(copied, name, "1", "2") == {f"judged {LAB}"}
+    of_variants = f"labs/{LAB}/grading/variant/own_rules.py"
+    assert changed(copied, of_variants, new="AT_LEAST = 1\n") == set(), "no lab depends on it"
+
+
+# File, what stands there, and what is put in its place; empty: at the end.
+PROSE = [
+    (f"{PACKAGE}/harness/monitor.py", "", "\n# A remark.\n"),
+    (f"{PACKAGE}/harness/monitor.py", '"""', '"""Another sentence. '),
+    (f"{PACKAGE}/judging/places.py", '"""', '"""Another sentence. '),
+    (f"{PACKAGE}/judging/places.py", "", '\n"""A remark."""\n'),
+    (f"labs/{LAB}/driver.c", "", "\n/* A remark. */ // and another\n"),
+    (f"labs/{LAB}/driver.c", " = ", "   =\n\t"),
+    (f"labs/{LAB}/first_touch.h", "", "\n/* A remark */\n"),
+    (f"labs/{LAB}/kernel.f90", "", "\n! A remark: it's one\n"),
+    (f"labs/{LAB}/kernel.f90", "subroutine", "SUBROUTINE  "),
+    (f"labs/{LAB}/lab.toml", "", "\n# A remark.\n"),
+    (f"labs/{LAB}/CMakeLists.txt", "", "\n# A remark.\n#[[ And\nanother. ]]\n"),
+    (f"labs/{OTHER}/omp_full.env", "", "\n# A remark.\n"),
+    ("common/cmake/AddLab.cmake", "", "\n  # A remark.\n"),
+    ("common/cmake/isolate", "", "\n# It's a remark.\n\n"),
+    ("common/monitor/main.c", "", "\n/* A remark */\n"),
+    ("CMakePresets.json", "{", "\n{ "),
+]
+
+
+def test_comments_docstrings_and_layout_regrade_nobody(copied: Kit) -> None:
+    for name, old, new in PROSE:
+        assert changed(copied, name, old, new) == set(), (name, new)
+
+
+# File, what stands there, and what is put in its place; empty: at the end.
+CODE = [
+    (f"{PACKAGE}/harness/monitor.py", "", '\nREMARK = """A remark."""\n'),
+    (f"{PACKAGE}/harness/monitor.py", "from pathlib import Path", "from os import PathLike"),
+    ("common/monitor/main.c", "", '\n#include "numalab/driver.h"\n'),
+    ("common/monitor/main.c", "", "\n#define F (x)\n"),
+    ("common/cmake/AddLab.cmake", "-O3", "-O2"),
+    ("common/cmake/AddLab.cmake", "STREQUAL", "MATCHES"),
+    ("common/cmake/isolate", "'.gnu.lto_*'", "'.gnu.lto_* '"),
+]
+
+
+def test_code_has_every_lab_measured_anew(copied: Kit) -> None:
+    for name, old, new in CODE:
+        found = changed(copied, name, old, new)
+        assert found == {f"measured {LAB}", f"measured {OTHER}"}, (name, new)
+
+
+# ---- where files lie -----------------------------------------------------------------------
+
+
+def renamed(kit: Kit, old: str, new: str, mention: str = "", instead: str = "") -> set[str]:
+    """What changes with a file that is moved, and with what names it in other files."""
+    before = digests(kit)
+    (kit.root / new).parent.mkdir(parents=True, exist_ok=True)
+    (kit.root / old).rename(kit.root / new)
+    files = [path for path in kit.root.rglob("*") if mention and path.is_file()]
+    naming = [path for path in files if mention.encode() in path.read_bytes()]
+    assert naming or not mention
+    for path in naming:
+        path.write_bytes(path.read_bytes().replace(mention.encode(), instead.encode()))
+    after = digests(kit)
+    return {key for key in before if before[key] != after[key]}
+
+
+def test_a_file_that_is_moved_or_renamed_regrades_nobody(copied: Kit) -> None:
+    """With it the lists that name it, put in order again."""
+    for name in ("driver.c", "phases.c", "lab.toml", "CMakeLists.txt"):
+        (lies,) = (
+            path.relative_to(copied.root).as_posix()
+            for path in copied.lab_folder(LAB).rglob(name)
+            if "variant" not in path.parts
+        )
+        assert renamed(copied, lies, f"labs/{LAB}/elsewhere/{name}") == set()
+    new = "common/wire/another_name"
+    assert not renamed(
+        copied, "common/message.h", f"{new}.h", '"message.h"', '"wire/another_name.h"'
+    )
+    first, then = "message.c numbers.c", "numbers.c wire/another_name.c"
+    assert not renamed(copied, "common/message.c", f"{new}.c", first, then)
+    old, new = f"{PACKAGE}/evidence/repeats.py", f"{PACKAGE}/evidence/again/repetitions.py"
+    imports = ("numalab.evidence.repeats import", "numalab.evidence.again.repetitions import")
+    assert not renamed(copied, old, new, *imports)
+
+
+def test_two_files_that_are_exchanged_are_other_code(copied: Kit) -> None:
+    kernels = [copied.root / above / LAB / "kernel.c" for above in ("labs", "solutions")]
+    before, contents = digests(copied), [path.read_bytes() for path in kernels]
+    for path, content in zip(kernels, reversed(contents), strict=True):
+        path.write_bytes(content)
+    after = digests(copied)
+    assert {key for key in before if before[key] != after[key]} == {f"measured {LAB}"}
+
+
+# ---- forms that are kept --------------------------------------------------------------------
+
+
+def test_forms_are_made_once_and_by_content(copied: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(name: str, content: bytes) -> Form:
+        made.append(name)
+        return form_of(name, content)
+
+    def forget() -> None:
+        monkeypatch.setattr(known_forms, "_known", {})
+        monkeypatch.setattr(known_forms, "_stored", {})
+
+    copied.build_root.mkdir()
+    before = digests(copied)
+    forget()
+    counted.__name__ = form_of.__name__
+    monkeypatch.setattr(kit_digests, "form_of", counted)
+    assert digests(copied) == before and made == []
+    path = copied.root / "common/message.c"
+    stat, text = path.stat(), path.read_text()
+    path.write_text(text.replace("return", "RETURN", 1))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_size == stat.st_size
+    assert digests(copied) != before and set(made) == {"common/message.c"}
+    path.write_text(text)
+    forget()
+    (copied.build_root / known_forms.FILE).write_text('{"half')
+    assert digests(copied) == before and len(made) > 100
+
+
+def test_nothing_that_counts_reads_docstrings(kit: Kit) -> None:
+    """They would be code then."""
+    for name, path in modules(kit.root):
+        if counts_for(f"{PACKAGE}/{name}") != "neither":
+            assert not {"__doc__", "getdoc"} & set(re.findall(r"\w+", path.read_text())), name
 
 
 # ---- that nothing is left out ------------------------------------------------------------

@@ -18,8 +18,9 @@ from numalab.course.jobs import runs
 from numalab.course.records import Attempt, Item, Json
 from numalab.errors import UserError
 from numalab.files import link_or_copy, read_json, write_json
+from numalab.grading.former_digests import known_as
 from numalab.grading.from_records import ON, StoredGrading, judge_again, read_grading
-from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.grading.kit_digests import judged_by
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, of_machine, read_verdict
 from numalab.kit import Kit
@@ -34,17 +35,18 @@ _RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
 
 @dataclass(frozen=True)
 class Digests:
-    """What the kit is just now, by lab; of labs that it has."""
+    """What the kit is just now, by lab; of labs that it has. measured: all digests by which its
+    evidence is known."""
 
-    measured: Mapping[str, str]
+    measured: Mapping[str, Collection[str]]
     judged: Mapping[str, str]
 
 
 def digests_of(kit: Kit, labs: Iterable[str]) -> Digests:
-    """Raises OSError."""
+    """Raises OSError and KitError."""
     names = list(labs)
     return Digests(
-        {name: measured_by(kit, name) for name in names},
+        {name: known_as(kit, name) for name in names},
         {name: judged_by(kit, name) for name in names},
     )
 
@@ -66,7 +68,7 @@ def pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
     for attempt in graded:
         item = attempt.item
         files = (item.student_id, item.lab, item.digest)
-        if item.kit_digest != digests.measured.get(item.lab):
+        if item.kit_digest not in digests.measured.get(item.lab, ()):
             otherwise.add(files)
             continue
         as_now.add(files)

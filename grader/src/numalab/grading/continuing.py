@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.files import read_json
-from numalab.grading.kit_digests import measured_by
+from numalab.grading.former_digests import known_as
 from numalab.judging import needs
 from numalab.judging.effort import Effort
 from numalab.kit import Kit
@@ -70,18 +70,18 @@ def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:
                 yield name, handed["text"]
 
 
-def fingerprint(
+def fingerprints(
     kit: Kit, lab: Lab, submission: Path, node: Json, effort: Effort, threads: int, record: Json
-) -> str:
+) -> tuple[str, ...]:
     """Changes with anything that makes earlier generations no longer count: the kit as far as
     evidence depends on it, how it was built, what is graded, the effort, and the kind of node;
-    rules and thresholds by which times are judged are not among it. submission: the program that
-    is timed; record: as far as it is taken. Raises OSError."""
+    rules and thresholds by which times are judged are not among it. The first is the present one;
+    behind it are those of versions of the kit that are proved equal. submission: the program that
+    is timed; record: as far as it is taken. Raises OSError and KitError."""
     # Where placements or launches are compared it is the kit's own that runs under them.
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in needs.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
-        measured_by(kit, lab.name),
         {key: value for key, value in record["build"].items() if key != "kernel"},
         list(_said(lab, record["handed_in"])),
         record["sandbox"],
@@ -89,8 +89,12 @@ def fingerprint(
         threads,
         alike(node),
     )
-    digest.update(json.dumps(facts, sort_keys=True).encode())
-    return digest.hexdigest()
+    made = []
+    for measured in known_as(kit, lab.name):
+        each = digest.copy()
+        each.update(json.dumps((measured, *facts), sort_keys=True).encode())
+        made.append(each.hexdigest())
+    return tuple(made)
 
 
 @dataclass(frozen=True)
@@ -102,15 +106,15 @@ class Earlier:
     taken: Sequence[Json] = ()
 
 
-def earlier_times(folders: Iterable[Path], now: str) -> Earlier:
+def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
     """Those of the first record in these folders that is of the same; folders: of gradings that
     are kept, the newest first, since each has the generations of those before it; now: the present
-    fingerprint. None where a process did not come to its end while it was timed: that is no time,
+    fingerprints. None where a process did not come to its end while it was timed: that is no time,
     and it may have been the node's fault, so all are taken anew."""
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
             record = read_json(folder / name)
-            if isinstance(record, dict) and record.get("fingerprint") == now:
+            if isinstance(record, dict) and record.get("fingerprint") in now:
                 return _times_of(record)
     return Earlier()
 

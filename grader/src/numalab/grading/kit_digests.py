@@ -1,21 +1,32 @@
-"""What of the kit a kept result depends on, in two numbers.
+"""What of the kit a kept result depends on, in two digests.
 
 *Measured by*: what evidence depends on; when it changes, a class is measured anew. *Judged by*:
 what only the verdict on that evidence depends on; when it changes, the class is judged again from
 its records, in seconds. All else, such as prose, pages and commands, regrades nobody.
+
+Both are made of what files say as code (code_forms.py). Where a file lies and what it is called
+counts only where somebody finds it by its name: in a lab, a solution, and among machines. So
+neither a comment, nor a docstring, nor a file that is moved or renamed along with the includes,
+imports and lists that name it changes them.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
-import json
+import os
+import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from numalab.grading import code_forms
+from numalab.grading.code_forms import Form, Resolver, form_of, values_text
+from numalab.grading.known_forms import forms_of, text_of_sources
 from numalab.kit import Kit
+from numalab.labs import code_tokens
 from numalab.labs.variants import FOLDER, lab_of_variant
 
 Counts = Literal["evidence", "verdict", "neither"]
@@ -58,6 +69,9 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "grading/modelled.py": ("neither", "modelled times, which nobody grades"),
     "grading/own_files.py": ("neither", "where somebody's own files are put for her to edit"),
     "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),
+    "grading/code_forms.py": ("neither", "as kit_digests.py"),
+    "grading/known_forms.py": ("neither", "as kit_digests.py"),
+    "grading/former_digests.py": ("neither", "as kit_digests.py"),
     "judging": ("verdict", "rules, thresholds and the words of verdicts"),
     "judging/audit.py": ("neither", "the command that proves the labs"),
     "judging/effort.py": ("evidence", "how much is measured"),
@@ -96,7 +110,8 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
 # What lies beside sources and changes neither: made by who runs them, prose, and what is of the
 # suite, of pages or of lessons.
 NOT_COUNTED = (
-    "*/__pycache__/*", "*/.ipynb_checkpoints/*", "*.md", "*.ipynb",
+    "*/__pycache__/*", "*/.ipynb_checkpoints/*",
+    "*.md", "*.ipynb", "*.png", "*.svg", "*.pdf", "*.jpg", "*.jpeg", "*.gif",
     "common/tests/*", "common/schema/*", "common/probe/*", "common/modelling/*",
     "common/image/*", "common/setup/*",
     "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
@@ -123,15 +138,23 @@ _BUILD = ("CMakeLists.txt", "CMakePresets.json")
 _PACKAGE = "grader/src/numalab"
 
 
+_NOT_COUNTED = re.compile("|".join(map(fnmatch.translate, NOT_COUNTED)))
+
+
+@cache
 def counts_for(path: str) -> Counts:
-    """path: of a file of the kit from its root, with '/'. A lab.toml and a machine's file count
-    for evidence by some of their keys, and a lab.toml whole for the verdict."""
-    if any(fnmatch(path, pattern) for pattern in NOT_COUNTED):
+    """Return what a file of the kit counts for, by its path from the root, with '/'. A lab.toml and
+    a machine's file count for evidence by some of their keys, and a lab.toml whole for the
+    verdict; Python in a lab's folder is its rules."""
+    if _NOT_COUNTED.match(path):
         return "neither"
     if path.startswith(f"{_PACKAGE}/"):
         inner = path.removeprefix(f"{_PACKAGE}/")
         return "neither" if not inner.endswith(".py") else _of_module(inner)
-    is_source = path in _BUILD or path.split("/")[0] in ("common", "labs", "solutions")
+    top = path.split("/")[0]
+    if top == "labs" and path.endswith(".py"):
+        return "verdict"
+    is_source = path in _BUILD or top in ("common", "labs", "solutions")
     return "evidence" if is_source else "neither"
 
 
@@ -140,67 +163,92 @@ def _of_module(inner: str) -> Counts:
     return next((MODULES[name][0] for name in names if name in MODULES), "evidence")
 
 
-def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Files and those below folders, in order; by their path from the root."""
-    for name in names:
-        top = root / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*")):
-            if path.is_file():
-                yield path.relative_to(root).as_posix(), path
-
-
-def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
-    digest = hashlib.sha256()
-    for name, content in parts:
-        # Lengths, so that no two trees have one digest by where a file ends.
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
 def measured_by(kit: Kit, lab: str) -> str:
-    """SHA-256 over what the evidence of a lab depends on, as it lies in the checkout. Raises
-    OSError."""
-    of = lab_of_variant(lab)
-    labs = dict.fromkeys((lab, of))  # a variant's own kit has no other
-    folders = [f"{above}/{name}" for above in ("labs", "solutions") for name in labs]
-    names = (*_BUILD, _PACKAGE, "common", *folders)
-    return _digest(
-        (name, _measured(name, path.read_bytes()))
-        for name, path in _files(kit.root, names)
-        if counts_for(name) == "evidence" and (of != lab or not _is_template(name))
+    """Return the SHA-256 of what the evidence of a lab depends on, as it lies in the checkout.
+    Raises OSError."""
+    is_variant = lab_of_variant(lab) != lab
+    files = (
+        (name, path)
+        for name, path in _files(kit.root, (*_BUILD, _PACKAGE, "common", *_folders(lab)))
+        if counts_for(name) == "evidence" and (is_variant or not _is_template(name))
     )
+    return _digest(kit, files, _measured)
 
 
 def judged_by(kit: Kit, lab: str) -> str:
-    """SHA-256 over what beside its evidence the verdict on a lab depends on. Raises OSError."""
-    return _digest(
-        (name, path.read_bytes())
-        for name, path in _files(kit.root, (_PACKAGE, _declaration(lab)))
-        if name.endswith("/lab.toml") or counts_for(name) == "verdict"
+    """Return the SHA-256 of what beside its evidence the verdict on a lab depends on. Raises
+    OSError."""
+    is_variant = lab_of_variant(lab) != lab
+    files = (
+        (name, path)
+        for name, path in _files(kit.root, (_PACKAGE, *_folders(lab)))
+        if (counts_for(name) == "verdict" and (is_variant or not _is_template(name)))
+        or (_is_declaration(name) and _is_template(name) == is_variant)
     )
+    return _digest(kit, files, form_of)
+
+
+def _folders(lab: str) -> list[str]:
+    """Of a variant in a kit of its own there is only the first of each two."""
+    labs = dict.fromkeys((lab, lab_of_variant(lab)))
+    return [f"{above}/{name}" for above in ("labs", "solutions") for name in labs]
+
+
+def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Yield files and those below folders, by their path from the root."""
+    for name in names:
+        top = root / name
+        if top.is_file():
+            yield name, top
+        for folder, inner, files in os.walk(top):
+            inner[:] = [one for one in inner if one != "__pycache__"]
+            above = Path(folder).relative_to(root).as_posix()
+            yield from ((f"{above}/{file}", Path(folder, file)) for file in files)
 
 
 def _is_template(name: str) -> bool:
-    """Of variants, on which the lab itself does not depend."""
-    return fnmatch(name, f"*/{FOLDER}/*")
+    """Tell whether it is of variants, on which the lab itself does not depend."""
+    return FOLDER in name.split("/")
 
 
-def _declaration(lab: str) -> str:
-    of = lab_of_variant(lab)
-    return f"labs/{lab}/lab.toml" if of == lab else f"labs/{of}/{FOLDER}/lab.toml"
+def _is_declaration(name: str) -> bool:
+    return name.startswith("labs/") and name.endswith("/lab.toml")
 
 
-def _measured(name: str, content: bytes) -> bytes:
-    """What of a file decides what is run; of one that can't be read all."""
-    is_lab = fnmatch(name, "labs/*/lab.toml")  # of a variant, too
-    if not is_lab and not fnmatch(name, "common/machines/*.toml"):
-        return content
+def _digest(kit: Kit, files: Iterable[tuple[str, Path]], make: Callable[[str, bytes], Form]) -> str:
+    sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
+    maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
+    forms = forms_of(kit, files, make, maker)
+    resolver = Resolver(forms)
+    lines = sorted(f"{_place(name)} {resolver.digest_of(form)}" for name, form in forms)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _place(name: str) -> str:
+    """Return of a path what decides which file is which: in labs and solutions and among machines
+    files are found by their names, and elsewhere by what names them."""
+    top, file = name.split("/")[0], name.split("/")[-1]
+    if top == "labs" and counts_for(name) == "verdict":
+        return top
+    if top in ("labs", "solutions"):
+        return f"{top}/{FOLDER}/{file}" if _is_template(name) else f"{top}/{file}"
+    return f"machines/{file}" if _is_machine(name) else ""
+
+
+def _is_machine(name: str) -> bool:
+    return name.startswith("common/machines/") and name.endswith(".toml")
+
+
+def _measured(name: str, content: bytes) -> Form:
+    """Return of a file the form of what decides what is run; of one that can't be read the whole
+    one's."""
+    if not _is_declaration(name) and not _is_machine(name):
+        return form_of(name, content)
     try:
         table = tomllib.loads(content.decode())
     except ValueError:
-        return content
-    if not is_lab:
+        return form_of(name, content)
+    if _is_machine(name):
         kept = {key: table[key] for key in table.keys() - set(_WORDS_OF_MACHINE)}
     else:
         kept = {key: table[key] for key in table.keys() - {*_WORDS_OF_LAB, "criterion"}}
@@ -214,7 +262,7 @@ def _measured(name: str, content: bytes) -> bytes:
             kept["starting_code"] = {
                 name: of[0] if isinstance(of, list) and of else of for name, of in given.items()
             }
-    return json.dumps(kept, sort_keys=True, default=str).encode()
+    return form_of("kept.json", values_text(kept).encode())
 
 
 def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -223,4 +271,4 @@ def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
         if "at_least_of_lightspeed" in criterion:  # however much
             run["needs_probe"] = True
-        yield json.dumps(run, sort_keys=True, default=str)
+        yield values_text(run)

@@ -43,7 +43,7 @@ from numalab.grading.continuing import (
     OTHER_RECORD,
     RECORD,
     earlier_times,
-    fingerprint,
+    fingerprints,
 )
 from numalab.grading.found_files import found_file
 from numalab.grading.handout import is_starting_code, unchanged_files
@@ -361,11 +361,11 @@ class Session:
 
     def continue_earlier(self) -> None:
         """Begins with the times of an earlier session of the same, decided or not."""
-        now = fingerprint(
+        now = fingerprints(
             self.kit, self.lab, self.program(SUBMISSION), self.node, self.effort, self.threads,
             self.data,
         )  # fmt: skip
-        self.data["fingerprint"] = now
+        self.data["fingerprint"] = now[0]
         if self.afresh:
             return
         found = earlier_times([self.results, *self.earlier], now)

@@ -9,28 +9,23 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from numalab.labs.code_tokens import c_tokens, decode_source, fortran_tokens
 from numalab.toml_files.tables import Table
 
 EARNS_WITH, STARTING_CODE = "earns_with", "starting_code"
 
-# What is not closed ends with the text or the line, so that no end is looked for twice.
-_C = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?)", re.S)
-_FORTRAN = re.compile(r"!(?!\$)[^\n]*|(\"[^\"\n]*\"?|'[^'\n]*'?)")
-_CONTINUED = re.compile(r"&[ \t]*\n\s*&?")
 _LINES = re.compile(r"#[^\n]*")
 
 
 def code_of(name: str, content: bytes) -> str:
     """Return what a file says: its text without comments and blanks. name: tells the language; of a
     notebook what its cells say, without their outputs; all else has comments that begin with #."""
-    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_source(content)
     suffix = Path(name).suffix
     if suffix == ".c":
-        text = _C.sub(r"\1", text.replace("\\\n", ""))
+        text = "".join(c_tokens(text))
     elif suffix == ".f90":
-        text = _FORTRAN.sub(r"\1", text).lower()
-        text = _CONTINUED.sub("", text)
+        text = "".join(fortran_tokens(text)).lower()
     elif suffix == ".ipynb":
         text = _cells(text)
     else:

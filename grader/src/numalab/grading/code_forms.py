@@ -1,0 +1,257 @@
+"""What a file says as code: its *form*, in which prose and layout do not occur.
+
+Python counts by its syntax tree without docstrings, C, Fortran, CMake and shell scripts by their
+words without comments and blanks, TOML and JSON by their values; all else, and what can't be
+parsed, byte for byte. A form does not change with the version of Python that makes it.
+
+Names of other files (an include, an import, a source in a CMakeLists.txt) are kept apart as
+*references*, so that who resolves them finds a file by what it says, wherever it lies and whatever
+it is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from numalab.labs.code_tokens import c_tokens, decode_source, fortran_tokens
+
+_CMAKE = re.compile(
+    r"#\[(=*)\[.*?\]\1\]|#[^\n]*"  # comments
+    r"|(?P<word>[()]|\[(?P<level>=*)\[.*?\](?P=level)\]|(?:\"(?:\\.|[^\"\\])*\"?|\\.|[^\s\"\\()#])+)",
+    re.S,
+)
+_SHELL = re.compile(
+    r"#[^\n]*|(?P<word>\n|(?:\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[^\s\"'\\#]|(?<=\S)#)+)", re.S
+)
+_INCLUDE = re.compile(r'#[ \t]*include[ \t]*"([^"\n]*)"')
+_SOURCE = re.compile(r"(?:.*\})?/?([\w./+-]*\w\.(?:c|h|f90|py|cmake))")
+_REFERENCES = "\0references"  # in a form, where a run of them stands
+_SEPARATOR = "\0\0"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a file says.
+
+    Attributes:
+        digest: SHA-256 of what it says itself.
+        references: runs of adjacent names of files, in which order is no matter; of a module of
+            Python "package.module:name:alias".
+    """
+
+    digest: str
+    references: tuple[tuple[str, ...], ...] = ()
+
+
+def form_of(name: str, content: bytes) -> Form:
+    """Return the form of a file; its name tells the language."""
+    path = PurePosixPath(name)
+    make = _FORMS.get(path.name) or _FORMS.get(path.suffix)
+    if make is None and content.startswith(b"#!/bin/sh"):
+        make = _shell_words
+    try:
+        words = None if make is None else list(make(content))
+    except (ValueError, SyntaxError, RecursionError):
+        words = None
+    if words is None:
+        return Form(hashlib.sha256(content).hexdigest())
+    text: list[str] = []
+    runs: list[tuple[str, ...]] = []
+    for is_reference, run in itertools.groupby(words, lambda word: isinstance(word, _Reference)):
+        if is_reference:
+            text.append(_REFERENCES)
+            runs.append(tuple(sorted(set(run))))
+        else:
+            text += run
+    said = _SEPARATOR.join(text).encode("utf-8", "surrogatepass")
+    return Form(hashlib.sha256(said).hexdigest(), tuple(runs))
+
+
+class _Reference(str):
+    """A word that names another file."""
+
+    __slots__ = ()
+
+
+# ---- languages ---------------------------------------------------------------------------
+
+
+def _c_words(content: bytes) -> Iterator[str]:
+    is_included = False
+    for token in c_tokens(decode_source(content)):
+        include = _INCLUDE.fullmatch(token)
+        if include:
+            yield _Reference(include[1])
+        elif not (is_included and token == "\n"):
+            yield re.sub(r"\A#\s*define\s+", "#define ", token)
+        is_included = include is not None
+
+
+def _fortran_words(content: bytes) -> Sequence[str]:
+    return fortran_tokens(decode_source(content))
+
+
+def _cmake_words(content: bytes) -> Iterator[str]:
+    for match in _CMAKE.finditer(decode_source(content)):
+        word = match["word"]
+        if word is not None:
+            yield _Reference(word) if _SOURCE.fullmatch(word) else word
+
+
+def _shell_words(content: bytes) -> Iterator[str]:
+    last = "\n"
+    for match in _SHELL.finditer(decode_source(content).replace("\\\n", " ")):
+        word = match["word"]
+        if word is not None and (last, word) != ("\n", "\n"):
+            yield word
+            last = word
+
+
+def _placement_words(content: bytes) -> Iterator[str]:
+    """Lines KEY=VALUE, as labs/placement.py reads them."""
+    for line in decode_source(content).splitlines():
+        if line.strip() and not line.strip().startswith("#"):
+            yield line.strip()
+
+
+def _toml_words(content: bytes) -> Iterator[str]:
+    yield values_text(tomllib.loads(content.decode()))
+
+
+def _json_words(content: bytes) -> Iterator[str]:
+    yield values_text(json.loads(content))
+
+
+def values_text(values: object) -> str:
+    """Return values of TOML or JSON as one text, whatever the order of their keys."""
+    return json.dumps(values, sort_keys=True, default=str)
+
+
+def _python_words(content: bytes) -> Sequence[str]:
+    words: list[str] = []
+    _add_node(ast.parse(content), words)
+    return words
+
+
+def _add_node(node: ast.AST, words: list[str]) -> None:
+    """Add a syntax tree's nodes, fields and values, without those that are None or empty: later
+    versions of Python add such fields. Positions and comments on types are not among them."""
+    words.append(type(node).__name__)
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if value is None or field in ("ctx", "kind", "type_comment"):
+            continue
+        if isinstance(value, list):
+            if isinstance(node, ast.JoinedStr):
+                value = [piece for piece in value if not _is_empty(piece)]
+            if value:
+                words.append(field)
+                _add_list(value, words)
+        else:
+            words.append(field)
+            _add_value(value, words)
+    words.append(")")
+
+
+def _add_value(value: object, words: list[str]) -> None:
+    if isinstance(value, ast.AST):
+        _add_node(value, words)
+    else:
+        words.append(ascii(value))  # repr() goes by the Unicode that a version of Python knows
+
+
+def _add_list(values: Iterable[object], words: list[str]) -> None:
+    for value in values:
+        if isinstance(value, ast.Import | ast.ImportFrom):
+            words.extend(_imports(value))
+        elif not _is_prose(value):
+            _add_value(value, words)
+    words.append("]")
+
+
+def _is_prose(value: object) -> bool:
+    """Tell whether it is a string that is a statement of its own, as docstrings are."""
+    return (
+        isinstance(value, ast.Expr)
+        and isinstance(value.value, ast.Constant)
+        and isinstance(value.value.value, str)
+    )
+
+
+def _is_empty(value: object) -> bool:
+    """Tell whether it is an empty piece of an f-string: some versions of Python have them."""
+    return isinstance(value, ast.Constant) and value.value == ""
+
+
+def _imports(statement: ast.Import | ast.ImportFrom) -> Iterator[_Reference]:
+    for alias in statement.names:
+        if isinstance(statement, ast.Import):
+            yield _Reference(f"{alias.name}::{alias.asname or ''}")
+        else:
+            module = "." * statement.level + (statement.module or "")
+            yield _Reference(f"{module}:{alias.name}:{alias.asname or ''}")
+
+
+_FORMS: dict[str, Callable[[bytes], Iterable[str]]] = {
+    ".py": _python_words,
+    ".c": _c_words,
+    ".h": _c_words,
+    ".f90": _fortran_words,
+    ".cmake": _cmake_words,
+    "CMakeLists.txt": _cmake_words,
+    ".sh": _shell_words,
+    ".env": _placement_words,
+    ".toml": _toml_words,
+    ".json": _json_words,
+}
+
+
+# ---- references --------------------------------------------------------------------------
+
+
+class Resolver:
+    """Finds among files the ones that a reference names, by the end of their paths."""
+
+    def __init__(self, forms: Iterable[tuple[str, Form]]) -> None:
+        """forms: paths with '/', and what the files say."""
+        self._by_name: dict[str, list[tuple[str, str]]] = {}
+        for path, form in forms:
+            name = path.rpartition("/")[2]
+            self._by_name.setdefault(name, []).append((f"/{path}", form.digest))
+
+    def digest_of(self, form: Form) -> str:
+        """Return a digest of what a file and its references say: the same for the same code under
+        another name, and another one where a name comes to mean another file."""
+        runs = [sorted(map(self._resolved, run)) for run in form.references]
+        return hashlib.sha256(json.dumps([form.digest, runs]).encode()).hexdigest()
+
+    def _resolved(self, reference: str) -> str:
+        if ":" in reference:
+            return self._resolved_import(*reference.split(":"))
+        source = _SOURCE.fullmatch(reference)
+        return self._named(source[1] if source else reference) or reference
+
+    def _resolved_import(self, module: str, name: str, alias: str) -> str:
+        folder = module.replace(".", "/")
+        is_module = self._named(f"{folder}/{name}.py") if name else ""
+        if is_module:
+            return f"{is_module}::{alias}"
+        found = self._named(f"{folder}.py") or self._named(f"{folder}/__init__.py")
+        if not found and module.partition(".")[0] != "numalab":
+            found = module
+        return f"{found}:{name}:{alias}"
+
+    def _named(self, path: str) -> str:
+        """Return what the files say whose path ends so; empty: there is none."""
+        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+        ending = "/" + "/".join(parts)
+        there = self._by_name.get(ending.rpartition("/")[2], ())
+        return " ".join(sorted({digest for file, digest in there if file.endswith(ending)}))
