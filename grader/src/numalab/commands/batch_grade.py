@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from numalab import words
+from numalab.commands.batch_versions import confirmed
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import list_column_option, progress_line, rules_of_course, taking_one
 from numalab.course.course_folder import CourseFolder
@@ -26,10 +27,11 @@ from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, 
 from numalab.course.jobs.local import Local
 from numalab.course.jobs.runs import Grading, SlurmOptions, usual_in_job
 from numalab.course.jobs.slurm import node_count
-from numalab.course.rejudging import digests_of, pending
+from numalab.course.other_versions import under_kept_digests
+from numalab.course.rejudging import digests_of, pending, under_way
 from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
-from numalab.grading.kit_digests import measured_by
+from numalab.grading.former_digests import known_as
 from numalab.grading.login_node import on_login_node
 from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
@@ -43,7 +45,7 @@ if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.jobs.engine import Engine
     from numalab.course.jobs.head import Head, RunPlan, Wanted
     from numalab.course.jobs.runs import Grading, SlurmOptions
-    from numalab.course.records import Intake
+    from numalab.course.records import Intake, Item
 
 MOST_TOLD = 10  # of what could not be graded or read; the rest is counted
 
@@ -69,6 +71,7 @@ class _Options:
     layout: str | None
     student: str
     regrade: bool
+    measure_again: bool | None
     quick: bool
     requeues: int
     limit_s: int | None
@@ -167,8 +170,11 @@ def _tell_problems(intake: Intake) -> None:
         click.echo(f"numalab: and {left} more that can't be graded", err=True)
 
 
-def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted, ...]:
-    """Raises UserError where there is no such student."""
+def _chosen(
+    kit: Kit, intake: Intake, student: str, effort: str, kept: Collection[Item]
+) -> tuple[Wanted, ...]:
+    """kept: what the course has attempts of, or jobs are at. Raises UserError where there is no
+    such student, and KitError."""
     submissions = list(intake.submissions)
     if student:
         known = {submission.student.id for submission in intake.submissions}
@@ -177,8 +183,9 @@ def _chosen(kit: Kit, intake: Intake, student: str, effort: str) -> tuple[Wanted
             raise UserError(f"--student {student}: the delivery has no such id. It has {some} ...")
         submissions = [submission for submission in submissions if submission.student.id == student]
     labs = {submission.lab for submission in submissions}
-    digests = {lab: measured_by(kit, lab) for lab in labs}
-    return wanted_items(submissions, digests.__getitem__, effort)
+    digests = {lab: known_as(kit, lab) for lab in labs}
+    wanted = wanted_items(submissions, lambda lab: digests[lab][0], effort)
+    return under_kept_digests(wanted, digests, kept)
 
 
 def _taken_in(
@@ -196,7 +203,8 @@ def _taken_in(
             is_starting=StartingCode(kit.root),
         )  # fmt: skip
         book.add_submissions(intake)
-        wanted = _chosen(kit, intake, options.student, options.effort)
+        kept = under_way(course) | {item for item, _ in book.states()}
+        wanted = _chosen(kit, intake, options.student, options.effort, kept)
     _tell_problems(intake)
     return wanted
 
@@ -279,7 +287,8 @@ def _tell_end(head: Head, course: CourseFolder, book: Gradebook) -> int:
 def _tell_rejudging(kit: Kit, course: CourseFolder, book: Gradebook) -> None:
     """That results were judged by other rules than the present ones; they are not judged again
     at once, since that changes grades that nobody has looked at yet."""
-    left = pending(book.attempts(), digests_of(kit, labs_and_variants(kit.root))).attempts
+    labs = {item.lab for item, _ in book.states()} & labs_and_variants(kit.root).keys()
+    left = pending(book.attempts(), digests_of(kit, labs)).attempts
     if left:
         results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
         click.echo(
@@ -356,6 +365,11 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="What is graded already, too: all is looked at anew, and times that are decided stand.",
 )
 @click.option(
+    "--measure-again/--keep-measured", default=None,
+    help="What another version of numalab has measured: measure it again with this one, or keep "
+    "its results. Left out: it is asked, and without a terminal nothing is graded.",
+)  # fmt: skip
+@click.option(
     "--quick",
     is_flag=True,
     help="Small arrays and fewer runs: decided at 5 % risk. Only where course.toml has "
@@ -392,6 +406,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
     was handed in before, whatever its comments, are never taken afresh: what they decided
     stands. Where only rules or thresholds of the kit have changed since, nothing is measured
     again: batch rejudge judges what is kept, and what that leaves open is graded on here.
+    Before it measures again what another version of numalab has measured, it asks.
 
     On Slurm a submission has a node to itself, unless --no-exclusive says otherwise. What
     ends through a fault of the cluster or the kit is begun again, --requeues times, and
@@ -417,6 +432,12 @@ def grade_class(kit: Kit, options: _Options) -> int:
     engine = _engine(options, course, kit)
     with course_lock(course), open_gradebook(course) as book:
         wanted = _taken_in(kit, options, course, rules, book)
+        if not options.regrade:
+            try:
+                wanted = tuple(confirmed(wanted, course, book, options.measure_again))
+            except UserError:
+                _tell_rejudging(kit, course, book)
+                raise
         with _head(options, course, engine, book, wanted) as head:
             is_whole = _grade(options, course, head, wanted)
         if not is_whole:

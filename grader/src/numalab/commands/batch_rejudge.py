@@ -105,7 +105,7 @@ def _left_out(found: Pending) -> Iterator[str]:
     if found.measured_otherwise:
         yield (
             f"{words.count(found.measured_otherwise, 'hand-in')} left out: what is measured with "
-            "has changed since, so that `batch grade` measures anew what was handed in last."
+            "has changed since; `batch grade` asks whether to measure anew what was handed in last."
         )
 
 

@@ -1,0 +1,235 @@
+"""A course that another version of numalab has measured: what counts, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from support import invented
+from support.invented import FAST, TWO_NODES
+from support.stored_courses import Graded, kit_without_build, stored_course
+
+from numalab.commands import batch_grade, batch_versions
+from numalab.commands.root import cli
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.jobs.head import Head, Wanted, missing
+from numalab.course.other_versions import results_of_others, seconds_taken, under_kept_digests
+from numalab.course.records import Attempt, Item
+from numalab.course.rejudging import digests_of, judge_all, pending
+from numalab.errors import UserError
+from numalab.grading.former_digests import FILE, known_as
+from numalab.grading.kit_digests import measured_by
+from numalab.kit import Kit
+from numalab.labs.declaration import load_labs
+
+LAB = "01_first_touch"
+BEGUN, ENDED = "2027-05-04T10:00:00+00:00", "2027-05-04T10:45:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def bare(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    made = kit_without_build(kit, tmp_path_factory.mktemp("kit"))
+    for path in kit.root.glob("solutions/*/wrong"):
+        (made.root / path.relative_to(kit.root)).symlink_to(path)
+    return made
+
+
+@pytest.fixture
+def own(bare: Kit) -> Iterator[Kit]:
+    """A kit whose driver and table a test may change."""
+    files = [bare.lab_folder(LAB) / "driver.c", bare.root / FILE]
+    before = {path: path.read_text() for path in files}
+    yield bare
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def change_driver(kit: Kit) -> tuple[str, str]:
+    """The digests by which the lab was measured, and is."""
+    old = measured_by(kit, LAB)
+    path = kit.lab_folder(LAB) / "driver.c"
+    path.write_text(path.read_text() + "extern int numalab_changed;\n")
+    return old, measured_by(kit, LAB)
+
+
+def proved_equal(kit: Kit, old: str, new: str) -> None:
+    (kit.root / FILE).write_text(f'[0123abcd]\n{LAB} = ["{old}", "{new}"]\n')
+
+
+def kept(course: CourseFolder) -> list[Attempt]:
+    return list(attempts.kept_attempts(course))
+
+
+# ---- what an equal version has measured ---------------------------------------------------
+
+
+def test_former_digests_stand_for_the_present_one_also_through_others(own: Kit) -> None:
+    first, second = change_driver(own)
+    proved_equal(own, first, second)
+    third = change_driver(own)[1]
+    assert known_as(own, LAB) == (third,)
+    table = own.root / FILE
+    table.write_text(f'{table.read_text()}[4567cdef]\n{LAB} = ["{second}", "{third}"]\n')
+    assert known_as(own, LAB) == (third, second, first)
+    assert known_as(own, "02_affinity") == (measured_by(own, "02_affinity"),)
+    table.unlink()
+    assert known_as(own, LAB) == (third,), "a copy that has none"
+    table.write_text("")
+
+
+def test_the_kits_own_table_can_be_read(kit: Kit) -> None:
+    assert known_as(kit, LAB)[0] == measured_by(kit, LAB)
+    assert (kit.root / FILE).is_file()
+
+
+def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
+    own: Kit, tmp_path: Path
+) -> None:
+    record = invented.evidence(TWO_NODES, times=invented.steady(13, **FAST))
+    course = stored_course(own, tmp_path / "course", [Graded("ada", record)])
+    old, new = change_driver(own)
+    rules = own.lab_folder(LAB) / "lab.toml"
+    before = rules.read_text()
+    try:
+        rules.write_text(before.replace("at_least = 0.95", "at_least = 0.9"))
+        assert pending(kept(course), digests_of(own, [LAB])).measured_otherwise == 1
+        proved_equal(own, old, new)
+        digests = digests_of(own, [LAB])
+        found = pending(kept(course), digests)
+        assert [a.item.student_id for a in found.attempts] == ["ada"] and not (
+            found.measured_otherwise
+        )
+        labs = load_labs(own.root)
+        (made,) = judge_all(course, own, labs, found.attempts, digests, lambda step: None).rejudged
+        assert made.new.item == made.old.item and made.new.judged_by == digests.judged[LAB]
+    finally:
+        rules.write_text(before)
+
+
+ITEM = Item("ada", LAB, "d", "now", "default")
+
+
+def graded(item: Item, number: int = 1, **changes: str) -> Attempt:
+    made = Attempt(item, number, "graded", BEGUN, ENDED, (), {}, "none")
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_an_item_goes_by_the_digest_that_the_course_has_it_by() -> None:
+    names = {LAB: ("now", "last", "first")}
+    wanted = [Wanted(ITEM, ("c",)), Wanted(replace(ITEM, student_id="bob"), ("c",))]
+    first, last = (replace(ITEM, kit_digest=digest) for digest in ("first", "last"))
+
+    def named(*kept: Item) -> list[str]:
+        return [each.item.kit_digest for each in under_kept_digests(wanted, names, kept)]
+
+    assert named() == ["now", "now"]
+    assert named(first) == ["first", "now"]
+    assert named(first, last) == ["last", "now"]
+    assert named(first, ITEM) == ["now", "now"]
+    others = (
+        replace(first, kit_digest="x"),
+        replace(first, digest="e"),
+        replace(first, effort="q"),
+    )
+    assert named(*others) == ["now", "now"]
+
+
+def test_what_only_others_have_graded() -> None:
+    wanted = [Wanted(ITEM, ("c",))]
+    other = replace(ITEM, kit_digest="other")
+    first, last = graded(other), graded(other, 2, ended_at="2027-05-04T11:00:00+00:00")
+    assert results_of_others(wanted, [first, last]) == {ITEM: last}
+    assert seconds_taken([first, last]) == (45 + 60) * 60
+    assert results_of_others(wanted, [first, replace(graded(ITEM), state="node_failed")]) == {}
+    assert results_of_others(wanted, [first], {ITEM}) == {}, "a job is at it"
+    assert results_of_others(wanted, [replace(first, state="lost")]) == {}
+    quick = graded(replace(other, effort="quick"))
+    assert results_of_others(wanted, [quick, graded(replace(other, digest="e"))]) == {}
+
+
+# ---- batch grade ----------------------------------------------------------------------------
+
+
+class Class:
+    """Two hand-ins that are graded, and a third that is not. In place of gradings it is noted
+    whose there would be."""
+
+    def __init__(self, kit: Kit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kit, self.folder, self.patch = kit, folder, monkeypatch
+        self.begun: list[Item] = []
+        self.course = CourseFolder(folder / "course")
+        monkeypatch.setattr(batch_grade, "_grade", self._note)
+        for name in ("ada", "bob"):
+            self.hand_in(name)
+        assert self.grade()[0] == 1
+        with open_gradebook(self.course) as book:
+            made = [graded(item) for item in self.begun]
+            for attempt in made:
+                partial = attempts.partial_folder(self.course, attempt.item, 1, "run", "me")
+                partial.mkdir(parents=True)
+                assert attempts.publish(self.course, partial, attempt)
+            book.add_attempts(made)
+        self.hand_in("eve")
+
+    def hand_in(self, name: str) -> None:
+        folder = self.folder / "in" / name
+        folder.mkdir(parents=True)
+        text = (self.kit.lab_folder(LAB) / "kernel.c").read_text()
+        (folder / "kernel.c").write_text(f"{text}int {name};\n")
+
+    def _note(
+        self, options: object, course: CourseFolder, head: Head, wanted: list[Wanted]
+    ) -> bool:
+        head.note_earlier()
+        self.begun = [task.item for task in missing(course, wanted, head.graded)]
+        return True
+
+    def grade(self, *options: str, answer: str = "") -> tuple[int, str, str]:
+        """Code, what is said, and whose hand-ins would be graded."""
+        self.begun = []
+        if answer:
+            terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+            self.patch.setattr(batch_versions, "sys", terminal)
+        done = CliRunner().invoke(
+            cli,
+            ["batch", "grade", str(self.folder / "in"), "--out", str(self.course.root), "--local",
+             "--force", "--labs", "01", *options],
+            standalone_mode=False, input=answer, env={"NUMALAB_ROOT": str(self.kit.root)},
+        )  # fmt: skip
+        if not isinstance(done.exception, UserError | SystemExit | None):
+            raise done.exception
+        is_wrong_use = isinstance(done.exception, UserError)
+        said = f"{done.output} {done.exception}" if is_wrong_use else done.output
+        names = " ".join(item.student_id for item in self.begun)
+        return 2 if is_wrong_use else done.return_value, " ".join(said.split()), names
+
+
+def test_batch_grade_asks_before_it_measures_another_versions_course_again(
+    own: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = Class(own, tmp_path, monkeypatch)
+    assert it.grade()[2] == "eve"
+    old, new = change_driver(own)
+    code, said, names = it.grade()
+    assert code == 2 and names == ""
+    assert "2 hand-ins of this course were measured by another version" in said
+    assert "--measure-again" in said and "--keep-measured" in said and "2 hours" in said
+    assert it.grade("--keep-measured")[2] == "eve"
+    assert it.grade("--measure-again")[2] == "ada bob eve"
+    assert it.grade("--regrade")[2] == "ada bob eve", "which asks for it"
+    assert it.grade("--student", "eve")[2] == "eve"
+
+    code, said, names = it.grade(answer="n\n")
+    assert names == "eve" and "Measure 2 hand-ins again? [y/N]" in said
+    assert "2 hours, one after another" in said
+    assert it.grade(answer="y\n")[2] == "ada bob eve"
+
+    proved_equal(own, old, new)
+    code, said, names = it.grade()
+    assert names == "eve" and "another version" not in said
