@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,9 @@ from numalab.grading.former_digests import FILE, known_as
 from numalab.grading.kit_digests import measured_by
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+from former_digests import with_rows
 
 LAB = "01_first_touch"
 BEGUN, ENDED = "2027-05-04T10:00:00+00:00", "2027-05-04T10:45:00+00:00"
@@ -81,6 +85,14 @@ def test_former_digests_stand_for_the_present_one_also_through_others(own: Kit) 
     table.unlink()
     assert known_as(own, LAB) == (third,), "a copy that has none"
     table.write_text("")
+
+
+def test_a_commits_rows_take_the_place_of_those_that_it_had() -> None:
+    table = '# head\n\n[aa]\nx = ["1", "2"]\n\n[bb]\nx = ["2", "3"]\ny = ["4", "5"]\n'
+    made = with_rows(table, "bb", {"x": "6", "gone": "7"}, {"x": "8", "new": "9"})
+    assert made == '# head\n\n[aa]\nx = ["1", "2"]\n\n[bb]\nx = ["6", "8"]\n'
+    assert with_rows(made, "bb", {"x": "6"}, {"x": "8"}) == made
+    assert with_rows(made, "aa", {"x": "1"}, {"x": "2"}).endswith('[aa]\nx = ["1", "2"]\n')
 
 
 def test_the_kits_own_table_can_be_read(kit: Kit) -> None:

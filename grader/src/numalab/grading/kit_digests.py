@@ -17,7 +17,7 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -167,11 +167,11 @@ def measured_by(kit: Kit, lab: str) -> str:
     """Return the SHA-256 of what the evidence of a lab depends on, as it lies in the checkout.
     Raises OSError."""
     is_variant = lab_of_variant(lab) != lab
-    files = (
+    files = [
         (name, path)
         for name, path in _files(kit.root, (*_BUILD, _PACKAGE, "common", *_folders(lab)))
         if counts_for(name) == "evidence" and (is_variant or not _is_template(name))
-    )
+    ]
     return _digest(kit, files, _measured)
 
 
@@ -179,13 +179,19 @@ def judged_by(kit: Kit, lab: str) -> str:
     """Return the SHA-256 of what beside its evidence the verdict on a lab depends on. Raises
     OSError."""
     is_variant = lab_of_variant(lab) != lab
-    files = (
+
+    def is_counted(name: str) -> bool:
+        if _is_declaration(name):
+            return _is_template(name) == is_variant
+        return counts_for(name) == "verdict" and (is_variant or not _is_template(name))
+
+    files = [
         (name, path)
         for name, path in _files(kit.root, (_PACKAGE, *_folders(lab)))
-        if (counts_for(name) == "verdict" and (is_variant or not _is_template(name)))
-        or (_is_declaration(name) and _is_template(name) == is_variant)
-    )
-    return _digest(kit, files, form_of)
+        # Imports of what evidence depends on lead there, or a change of one would not be noticed.
+        if is_counted(name) or (name.endswith(".py") and counts_for(name) == "evidence")
+    ]
+    return _digest(kit, files, form_of, is_counted)
 
 
 def _folders(lab: str) -> list[str]:
@@ -215,12 +221,20 @@ def _is_declaration(name: str) -> bool:
     return name.startswith("labs/") and name.endswith("/lab.toml")
 
 
-def _digest(kit: Kit, files: Iterable[tuple[str, Path]], make: Callable[[str, bytes], Form]) -> str:
+def _digest(
+    kit: Kit,
+    files: Sequence[tuple[str, Path]],
+    make: Callable[[str, bytes], Form],
+    is_counted: Callable[[str], bool] = lambda name: True,
+) -> str:
+    """Return the digest of files that are counted; the others are there to be referred to."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
     forms = forms_of(kit, files, make, maker)
     resolver = Resolver(forms)
-    lines = sorted(f"{_place(name)} {resolver.digest_of(form)}" for name, form in forms)
+    lines = sorted(
+        f"{_place(name)} {resolver.digest_of(form)}" for name, form in forms if is_counted(name)
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
