@@ -1,7 +1,7 @@
-/* A roll call: which threads of a team are at work at a moment, when all pages of the arrays have
- * just been closed. A thread that works comes to a closed page at once, and waits there. One that
- * takes CPU time and does not come is busy with something else; one that sleeps, or gets no core,
- * tells nothing. */
+/* Samples which threads of a team are active, at moments at which all pages of the arrays have just
+ * been re-armed (page_rearm.h). A thread that works on arrays faults at once and waits; one that
+ * uses CPU time and does not fault does other work; one that sleeps or gets no core counts as
+ * neither. */
 #ifndef NUMALAB_MONITOR_ACTIVITY_SAMPLER_H
 #define NUMALAB_MONITOR_ACTIVITY_SAMPLER_H
 
@@ -13,31 +13,34 @@
 
 struct numalab_thread_activity {
     pid_t id;
-    size_t active_samples, other_samples; /* at how many moments it was seen so */
-    double cpu_s;                         /* when it was called last */
-    bool is_known;                        /* what it does since then */
+    size_t active_samples; /* moments at which it used an array */
+    size_t other_samples;  /* moments at which it used a core for something else */
+    double cpu_s;          /* CPU time when the current sample began */
+    bool is_known;         /* the current sample of it is complete */
 };
 
 struct numalab_activity_sampler {
     pid_t pid;
-    struct numalab_thread_activity *entry; /* of each thread, in the order of the list */
+    struct numalab_thread_activity *entry; /* count of them, in the order of the threads' list */
     size_t count;
-    bool is_pending; /* somebody's answer is waited for, */
-    double end_s;    /* and until then */
+    bool is_pending; /* true while a thread has not yet responded ... */
+    double end_s;    /* ... and until then, by numalab_now_s */
 };
 
-/* Of the threads of a process. Returns 0 or -ENOMEM; the caller frees it. */
+/* Makes an empty sampler for the threads of a process. Returns 0 or -ENOMEM; the caller frees it.
+ */
 int numalab_activity_sampler_init(struct numalab_activity_sampler *sampler, pid_t pid,
                                   const struct numalab_threads *threads);
 void numalab_activity_sampler_free(struct numalab_activity_sampler *sampler);
 
-/* The process stands still, and its pages are about to be closed. */
+/* Begins a sample. The process has to be stopped, and its pages about to be re-armed. */
 void numalab_activity_sampler_begin(struct numalab_activity_sampler *sampler);
 
-/* A thread waits at a closed page. */
+/* Counts a thread, which waits in a page fault, as active. Ids of other threads are ignored. */
 void numalab_activity_sampler_note(struct numalab_activity_sampler *sampler, pid_t id);
 
-/* Looks at those that have not come. Returns whether somebody is still waited for. */
+/* Checks the threads that have not faulted. Returns whether one of them may still do so; after
+ * 30 ms none is waited for. */
 bool numalab_activity_sampler_update(struct numalab_activity_sampler *sampler);
 
 #endif

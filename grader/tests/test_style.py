@@ -73,6 +73,12 @@ def test_hooks_before_a_commit_are_these_tests() -> None:
             assert re.search(pattern, file)
 
 
+def test_the_driver_that_contributing_shows_is_compiled() -> None:
+    shown = (ROOT / "CONTRIBUTING.md").read_text().split("```c\n")[1].split("\n```")[0]
+    source = (ROOT / "common/tests/minimal_driver.c").read_text()
+    assert source.split("*/\n", 1)[1].strip() == shown
+
+
 @pytest.mark.parametrize(
     ("file", "line", "says"),
     [

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* Empty where all but entry_bytes is zero. Drivers may go through the entries, and change
- * in them all but element; the rest only the functions below change. */
+/* A list. Set entry_bytes and leave the rest zero: it is empty then. Drivers may read the entries,
+ * and change in them all but element; the rest only the functions below change. */
 struct numalab_changed {
     size_t entry_bytes; /* sizeof the driver's type of entries */
     size_t count;       /* entries in the list, each of another element */
@@ -29,17 +29,17 @@ void numalab_changed_free(struct numalab_changed *changed);
 /* Forgets the entries and keeps their memory. */
 void numalab_changed_clear(struct numalab_changed *changed);
 
-/* The entry of an element, or NULL. It is the list's, as below. */
+/* Returns the entry of an element, which is the list's as below, or NULL. */
 void *numalab_changed_find(const struct numalab_changed *changed, size_t element);
 
-/* The entry of the element that fresh, an entry of the driver's type, begins with. Where
- * there was none it is a copy of fresh; otherwise the rest of fresh is ignored. The entry
- * is the list's, and stays where it is until another is added or all are freed. Returns
- * NULL when there is no memory; the list is then as it was. */
+/* Returns the entry of the element that fresh, an entry of the driver's type, begins with; where
+ * there is none adds a copy of fresh, else the rest of fresh is ignored. The entry is the list's,
+ * and stays where it is until another is added or all are freed. Returns NULL when there is no
+ * memory; the list is then as it was. */
 void *numalab_changed_add(struct numalab_changed *changed, const void *fresh);
 
-/* The entries of count elements from element first on, in no order, to here, which has room for
- * count pointers. Returns how many there are. */
+/* Fills entries with those of count elements from element first on, in no order. entries: has room
+ * for count pointers. Returns how many there are. */
 size_t numalab_changed_collect(const struct numalab_changed *changed, size_t first, size_t count,
                                const void **entries);
 

@@ -1,5 +1,5 @@
-/* Starts a worker, tells it what to run, takes the time, stops it, reads and
- * writes its memory, and ends it whatever it does. */
+/* Starts a worker, has it run phases, takes the time, stops it, reads and writes its memory, and
+ * ends it whatever it does. */
 #ifndef NUMALAB_MONITOR_WORKER_PROCESS_H
 #define NUMALAB_MONITOR_WORKER_PROCESS_H
 
@@ -94,29 +94,31 @@ struct numalab_heartbeat;
 struct numalab_sandbox;
 struct numalab_variables;
 
+/* What a worker may do and use. Set phase_s, memory_bytes, output_bytes and thread_count; all else
+ * may be 0, false or NULL. */
 struct numalab_limits {
-    double phase_s;    /* CPU time of one phase, of all threads together, over the cores that
-                          the team can use; and half of its wall time */
-    unsigned phases;   /* all phases of a process together get so many times that; 0: each its own,
-                          however many there are */
-    double cut_s;      /* wall time after which one need not be waited for; 0: none */
-    unsigned patience; /* ranks that go on asking for messages, as on a busy node, get up to
-                          so many times that; 0: no more than others */
-    uint64_t memory_bytes;  /* resident, beyond the arrays */
-    uint64_t output_bytes;  /* printed in all */
-    size_t thread_count;    /* of the team; sizes the address space limit */
+    double phase_s;  /* required: CPU seconds of one phase, of all threads together, divided by the
+                        cores that the team can use; twice as much wall time */
+    unsigned phases; /* all phases of a process together may take so many times phase_s; 0: there
+                        is no limit for all */
+    double cut_s;    /* wall seconds after which a phase need not be waited for; 0: none */
+    unsigned patience;      /* a phase of ranks that still exchange messages may take so many times
+                               phase_s; 0: phase_s */
+    uint64_t memory_bytes;  /* required: resident, beyond the arrays */
+    uint64_t output_bytes;  /* required: printed in all */
+    size_t thread_count;    /* required: of the team; also sizes the address space */
     uint32_t modes;         /* of enum numalab_mode, those that are on */
-    uint32_t line_bytes;    /* of a cache line, as it is told */
-    bool huge_pages;        /* false: none at all; true: those that it asks for */
+    uint32_t line_bytes;    /* of a cache line, as kernels get it; 0: unknown */
+    bool huge_pages;        /* it may ask for huge pages; false: it gets none */
     bool soft_ends;         /* the page behind an array may be read */
-    bool any_address_space; /* for a program that reserves more than it uses */
-    bool notes_stores;      /* a program that tells of each store: the system makes none for it */
-    bool keeps_core;        /* a rank that waits is as quick as can be, and gives no core away
-                               unless there are more ranks than cores */
-    struct numalab_heartbeat *heartbeat;       /* what clocks of limits go by, or NULL. Not owned */
-    const struct numalab_sandbox *sandbox;     /* what workers are kept apart in, or NULL */
-    const struct numalab_variables *variables; /* of its environment, beside the monitor's; or NULL.
-                                                  Not looked at once it is started */
+    bool any_address_space; /* it may reserve more addresses than it uses */
+    bool notes_stores;      /* it notes each store: Linux makes none in its stead */
+    bool keeps_core;        /* a rank that waits spins, unless there are more ranks than cores;
+                               false: it yields its core */
+    struct numalab_heartbeat *heartbeat;   /* clock of limits; NULL: CLOCK_BOOTTIME. Not owned */
+    const struct numalab_sandbox *sandbox; /* NULL: none. Not owned */
+    const struct numalab_variables *variables; /* of its environment, added to the monitor's; NULL:
+                                                  none. Not owned, and read at the start only */
 };
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
@@ -178,83 +180,82 @@ struct numalab_worker {
     uint64_t printed_bytes;
 };
 
-/* Something else to serve while the worker runs a phase. */
+/* Something else to serve while the worker runs a phase. All fields are required. */
 struct numalab_watch {
-    int fd;
-    /* Called when fd is readable or after timeout_ms. Returns 0 or a negative
-     * errno, which ends the request as NUMALAB_OBSTRUCTED. */
+    int fd; /* -1: only serve's timeout counts */
+    /* Called when fd is readable, or after timeout_ms. Returns 0, or a negative errno, which ends
+     * the request as NUMALAB_OBSTRUCTED. */
     int (*serve)(void *context);
-    /* How long to wait at most before serve is called; -1: no limit. */
+    /* Returns how many milliseconds to wait at most before serve is called; -1: no limit. */
     int (*timeout_ms)(void *context);
-    void *context;
+    void *context; /* of both; not owned */
 };
 
-/* One that was not started; it may be ended. */
+/* A worker that was not started; it may be ended. */
 extern const struct numalab_worker numalab_no_worker;
 
-/* Each of the following returns 0, or -1 with worker->outcome set. After that
- * only numalab_worker_end may be called. */
+/* Each of the following returns 0, or -1 with worker->outcome set. After that only
+ * numalab_worker_end may be called. */
 
+/* program: path of the worker. limits: copied. cancel_fd: readable when the monitor is to stop, or
+ * -1; not owned. */
 int numalab_worker_start(struct numalab_worker *worker, const char *program,
                          const struct numalab_limits *limits, int cancel_fd);
 
-/* Maps the arrays of a problem of size n in the worker, or has its kernel do so, where kind
- * is of no account. */
+/* Maps the arrays of a problem of size n in the worker; where the driver has a create_phase its
+ * kernel does so, and kind is ignored. */
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver, enum numalab_memory_kind kind);
 
-/* Has the kernel give back the arrays that it made; nothing where the kit maps them. */
+/* Has the kernel give back the arrays that it made; does nothing where numalab maps them. */
 int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver);
 
-/* Runs a phase and takes its time; watch may be NULL. */
+/* Runs a phase and sets elapsed_s. watch: may be NULL. */
 int numalab_worker_run(struct numalab_worker *worker, const char *phase,
                        const struct numalab_watch *watch);
 
-/* Sends any other request; the reply may bring a descriptor (else -1). */
+/* Sends another request. *descriptor: one that came with the reply, which the caller closes, or
+ * -1; descriptor may be NULL. */
 int numalab_worker_request(struct numalab_worker *worker, enum numalab_request_kind kind,
                            struct numalab_message *reply, int *descriptor);
 
-/* How many threads the kernel's regions have from now on, in a program that looks for data races or
- * notes stores: told inside the worker, since in its environment it would say which run this is.
- * Before the arrays are allocated. */
+/* Sets how many threads the kernel's regions have from now on, in a program that searches for data
+ * races or notes stores. Inside the worker, since in its environment the number would give away
+ * which run this is. Call it before the arrays are allocated. */
 int numalab_worker_set_team(struct numalab_worker *worker, size_t threads);
 
-/* Stops every thread of the worker; returns once they all stand still. */
+/* Stops every thread of the worker, and returns once they all stand still; continues them. */
 int numalab_worker_stop(struct numalab_worker *worker);
 int numalab_worker_continue(struct numalab_worker *worker);
 
-/* Stops a worker that was stopped and that somebody may have continued since, as who continues a
- * whole job does. */
+/* Stops a worker again that was stopped, and that somebody may have continued since, as a batch
+ * system continues a whole job. */
 int numalab_worker_stop_again(struct numalab_worker *worker);
 
-/* Of a worker that is stopped: notes how much CPU time it has taken, once it had time to come to
- * rest, and looks afterwards, as often as wanted, whether it has taken more. A system call each.
- * For where cores are the kernel's own to account for: on a virtual node whose cores are taken away
- * what was done before a stop may show any time after it. */
+/* Of a stopped worker: note its CPU time, once it had time to come to rest; then check, as often as
+ * needed, that it has taken no more. A system call each. Only where Linux itself accounts for its
+ * cores: a virtual machine whose cores are taken away may show late what was done before a stop. */
 int numalab_worker_begin_standstill(struct numalab_worker *worker);
 int numalab_worker_check_standstill(struct numalab_worker *worker);
 
-/* Whether the monitor was told to stop. */
+/* Returns whether the monitor is to stop. */
 bool numalab_worker_is_cancelled(const struct numalab_worker *worker);
 
-/* The worker's memory, from outside. */
+/* Read bytes from address in the worker. The first returns 0 or a negative errno and may be called
+ * by threads at once; the second sets the outcome where it fails. */
+int numalab_worker_read(const struct numalab_worker *worker, uint64_t address, void *buffer,
+                        size_t bytes);
 int numalab_worker_read_or_fail(struct numalab_worker *worker, uint64_t address, void *buffer,
                                 size_t bytes);
 
-/* The same, and nothing is noted: returns 0 or a negative errno. Threads may do so at once. */
-int numalab_worker_read(const struct numalab_worker *worker, uint64_t address, void *buffer,
-                        size_t bytes);
-
-int numalab_worker_write_or_fail(struct numalab_worker *worker, uint64_t address,
-                                 const void *buffer, size_t bytes);
-
-/* Count pieces at once, at most 1024: there[] has addresses in the worker, and both are as long. */
-int numalab_worker_write_vector_or_fail(struct numalab_worker *worker, const struct iovec *local,
-                                        const struct iovec *remote, size_t count);
-
-/* The same as numalab_worker_read is to reading. */
+/* Write likewise: count pieces, at most 1024, of which local[i] goes to remote[i], an address in
+ * the worker, and both are as long; or one piece. */
 int numalab_worker_write_vector(const struct numalab_worker *worker, const struct iovec *local,
                                 const struct iovec *remote, size_t count);
+int numalab_worker_write_vector_or_fail(struct numalab_worker *worker, const struct iovec *local,
+                                        const struct iovec *remote, size_t count);
+int numalab_worker_write_or_fail(struct numalab_worker *worker, uint64_t address,
+                                 const void *buffer, size_t bytes);
 
 /* Sets worker->outcome, whose n stays, as does its step where outcome.doing is NULL. Returns -1. */
 int numalab_worker_fail(struct numalab_worker *worker, struct numalab_outcome outcome);
@@ -262,12 +263,13 @@ int numalab_worker_fail(struct numalab_worker *worker, struct numalab_outcome ou
 /* The same for a kind without details of its own. */
 int numalab_worker_fail_as(struct numalab_worker *worker, enum numalab_outcome_kind kind);
 
-/* Notes that the kit itself failed at a step, of which nothing is the worker's; returns -1. */
+/* Sets the outcome: numalab itself failed at a step (NUMALAB_KIT_ERROR), and nothing of it is the
+ * worker's. error: negative errno. Returns -1. */
 int numalab_worker_kit_error(struct numalab_worker *worker, const char *doing, int error);
 
-/* Notes that a step of the kit's in the worker's process failed, or that the worker says so: how
- * the worker has ended, if it has, else NUMALAB_OBSTRUCTED, since nobody can tell from here whether
- * its kernel or the system is at fault. error: negative errno. Returns -1. */
+/* Sets the outcome where a step of numalab's in the worker's process failed, or the worker reports
+ * so: how the worker has ended, if it has, else NUMALAB_OBSTRUCTED, since it can't be known from
+ * outside whether its kernel or the system is at fault. error: negative errno. Returns -1. */
 int numalab_worker_fail_obstructed(struct numalab_worker *worker, const char *doing, int error);
 
 /* Kills the worker and all it started, and frees what it left behind. */
