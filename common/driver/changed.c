@@ -91,7 +91,7 @@ void *numalab_changed_add(struct numalab_changed *changed, const void *fresh)
 size_t numalab_changed_collect(const struct numalab_changed *changed, size_t first, size_t count,
                                const void **entries)
 {
-    size_t count_found = 0;
+    size_t collected = 0;
     if (count == 0) return 0;
     for (size_t block = first / BLOCK_ELEMENTS; block <= (first + count - 1) / BLOCK_ELEMENTS;
          block++)
@@ -99,7 +99,7 @@ size_t numalab_changed_collect(const struct numalab_changed *changed, size_t fir
              number = changed->earlier[number - 1]) {
             const void *entry = entry_of(changed, number);
             if (element_of(entry) - first < count)
-                entries[count_found++] = entry; /* huge if before */
+                entries[collected++] = entry; /* huge if before */
         }
-    return count_found;
+    return collected;
 }

@@ -165,13 +165,14 @@ void numalab_node_close(struct numalab_node *node)
 static hwloc_obj_t covering(const struct numalab_node *node, hwloc_obj_type_t type,
                             hwloc_const_bitmap_t pus)
 {
-    hwloc_obj_t object = NULL, found = NULL;
+    hwloc_obj_t object = NULL, smallest = NULL;
     if (hwloc_bitmap_iszero(pus)) return NULL;
     while ((object = hwloc_get_next_obj_by_type(node->topology, type, object)))
         if (hwloc_bitmap_isincluded(pus, object->cpuset) &&
-            (!found || hwloc_bitmap_weight(object->cpuset) < hwloc_bitmap_weight(found->cpuset)))
-            found = object;
-    return found;
+            (!smallest ||
+             hwloc_bitmap_weight(object->cpuset) < hwloc_bitmap_weight(smallest->cpuset)))
+            smallest = object;
+    return smallest;
 }
 
 /* Whether it is of no second kind, as far as the export tells. */
@@ -198,12 +199,13 @@ static bool is_crossed(const struct numalab_node *node, hwloc_obj_t numa_node)
 /* Linux counts PUs to ordinary memory, though that of a second kind may be of a smaller part. */
 static hwloc_obj_t numa_node_covering(const struct numalab_node *node, hwloc_const_bitmap_t pus)
 {
-    hwloc_obj_t other = NULL, found = NULL;
+    hwloc_obj_t other = NULL, smallest = NULL;
     while ((other = hwloc_get_next_obj_by_type(node->topology, HWLOC_OBJ_NUMANODE, other)))
         if (is_ordinary(other) && hwloc_bitmap_isincluded(pus, other->cpuset) &&
-            (!found || hwloc_bitmap_weight(other->cpuset) < hwloc_bitmap_weight(found->cpuset)))
-            found = other;
-    return found ? found : covering(node, HWLOC_OBJ_NUMANODE, pus);
+            (!smallest ||
+             hwloc_bitmap_weight(other->cpuset) < hwloc_bitmap_weight(smallest->cpuset)))
+            smallest = other;
+    return smallest ? smallest : covering(node, HWLOC_OBJ_NUMANODE, pus);
 }
 
 int numalab_node_of_pus(const struct numalab_node *node, hwloc_const_bitmap_t pus)

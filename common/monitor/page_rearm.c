@@ -27,7 +27,7 @@ enum {
     MOST_MOMENTS = 384
 };
 
-/* So long nobody has faulted: a thread works on what is open. */
+/* If no thread faults for that long, threads work on pages that are already open. */
 static const double quiet_s = 2e-3;
 
 /* The longest wait behind an answer, in which a thread comes to use what it waited for. */

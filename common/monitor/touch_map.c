@@ -84,12 +84,11 @@ struct numalab_touch_map {
     bool detects_write_after_read; /* write protection of shared memory works */
     uint64_t page_bytes;
     void *zero_page;
-    struct numalab_worker *worker;    /* while a phase runs */
-    struct numalab_page_rearm *rearm; /* of a map by userfaultfd, once it computes */
-    size_t closed_count;              /* pages of all arrays that are traced */
-    double rearm_interval_s;          /* 0: as page_rearm.h has it */
-    struct numalab_activity_sampler
-        *sampler; /* that is called when pages are closed, or NULL. Not owned */
+    struct numalab_worker *worker;            /* while a phase runs */
+    struct numalab_page_rearm *rearm;         /* of a map by userfaultfd, once it computes */
+    size_t closed_count;                      /* pages of all arrays that are traced */
+    double rearm_interval_s;                  /* 0: as page_rearm.h has it */
+    struct numalab_activity_sampler *sampler; /* used when pages are closed, or NULL. Not owned */
 
     size_t array_count;
     struct traced_array array[NUMALAB_MAX_ARRAYS];

@@ -41,8 +41,8 @@ enum numalab_touch_order {
 
 enum numalab_touch_method { NUMALAB_TOUCH_USERFAULTFD, NUMALAB_TOUCH_IN_PROCESS };
 
-/* Of "natural", "ascending" or "descending", and of "userfaultfd" or "in_process". Each returns 0,
- * or -EINVAL for another name. */
+/* Parse "natural", "ascending" or "descending", and "userfaultfd" or "in_process". Return 0, or
+ * -EINVAL for another name. */
 int numalab_touch_order_parse(const char *name, enum numalab_touch_order *order);
 int numalab_touch_method_parse(const char *name, enum numalab_touch_method *method);
 
@@ -70,12 +70,12 @@ int numalab_touch_map_run_initialize(struct numalab_touch_map *map, struct numal
 int numalab_touch_map_run_compute(struct numalab_touch_map *map, struct numalab_worker *worker,
                                   const char *phase);
 
-/* From now on the pages that are open are closed by the clock, so many seconds apart, on average,
- * and the roll, which is the caller's, is called then. */
+/* Has open pages closed by the clock only from now on, every interval_s seconds on average, and
+ * threads' activity sampled then. sampler: the caller's, as long as the map is there. */
 void numalab_touch_map_sample_activity(struct numalab_touch_map *map,
                                        struct numalab_activity_sampler *sampler, double interval_s);
 
-/* At how many moments pages were closed in all. */
+/* Returns at how many moments pages were closed in all. */
 size_t numalab_touch_map_moments(const struct numalab_touch_map *map);
 
 /* What a record says: method, order, how often pages were closed while a phase ran, and for each

@@ -58,16 +58,16 @@ static void test_collect(const struct numalab_changed *changed)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t first = 0; first + sizes[s] <= N; first += 1 + sizes[s] / 2) {
             const size_t count = numalab_changed_collect(changed, first, sizes[s], here);
-            size_t present = 0, wrong = 0;
+            size_t present = 0, mismatches = 0;
             for (size_t i = 0; i < sizes[s]; i++)
                 present += numalab_changed_find(changed, first + i) != NULL;
             for (size_t i = 0; i < count; i++) {
                 const struct entry *entry = here[i];
-                wrong += entry->element < first || entry->element >= first + sizes[s];
-                wrong += numalab_changed_find(changed, entry->element) != here[i];
-                for (size_t k = 0; k < i && sizes[s] < N; k++) wrong += here[k] == here[i];
+                mismatches += entry->element < first || entry->element >= first + sizes[s];
+                mismatches += numalab_changed_find(changed, entry->element) != here[i];
+                for (size_t k = 0; k < i && sizes[s] < N; k++) mismatches += here[k] == here[i];
             }
-            EXPECT(count == present && wrong == 0);
+            EXPECT(count == present && mismatches == 0);
         }
 }
 

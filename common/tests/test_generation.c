@@ -76,15 +76,15 @@ static int change(struct numalab_oracle *oracle, uint64_t random_position, uint6
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
                       const void *actual, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++) {
         const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
         const double expected = changed ? changed->value : (double)(first + i) + oracle->computes;
         const double value = ((const double *)actual)[i];
-        if (!(value == expected) && wrong++ == 0)
+        if (!(value == expected) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 static size_t bytes_moved(size_t n)

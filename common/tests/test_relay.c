@@ -27,13 +27,13 @@ enum { RATE_BYTES_PER_S = 1000 * 1000, NS_PER_BYTE = 1000 }; /* a byte takes a m
 
 static void test_link_rate(void)
 {
-    struct numalab_link_rate pace = {.rate_bytes_per_s = RATE_BYTES_PER_S};
-    EXPECT(numalab_link_rate_send(&pace, 5000, 100) == 5000 + 100 * NS_PER_BYTE);
+    struct numalab_link_rate link = {.rate_bytes_per_s = RATE_BYTES_PER_S};
+    EXPECT(numalab_link_rate_send(&link, 5000, 100) == 5000 + 100 * NS_PER_BYTE);
     /* A second one that comes meanwhile waits for the first. */
-    EXPECT(numalab_link_rate_send(&pace, 6000, 50) == 5000 + 150 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&link, 6000, 50) == 5000 + 150 * NS_PER_BYTE);
     /* An idle link has nothing to its credit: both of these take their time. */
-    EXPECT(numalab_link_rate_send(&pace, 1000000000, 1000) == 1000000000 + 1000 * NS_PER_BYTE);
-    EXPECT(numalab_link_rate_send(&pace, 1000000000, 1000) == 1000000000 + 2000 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&link, 1000000000, 1000) == 1000000000 + 1000 * NS_PER_BYTE);
+    EXPECT(numalab_link_rate_send(&link, 1000000000, 1000) == 1000000000 + 2000 * NS_PER_BYTE);
 
     /* Rounded up: many frames are never faster than the rate, and at most 1 ns each slower. */
     const uint64_t odd_rate = 6250001;

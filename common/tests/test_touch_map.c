@@ -131,7 +131,7 @@ static size_t count_mismatches(const char *compute, double added)
     static double found[ELEMENTS];
     const struct numalab_sampling all = {.traced_pages = SIZE_MAX / PAGES, .team = 2};
     struct numalab_worker worker;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     EXPECT(numalab_worker_start(&worker, MISBEHAVING_WORKER, &limits, -1) == 0);
     EXPECT(numalab_worker_allocate(&worker, ELEMENTS, numalab_drivers[0], NUMALAB_SHARED) == 0);
     struct numalab_touch_map *map = numalab_touch_map_open(
@@ -140,10 +140,10 @@ static size_t count_mismatches(const char *compute, double added)
     for (int i = 0; map && i < 3; i++)
         EXPECT(numalab_touch_map_run_compute(map, &worker, compute) == 0);
     EXPECT(numalab_worker_read_or_fail(&worker, worker.address[0], found, sizeof found) == 0);
-    for (size_t i = 0; i < ELEMENTS; i++) wrong += found[i] != (double)i + added;
+    for (size_t i = 0; i < ELEMENTS; i++) mismatches += found[i] != (double)i + added;
     numalab_touch_map_close(map);
     numalab_worker_end(&worker);
-    return wrong;
+    return mismatches;
 }
 
 /* What a page held when it was closed is there when it is used again, and afterwards; by another

@@ -164,11 +164,11 @@ static size_t triad_compare(const struct numalab_oracle *oracle, size_t array, s
                             struct numalab_mismatch *mismatch)
 {
     const double *actual = actual_pointer, *expected = oracle->sums.value[array] + first;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++) /* Negated, so that NaN is wrong. */
-        if (!(actual[i] == expected[i]) && wrong++ == 0)
+        if (!(actual[i] == expected[i]) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected[i], actual[i], "", ""};
-    return wrong;
+    return mismatches;
 }
 
 /* ---- chase ---------------------------------------------------------------------- */
@@ -332,12 +332,12 @@ static size_t chase_compare(const struct numalab_oracle *oracle, size_t array, s
                             struct numalab_mismatch *mismatch)
 {
     const size_t *actual = actual_pointer, *expected = expected_from(&oracle->cycle, array, first);
-    size_t wrong = 0;
+    size_t mismatches = 0;
     if (memcmp(actual, expected, count * sizeof *actual) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (actual[i] != expected[i] && wrong++ == 0)
+        if (actual[i] != expected[i] && mismatches++ == 0)
             *mismatch = numalab_make_unsigned_mismatch(array, first + i, expected[i], actual[i]);
-    return wrong;
+    return mismatches;
 }
 
 /* Where a walk leads that takes the elements to be numbered from 1 on; n where it leaves the array,

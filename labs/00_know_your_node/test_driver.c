@@ -48,7 +48,7 @@ static void close_worker(struct worker *worker)
 static size_t count_mismatches(const struct worker *worker, size_t chunk,
                                struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = 0; k < ARRAYS; k++) {
         const size_t count = worker->driver->count(worker->n, k, 0, 1);
         for (size_t first = 0; first < count; first += chunk) {
@@ -56,11 +56,11 @@ static size_t count_mismatches(const struct worker *worker, size_t chunk,
             const size_t part = count - first < chunk ? count - first : chunk;
             const size_t actual = worker->driver->compare(
                 worker->oracle, k, first, part, worker->array[k] + first * sizeof(double), &here);
-            if (actual && !wrong) *mismatch = here;
-            wrong += actual;
+            if (actual && !mismatches) *mismatch = here;
+            mismatches += actual;
         }
     }
-    return wrong;
+    return mismatches;
 }
 
 /* As many changes as are asked for. */

@@ -109,7 +109,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 {
     const float *actual = actual_pointer;
     float pattern[PATTERN_ELEMENTS], expected[BLOCK_ELEMENTS];
-    size_t wrong = 0;
+    size_t mismatches = 0;
 
     /* What an array repeats in which nothing was changed. */
     for (size_t i = 0; i < PATTERN_ELEMENTS; i++) pattern[i] = unchanged_value(oracle, array, i);
@@ -120,12 +120,12 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         for (size_t i = 0; i < part; i++) {
             const float value = actual[start + i];
             /* Negated, so that NaN is wrong. */
-            if (!(value == expected[i]) && wrong++ == 0)
+            if (!(value == expected[i]) && mismatches++ == 0)
                 *mismatch =
                     (struct numalab_mismatch){array, first + start + i, expected[i], value, "", ""};
         }
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_driver driver = {

@@ -29,17 +29,17 @@ static void compute(void)
 static size_t count_mismatches(const struct numalab_oracle *oracle, size_t chunk,
                              struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = 0; k < 3; k++)
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             size_t count = N - first < chunk ? N - first : chunk;
             size_t actual =
                 numalab_drivers[0]->compare(oracle, k, first, count, array[k] + first, &here);
-            if (actual && !wrong) *mismatch = here;
-            wrong += actual;
+            if (actual && !mismatches) *mismatch = here;
+            mismatches += actual;
         }
-    return wrong;
+    return mismatches;
 }
 
 int main(void)

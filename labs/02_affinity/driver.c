@@ -110,14 +110,14 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
     const double *actual = actual_pointer;
     const double tolerance = ULP_PER_PASS * DBL_EPSILON * (double)oracle->passes;
     const double usual = oracle->unchanged.element[array];
-    size_t wrong = 0;
+    size_t mismatches = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (fabs(actual[i] - usual) <= tolerance * usual) continue;
         const struct changed_element *changed = numalab_changed_find(&oracle->changed, first + i);
         const double expected = changed ? changed->values.element[array] : usual;
         /* Negated, so that NaN is wrong. */
-        if (!(fabs(actual[i] - expected) <= tolerance * expected) && wrong++ == 0)
+        if (!(fabs(actual[i] - expected) <= tolerance * expected) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected, actual[i], "", ""};
     }
     /* An element that was changed and does not show it. */
@@ -127,13 +127,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         const size_t place = changed->element - first; /* huge if before */
         if (place >= count) continue;
         const double expected = changed->values.element[array];
-        const bool looked_usual = fabs(actual[place] - usual) <= tolerance * usual;
-        if (looked_usual && !(fabs(actual[place] - expected) <= tolerance * expected) &&
-            wrong++ == 0)
+        const bool seems_usual = fabs(actual[place] - usual) <= tolerance * usual;
+        if (seems_usual && !(fabs(actual[place] - expected) <= tolerance * expected) &&
+            mismatches++ == 0)
             *mismatch =
                 (struct numalab_mismatch){array, changed->element, expected, actual[place], "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_driver stream = {

@@ -128,14 +128,14 @@ static bool differs(double actual, double expected, double slack_ulps)
 static size_t compare_exact(const double *expected, size_t array, size_t first, size_t count,
                             const double *actual, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
-        if (differs(actual[i], expected[element], 0.0) && wrong++ == 0)
+        if (differs(actual[i], expected[element], 0.0) && mismatches++ == 0)
             *mismatch =
                 (struct numalab_mismatch){array, element, expected[element], actual[i], "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 /* ---- pair_energy ------------------------------------------------------------- */
@@ -233,17 +233,17 @@ static size_t pair_compare(const struct numalab_oracle *oracle, size_t array, si
                            struct numalab_mismatch *mismatch)
 {
     const double *actual = actual_pointer;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     if (array != E)
         return compare_exact(oracle->value[array], array, first, count, actual, mismatch);
     for (size_t i = 0; i < count; i++) {
         const size_t element = first + i;
         const double expected =
             oracle->is_summed ? energy_of(oracle->place, element) : oracle->value[E][element];
-        if (differs(actual[i], expected, SLACK_ULPS + (double)element) && wrong++ == 0)
+        if (differs(actual[i], expected, SLACK_ULPS + (double)element) && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, element, expected, actual[i], "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 /* ---- stream_update ------------------------------------------------------------ */

@@ -26,16 +26,16 @@ static size_t count_mismatches(const struct numalab_driver *driver,
                                const struct numalab_oracle *oracle, size_t chunk,
                                struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = 0; k < driver->array_count; k++)
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             size_t count = N - first < chunk ? N - first : chunk;
             size_t actual = driver->compare(oracle, k, first, count, array[k] + first, &here);
-            if (actual && !wrong) *mismatch = here;
-            wrong += actual;
+            if (actual && !mismatches) *mismatch = here;
+            mismatches += actual;
         }
-    return wrong;
+    return mismatches;
 }
 
 static void change_element(const struct numalab_driver *driver, struct numalab_oracle *oracle,

@@ -129,7 +129,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
                       const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
     const uint64_t *actual = actual_pointer;
-    size_t wrong = 0;
+    size_t mismatches = 0;
 
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
@@ -142,12 +142,12 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
             const struct changed_element *changed =
                 has_changed ? numalab_changed_find(&oracle->changed, element) : NULL;
             const uint64_t expected = changed ? changed->value : unchanged_value(oracle, element);
-            if (actual[start + i] != expected && wrong++ == 0)
+            if (actual[start + i] != expected && mismatches++ == 0)
                 *mismatch =
                     numalab_make_unsigned_mismatch(array, element, expected, actual[start + i]);
         }
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_driver driver = {

@@ -35,16 +35,16 @@ static size_t update(size_t n, uint64_t *table)
 static size_t count_mismatches(const struct numalab_oracle *oracle, size_t n, size_t chunk,
                              const uint64_t *table, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t first = 0; first < n; first += chunk) {
         struct numalab_mismatch here;
         const size_t count = n - first < chunk ? n - first : chunk;
         const size_t actual =
             numalab_drivers[0]->compare(oracle, 0, first, count, table + first, &here);
-        if (actual && !wrong) *mismatch = here;
-        wrong += actual;
+        if (actual && !mismatches) *mismatch = here;
+        mismatches += actual;
     }
-    return wrong;
+    return mismatches;
 }
 
 /* Slices follow each other without a gap, and differ by one element at most. */

@@ -98,13 +98,13 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
                       const void *actual_pointer, struct numalab_mismatch *mismatch)
 {
     const uint64_t *actual = actual_pointer, *expected = oracle->array[array] + first;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     if (array == SUMS && !oracle->has_computed) return 0;
     if (memcmp(actual, expected, count * sizeof *actual) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (actual[i] != expected[i] && wrong++ == 0)
+        if (actual[i] != expected[i] && mismatches++ == 0)
             *mismatch = numalab_make_unsigned_mismatch(array, first + i, expected[i], actual[i]);
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_memory_policy memory_policy = {

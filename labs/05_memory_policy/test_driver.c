@@ -36,16 +36,16 @@ static size_t count_mismatches(const struct numalab_oracle *oracle, size_t chunk
                                struct numalab_mismatch *mismatch)
 {
     const struct numalab_driver *driver = numalab_drivers[0];
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = 0; k < ARRAYS; k++)
         for (size_t first = 0; first < N; first += chunk) {
             struct numalab_mismatch here;
             const size_t count = N - first < chunk ? N - first : chunk;
             const size_t more = driver->compare(oracle, k, first, count, array[k] + first, &here);
-            if (more && !wrong) *mismatch = here;
-            wrong += more;
+            if (more && !mismatches) *mismatch = here;
+            mismatches += more;
         }
-    return wrong;
+    return mismatches;
 }
 
 /* Lookups go all over the table, and to each element about as often. */

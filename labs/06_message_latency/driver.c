@@ -103,12 +103,12 @@ static size_t compare(const struct numalab_oracle *view, size_t array, size_t fi
 {
     const unsigned char *actual = actual_pointer;
     const unsigned char *expected = view->buffer + first;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     if (count == 0 || memcmp(actual, expected, count) == 0) return 0;
     for (size_t i = 0; i < count; i++)
-        if (actual[i] != expected[i] && wrong++ == 0)
+        if (actual[i] != expected[i] && mismatches++ == 0)
             *mismatch = (struct numalab_mismatch){array, first + i, expected[i], actual[i], "", ""};
-    return wrong;
+    return mismatches;
 }
 
 /* A first word that is off by no more than all additions of a call: some are missing, or

@@ -38,24 +38,24 @@ static size_t count_in_rank(struct numalab_oracle *oracle, size_t rank, size_t n
 {
     const struct numalab_driver *driver = numalab_drivers[0];
     const struct numalab_oracle *view = driver->select_rank(oracle, rank);
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t first = 0; first < n; first += chunk) {
         struct numalab_mismatch here;
         size_t count = n - first < chunk ? n - first : chunk;
         size_t actual = driver->compare(view, 0, first, count, buffer[rank] + first, &here);
-        if (actual && !wrong) *mismatch = here;
-        wrong += actual;
+        if (actual && !mismatches) *mismatch = here;
+        mismatches += actual;
     }
-    return wrong;
+    return mismatches;
 }
 
 static size_t count_mismatches(struct numalab_oracle *oracle, size_t n)
 {
     struct numalab_mismatch ignored;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t rank = 0; rank < RANKS; rank++)
-        wrong += count_in_rank(oracle, rank, n, 1000, &ignored);
-    return wrong;
+        mismatches += count_in_rank(oracle, rank, n, 1000, &ignored);
+    return mismatches;
 }
 
 static void test_size(size_t n)

@@ -244,7 +244,7 @@ static size_t compare_field(const struct numalab_oracle *oracle, size_t array, s
 {
     const size_t columns = oracle->whole->columns;
     const double *field = oracle->whole->value[array] + oracle->first_row * columns;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t element = first; element < first + count;) {
         const size_t row = element / columns;
         const enum row_kind kind = kind_of(oracle, array, row);
@@ -254,11 +254,11 @@ static size_t compare_field(const struct numalab_oracle *oracle, size_t array, s
             const double expected = kind == FIELD_VALUES ? field[element] : 0.0;
             const double value = actual[element - first];
             /* Negated, so that NaN is wrong. */
-            if (kind != ANYTHING && !(value == expected) && wrong++ == 0)
+            if (kind != ANYTHING && !(value == expected) && mismatches++ == 0)
                 *mismatch = (struct numalab_mismatch){array, element, expected, value, "", ""};
         }
     }
-    return wrong;
+    return mismatches;
 }
 
 static double residual_slack(const struct whole *whole)

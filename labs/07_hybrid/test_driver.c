@@ -166,36 +166,36 @@ static size_t count_in_rank(const struct job *job, size_t rank, size_t chunk,
 {
     const struct numalab_oracle *view = job->driver->select_rank(job->oracle, rank);
     struct numalab_mismatch here;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = FIELD; k <= NEXT; k++)
         for (size_t first = 0; first < elements(job, rank); first += chunk) {
             const size_t left = elements(job, rank) - first, size = left < chunk ? left : chunk;
             const size_t actual = job->driver->compare(view, k, first, size,
                                                       job->array[rank][k] + first, &here);
-            if (actual && !wrong) *mismatch = here;
-            wrong += actual;
+            if (actual && !mismatches) *mismatch = here;
+            mismatches += actual;
         }
     const void *single[] = {&job->residual[rank], &job->iteration[rank]};
     for (size_t k = RESIDUAL; k <= ITERATION; k++) {
         const size_t actual =
             job->driver->compare(view, k, 0, 1, single[k - RESIDUAL], &here);
-        if (actual && !wrong) *mismatch = here;
-        wrong += actual;
+        if (actual && !mismatches) *mismatch = here;
+        mismatches += actual;
     }
-    return wrong;
+    return mismatches;
 }
 
 static size_t count_mismatches(const struct job *job, size_t chunk,
                              struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t rank = 0; rank < job->ranks; rank++) {
         struct numalab_mismatch here;
         const size_t actual = count_in_rank(job, rank, chunk, &here);
-        if (actual && !wrong) *mismatch = here;
-        wrong += actual;
+        if (actual && !mismatches) *mismatch = here;
+        mismatches += actual;
     }
-    return wrong;
+    return mismatches;
 }
 
 /* Right in every size and with every number of ranks, whatever is changed meanwhile. */
@@ -313,9 +313,9 @@ static void test_mistakes(void)
     /* A residual of one rank, with a square too few, from the iteration before, no number. */
     const double right = job.residual[2];
     const double least = right / (64.0 * 64.0) / 1000.0;
-    const double wrong[] = {right / 4.0, right - least, right + least, -1.0, 0.0, NAN};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        job.residual[2] = wrong[i];
+    const double mismatches[] = {right / 4.0, right - least, right + least, -1.0, 0.0, NAN};
+    for (size_t i = 0; i < sizeof mismatches / sizeof mismatches[0]; i++) {
+        job.residual[2] = mismatches[i];
         EXPECT(count_mismatches(&job, 1000, &mismatch) == 1 && mismatch.array == RESIDUAL);
     }
     job.residual[2] = right;

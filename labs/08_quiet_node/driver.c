@@ -336,14 +336,14 @@ static size_t noise_compare(const struct numalab_oracle *oracle, size_t array, s
     const int64_t *actual = actual_pointer;
     const struct clock *clock = &oracle->clock;
     const bool is_answer = clock->has_run && (array == STOPS || array == STEAL);
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++) {
         const int64_t expected = noise_expected(clock, array, first + i);
         if (is_answer ? is_near(actual[i], expected) : actual[i] == expected) continue;
-        if (wrong++ == 0)
+        if (mismatches++ == 0)
             *mismatch = numalab_make_signed_mismatch(array, first + i, expected, actual[i]);
     }
-    return wrong;
+    return mismatches;
 }
 
 static void noise_remark(const struct numalab_oracle *oracle,
@@ -616,7 +616,7 @@ static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, 
                              size_t count, const void *actual, struct numalab_mismatch *mismatch)
 {
     const struct pairs *pairs = &oracle->pairs;
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++) {
         double expected, value;
         if (array == A || array == B) {
@@ -627,10 +627,10 @@ static size_t decide_compare(const struct numalab_oracle *oracle, size_t array, 
             expected = (double)(array == LENGTH ? pairs->length : verdict);
             value = (double)((const int64_t *)actual)[i];
         }
-        if (!(value == expected) && wrong++ == 0) /* Negated, so that NaN is wrong. */
+        if (!(value == expected) && mismatches++ == 0) /* Negated, so that NaN is wrong. */
             *mismatch = (struct numalab_mismatch){array, first + i, expected, value, "", ""};
     }
-    return wrong;
+    return mismatches;
 }
 
 static void decide_remark(const struct numalab_oracle *oracle,

@@ -66,7 +66,7 @@ static void test_clock(const struct numalab_driver *driver, size_t kind, uint64_
 {
     const size_t n = driver->series->n;
     struct numalab_oracle *oracle = driver->create(n);
-    int64_t truth[NUMALAB_MAX_ANSWERS], actual[2], wrong[1];
+    int64_t truth[NUMALAB_MAX_ANSWERS], actual[2], mismatches[1];
     struct numalab_mismatch mismatch;
     EXPECT(oracle != NULL);
     driver->advance(oracle, "set_clock");
@@ -82,11 +82,11 @@ static void test_clock(const struct numalab_driver *driver, size_t kind, uint64_
     EXPECT(driver->compare(oracle, STOPS, 0, 1, &truth[0], &mismatch) == 0);
     EXPECT(driver->compare(oracle, STEAL, 0, 1, &truth[1], &mismatch) == 0);
     EXPECT(driver->compare(oracle, READINGS, 0, n, reading, &mismatch) == 0);
-    wrong[0] = truth[0] + 1 + truth[0] / 5;
-    EXPECT(driver->compare(oracle, STOPS, 0, 1, wrong, &mismatch) == 1);
+    mismatches[0] = truth[0] + 1 + truth[0] / 5;
+    EXPECT(driver->compare(oracle, STOPS, 0, 1, mismatches, &mismatch) == 1);
     EXPECT(mismatch.array == STOPS && mismatch.expected == (double)truth[0]);
-    wrong[0] = truth[1] - 1 - truth[1] / 5;
-    EXPECT(driver->compare(oracle, STEAL, 0, 1, wrong, &mismatch) == 1);
+    mismatches[0] = truth[1] - 1 - truth[1] / 5;
+    EXPECT(driver->compare(oracle, STEAL, 0, 1, mismatches, &mismatch) == 1);
     driver->destroy(oracle);
 }
 

@@ -187,11 +187,11 @@ static const void *told_renewed(const struct numalab_oracle *oracle, size_t arra
 static size_t compare_whole(size_t array, size_t first, size_t count, const int64_t *expected,
                             const int64_t *actual, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count; i++)
-        if (actual[i] != expected[i] && wrong++ == 0)
+        if (actual[i] != expected[i] && mismatches++ == 0)
             *mismatch = numalab_make_signed_mismatch(array, first + i, expected[i], actual[i]);
-    return wrong;
+    return mismatches;
 }
 
 static size_t moved_compare(const struct numalab_oracle *oracle, size_t array, size_t first,

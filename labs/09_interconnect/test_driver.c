@@ -120,8 +120,8 @@ static void test_told(const struct numalab_driver *driver)
         EXPECT(compare_all(driver, oracle, TOLD_BYTES, bytes, &mismatch) == 0);
         EXPECT(compare_all(driver, oracle, TOLD_MEAN, &mean, &mismatch) == 0);
         for (size_t off = 0; off < 3; off++) {
-            const double wrong = off == 0 ? NAN : off == 1 ? mean * (1 + 1e-9) + 1e-9 : -1.0;
-            EXPECT(compare_all(driver, oracle, TOLD_MEAN, &wrong, &mismatch) == 1);
+            const double mismatches = off == 0 ? NAN : off == 1 ? mean * (1 + 1e-9) + 1e-9 : -1.0;
+            EXPECT(compare_all(driver, oracle, TOLD_MEAN, &mismatches, &mismatch) == 1);
         }
         bytes[N - 1] += 1; /* one byte of one interval; and one that nobody can tell of */
         EXPECT(compare_all(driver, oracle, TOLD_BYTES, bytes, &mismatch) == 1);

@@ -89,16 +89,16 @@ static int64_t expected_of(const struct numalab_oracle *oracle, size_t array, si
 static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t first, size_t count,
                       const void *actual, struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t i = 0; i < count && array != SLOTS; i++) {
         const size_t element = first + i;
         const int64_t expected = expected_of(oracle, array, element);
         const int64_t value =
             array == KEYS ? ((const int32_t *)actual)[i] : ((const int64_t *)actual)[i];
-        if (value != expected && wrong++ == 0)
+        if (value != expected && mismatches++ == 0)
             *mismatch = numalab_make_signed_mismatch(array, element, expected, value);
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_counting counting = {

@@ -18,17 +18,17 @@ static size_t count_mismatches(const struct numalab_driver *driver,
                                const struct numalab_oracle *oracle, size_t n, size_t chunk,
                                struct numalab_mismatch *mismatch)
 {
-    size_t wrong = 0;
+    size_t mismatches = 0;
     for (size_t k = 0; k < driver->array_count; k++)
         for (size_t first = 0; first < n; first += chunk) {
             struct numalab_mismatch here;
             const size_t count = n - first < chunk ? n - first : chunk;
             const char *actual = (const char *)arrays[k] + first * driver->arrays[k].element_bytes;
             const size_t more = driver->compare(oracle, k, first, count, actual, &here);
-            if (more && !wrong) *mismatch = here;
-            wrong += more;
+            if (more && !mismatches) *mismatch = here;
+            mismatches += more;
         }
-    return wrong;
+    return mismatches;
 }
 
 static void count_keys(size_t n)

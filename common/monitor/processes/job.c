@@ -133,10 +133,10 @@ static int accept_rank(struct numalab_job *job, int output, size_t *connected)
 
     int channel = accept4(job->listener, NULL, NULL, SOCK_CLOEXEC);
     if (channel < 0) return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    const bool said_hello = numalab_heartbeat_wait(heartbeat_of(job), channel, hello_limit_s) &&
-                            recv(channel, &hello, sizeof hello, 0) == (ssize_t)sizeof hello &&
-                            hello.kind == NUMALAB_HELLO;
-    if (!said_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
+    const bool is_hello = numalab_heartbeat_wait(heartbeat_of(job), channel, hello_limit_s) &&
+                          recv(channel, &hello, sizeof hello, 0) == (ssize_t)sizeof hello &&
+                          hello.kind == NUMALAB_HELLO;
+    if (!is_hello || hello.ticket >= job->rank_count || job->rank[hello.ticket].pid > 0 ||
         getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) < 0 ||
         peer.uid != numalab_sandbox_user(job->rank[0].limits.sandbox) || has_rank(job, peer.pid)) {
         close(channel); /* nobody we wait for */

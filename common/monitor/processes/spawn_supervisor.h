@@ -1,15 +1,15 @@
-/* Who may start processes in the sandbox of an MPI job: its launcher, until all ranks have come,
- * and nobody any more then. Whether a process may be started is the monitor's to say
- * (seccomp_unotify(2)): a filter alone can't tell the rank that is to be started from what a rank
- * asks the launcher to start (MPI_Comm_spawn, or the same by hand). */
+/* Decides who may start processes in the sandbox of an MPI job: its launcher, until all ranks have
+ * come, and nobody afterwards. A filter alone can't tell the rank that is to be started from what a
+ * rank asks the launcher to start (MPI_Comm_spawn, or the same by hand); so the filter asks the
+ * monitor about each process (seccomp_unotify(2)). */
 #ifndef NUMALAB_MONITOR_SPAWN_SUPERVISOR_H
 #define NUMALAB_MONITOR_SPAWN_SUPERVISOR_H
 
 struct numalab_spawn_supervisor;
 
-/* Starts a thread that waits on the launcher's channel for the descriptor by which it asks, and
- * then allows what is asked. NULL without memory, or where it can't be started. The channel stays
- * the caller's, and open as long as the thread is there. */
+/* Starts a thread that waits on the launcher's channel for the descriptor of its filter, and then
+ * allows each process. channel: stays the caller's, and open until the supervisor is stopped.
+ * Returns NULL without memory, or where no thread can be started. */
 struct numalab_spawn_supervisor *numalab_spawn_supervisor_start(int channel);
 
 /* Ends it: from now on no process of the sandbox starts another. NULL: does nothing. */

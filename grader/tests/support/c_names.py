@@ -36,6 +36,15 @@ def visible_names(source: str) -> Iterator[tuple[str, str]]:
     yield from _declarations(_TOKEN.findall(_DIRECTIVE.sub(" ", text)), "variable")
 
 
+def local_names(source: str) -> set[str]:
+    """Return what functions' bodies name before a `=`, `;`, `,`, `[` or `)` and behind a type or a
+    `*`: their variables, in most cases."""
+    text = _DIRECTIVE.sub(" ", _NOISE.sub(" ", source))
+    shown = {name for _, name in visible_names(source)}
+    declared = re.findall(r"(?:\b[a-z]\w*[ \n]+|\*[ ]?|, )\b([a-z]\w*)(?= = |;|\[|, )", text)
+    return {name for name in declared if name not in shown and _is_name(name)}
+
+
 def _end(tokens: Sequence[str], start: int) -> int:
     """Return the index behind the bracket that closes the one at start."""
     depth = 0

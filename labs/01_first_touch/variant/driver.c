@@ -130,7 +130,7 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
 {
     const float *actual = actual_pointer;
     float expected[BLOCK_ELEMENTS];
-    size_t wrong = 0;
+    size_t mismatches = 0;
 
     for (size_t start = 0; start < count; start += BLOCK_ELEMENTS) {
         const size_t part = count - start < BLOCK_ELEMENTS ? count - start : BLOCK_ELEMENTS;
@@ -138,12 +138,12 @@ static size_t compare(const struct numalab_oracle *oracle, size_t array, size_t 
         for (size_t i = 0; i < part; i++) {
             const float value = actual[start + i];
             /* Negated, so that NaN is wrong. */
-            if (!(value == expected[i]) && wrong++ == 0)
+            if (!(value == expected[i]) && mismatches++ == 0)
                 *mismatch =
                     (struct numalab_mismatch){array, first + start + i, expected[i], value, "", ""};
         }
     }
-    return wrong;
+    return mismatches;
 }
 
 static const struct numalab_driver driver = {
