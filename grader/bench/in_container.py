@@ -14,7 +14,6 @@ what the profile refuses; a run without --profile shows the difference.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import platform
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 Json = dict[str, Any]
 ARCHITECTURES = {"x86_64": "SCMP_ARCH_X86_64", "aarch64": "SCMP_ARCH_AARCH64"}
@@ -116,28 +115,23 @@ def bundle_config(config: Json, home: Path, command: list[str], seccomp: Json | 
 
 
 def unpack(archive: Path, folder: Path) -> Json:
-    """Unpacks an OCI archive's layers into folder/rootfs; the image's configuration."""
+    """Unpacks the layers of an archive, as docker save writes it, into folder/rootfs; the image's
+    configuration."""
     blobs = folder / "blobs"
     blobs.mkdir()
     subprocess.run(["tar", "-C", str(blobs), "-xf", str(archive)], check=True)
-    index = json.loads((blobs / "index.json").read_text())
-
-    def blob(digest: str) -> Path:
-        return blobs / "blobs" / digest.replace(":", "/")
-
-    manifest = json.loads(blob(index["manifests"][0]["digest"]).read_text())
+    (manifest,) = json.loads((blobs / "manifest.json").read_text())
     rootfs = folder / "rootfs"
     rootfs.mkdir()
-    for layer in manifest["layers"]:
-        with gzip.open(blob(layer["digest"])) as content:
-            command = ["tar", "-C", str(rootfs), "--numeric-owner", "-xpf", "-"]
-            with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-                assert process.stdin is not None
-                shutil.copyfileobj(cast("IO[bytes]", content), process.stdin, 1 << 20)
-                process.stdin.close()
-                if process.wait() != 0:
-                    raise SystemExit("tar could not unpack a layer")
-    config: Json = json.loads(blob(manifest["config"]["digest"]).read_text())
+    for layer in manifest["Layers"]:
+        command = ["tar", "-C", str(rootfs), "--numeric-owner", "-xpf", str(blobs / layer)]
+        subprocess.run(command, check=True)
+        # A file of this name says that what it names is gone, of this layer on.
+        for mark in list(rootfs.rglob(".wh.*")):
+            gone = mark.with_name(mark.name.removeprefix(".wh."))
+            mark.unlink()
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink(missing_ok=True)
+    config: Json = json.loads((blobs / manifest["Config"]).read_text())
     shutil.rmtree(blobs)
     return config
 

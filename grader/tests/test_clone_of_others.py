@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.container.make import examine
 from numalab.harness.build import configure
+from numalab.installing.image import examine
 from numalab.kit import Kit
 
 LAB, FILE = "01_first_touch", "kernel.c"

@@ -195,7 +195,6 @@ USERS = {  # who may have the whole environment, and for what
     "commands/gradebook.py",  # the run's number at GitHub
     "commands/test.py", "course/jobs/local.py", "installing/install.py",  # numalab once more
     "commands/notebook.py",  # JupyterLab, whose kernels choose anew
-    "container/make.py",  # takes names of its own
 }  # fmt: skip
 
 

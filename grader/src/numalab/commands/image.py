@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 
 from numalab.commands.reporter import note
-from numalab.commands.shared import check_json_target, progress_line, shown_path
+from numalab.commands.shared import check_json_target, shown_path
 from numalab.errors import UserError, wrapped
 from numalab.kit import Kit
 from numalab.words import amount, count
 
 SUITE = "bookworm"
-# What may stand in mmdebstrap's hooks, which are words of a shell.
 _SUITE = re.compile(r"[a-z][a-z0-9.-]*")
 _COMPONENTS = re.compile(r"[a-z-]+(,[a-z-]+)*")
 _MIRROR = re.compile(r"(https?|file|copy)://?[\w./:~@%+-]+")
@@ -41,11 +40,11 @@ def image(
     the kit as it is committed, set up, with JupyterLab and solutions, and the user student. It
     needs a network while it is made, and none when it is used.
 
-    FILE becomes an archive that docker load, podman load and skopeo read. The packages are kept in
-    ~/.cache/numalab/image, so that the next image takes less time; --afresh has today's instead.
+    FILE becomes an archive that docker load, podman load and skopeo read. buildah keeps the
+    packages, so that the next image takes less time; --afresh has today's instead.
 
-    It is made by mmdebstrap (a package of Debian and Ubuntu), as root, or as a user who may have
-    user namespaces. With Docker and its registry there is another way to the same:
+    It is made by mmdebstrap and buildah (packages of Debian and Ubuntu), as root, or as a user who
+    may have user namespaces. With Docker and its registry there is another way to the same:
     docker build -f .devcontainer/Containerfile -t numalab .
 
     \b
@@ -67,9 +66,7 @@ def image(
         )
     if not _COMPONENTS.fullmatch(components):
         raise UserError(f"--components {components}: name them as in main,universe")
-    from numalab.container.debian import Distribution
-    from numalab.container.make import Wanted, examine, make
-    from numalab.virtual.host import cache_folder
+    from numalab.installing.image import Distribution, examine, make_image
 
     target = file.absolute()
     check_json_target(target, "FILE")
@@ -79,16 +76,9 @@ def image(
             f"{count(len(checkout.changed), 'file')} changed since the last commit; the image has "
             "what is committed."
         )
-    wanted = Wanted(
-        target,
-        Distribution(suite, mirror, not without_virtual_nodes, components),
-        cache_folder() / "image",
-        afresh,
-    )
-    with progress_line("image") as progress:
-        made = make(checkout, wanted, progress)
-    took = f"made in {made.took_s / 60:.1f} minutes"
-    click.echo(f"{shown_path(made.file)}: {amount(made.size_bytes)}, {took}")
-    if made.kept is not None:
-        click.echo(wrapped(f"Its packages were fetched on {made.kept}; --afresh fetches today's."))
+    distribution = Distribution(suite, mirror, not without_virtual_nodes, components)
+    kept = make_image(checkout, distribution, target, afresh)
+    click.echo(f"{shown_path(target)}: {amount(target.stat().st_size)}")
+    if kept is not None:
+        click.echo(wrapped(f"Its packages were fetched on {kept}; --afresh fetches today's."))
     click.echo("Next: docker load -i FILE, or podman load -i FILE; then as --help says.")

@@ -1,1 +1,0 @@
-"""Container images of the kit: made of Debian's packages, without a registry."""
