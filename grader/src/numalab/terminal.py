@@ -6,13 +6,15 @@ import locale
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 
 from rich.console import Console
+from rich.table import Table
 
 WIDTH = 80
+MATRIX_COLUMNS = 8
 # Stands for a blank where no line may end; `stripped` makes one of it. (Of blanks that no line may
 # end at, rich takes every one for an ordinary blank.)
 _NO_BREAK = "\ue000"
@@ -37,6 +39,25 @@ def make_console(to_stderr: bool = False) -> Console:
     if stream.isatty():
         width = min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
     return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
+
+
+def plain_table(between: int = 2) -> Table:
+    """Return a table without lines. between: blanks between columns."""
+    return Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
+
+
+def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
+    """Yield a matrix of NUMA nodes, as many columns in a table as fit the width. cells: by row and
+    column, each row with each column."""
+    columns = sorted({column for _, column in cells})
+    for start in range(0, len(columns), MATRIX_COLUMNS):
+        block = columns[start : start + MATRIX_COLUMNS]
+        table = plain_table()
+        for name in ("", *map(str, block)):
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in sorted({row for row, _ in cells}):
+            table.add_row(str(row), *(cells[row, column] for column in block))
+        yield table
 
 
 def kept_together(text: str) -> str:

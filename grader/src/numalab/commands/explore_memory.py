@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +76,8 @@ def _program(kit: Kit, name: str) -> Path:
 
 
 def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[str, Any]]:
-    from numalab.near_and_far import report
-    from numalab.near_and_far.copies import copy_memory
-    from numalab.near_and_far.jobs import run_jobs
-    from numalab.near_and_far.products import multiply
+    from numalab.explore import memory_report as report
+    from numalab.explore.memory import copy_memory, multiply, run_jobs
     from numalab.portrait.measure import measure
     from numalab.portrait.terminal import show_pairs
 
@@ -106,16 +104,15 @@ def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[
     told = products if isinstance(products, str) else products.to_json()
     return EXIT_PASSED, {
         "pairs": pairs.to_json(),
-        "copies": copies.to_json(),
-        "jobs": [rates.to_json() for rates in jobs],
+        "copies": asdict(copies),
+        "jobs": [asdict(rates) for rates in jobs],
         "products": told,
     }
 
 
 def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
-    from numalab.near_and_far import report
-    from numalab.near_and_far.copies import copy_memory
-    from numalab.near_and_far.pairs import look_at_pairs
+    from numalab.explore import memory_report as report
+    from numalab.explore.memory import copy_memory, look_at_pairs
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
@@ -126,18 +123,18 @@ def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
         build_explorations(kit, [kit.probe.name, copier.name])
         with VirtualPlaces(kit, GuestOptions()) as places:
             place = places.get(machine, [kit.probe, copier], progress)
-            found = look_at_pairs(kit, machine, place, progress)
+            found = look_at_pairs(kit.probe, machine, place, progress)
             copies = copy_memory(copier, place.node, 1, progress, place)
     console = make_console()
     with stripped(console):
         report.show_virtual_pairs(found, console)
         report.show_copies(copies, False, console)
-    return EXIT_PASSED, {"virtual_pairs": found.to_json(), "copies": copies.to_json()}
+    return EXIT_PASSED, {"virtual_pairs": asdict(found), "copies": asdict(copies)}
 
 
 def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
-    from numalab.near_and_far import report
-    from numalab.near_and_far.healing import heal
+    from numalab.explore import memory_report as report
+    from numalab.explore.memory import heal
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
@@ -157,4 +154,4 @@ def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
     console = make_console()
     with stripped(console):
         report.show_healing(found, console)
-    return EXIT_PASSED if found.is_as_expected else EXIT_FAILED, {"healing": found.to_json()}
+    return EXIT_PASSED if found.is_as_expected else EXIT_FAILED, {"healing": asdict(found)}

@@ -22,7 +22,7 @@ from numalab.machines.own import load_own, own_folder
 from numalab.machines.picture import description, heading
 from numalab.machines.seeded import PREFIX
 from numalab.palette import keep_matplotlib_in
-from numalab.terminal import make_console, stripped
+from numalab.terminal import make_console, plain_table, stripped
 from numalab.virtual import booting, plan, session
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ def list_command(kit: Kit) -> None:
 
 
 def _list(machines: Mapping[str, Machine], console: Console) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table = plain_table(between=1)
     table.add_column("machine", no_wrap=True)
     table.add_column("shape", no_wrap=True)
     table.add_column("PUs", justify="right", no_wrap=True)

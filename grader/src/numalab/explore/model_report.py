@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from numalab.explore.intervals import Interval
 from numalab.explore.model import Compared, Explored, Rated
 from numalab.machines.rates import LOCAL, Rate, rate_name
+from numalab.terminal import plain_table
 from numalab.words import count
 
 CLOSE = 0.15  # of the model: what it is asked to be right by on published runs
@@ -50,14 +50,14 @@ def show(found: Explored, console: Console) -> None:
     if not compared:
         console.print("No round was measured whole, so there is nothing to compare.")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = plain_table()
     table.add_column("rate")
     table.add_column("measured", justify="right")
     for rated, interval in rates:
         table.add_row(*_rate_row(rated, interval))
     console.print(table)
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = plain_table()
     table.add_column("placement, predicted from these", ratio=1)
     for head in ("modelled", "measured", "measured over\nmodelled"):
         table.add_column(head, justify="right")

@@ -110,14 +110,15 @@ def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
 
 def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
     from rich.markup import escape
-    from rich.table import Table
 
-    times = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    from numalab.terminal import plain_table
+
+    times = plain_table()
     times.add_column("threads", justify="right")
     times.add_column("chunk", justify="right")
     for schedule in what.schedules:
         times.add_column(escape(f"{schedule} [ms]"), no_wrap=True)
-    ratios = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    ratios = plain_table()
     ratios.add_column("threads", justify="right")
     ratios.add_column("ratio", no_wrap=True)
     for chunk in what.chunks:

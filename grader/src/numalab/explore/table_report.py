@@ -298,11 +298,12 @@ def table_tables(found: Found, what: TableSizes) -> list[Table]:
 
 def _table(found: Found, what: TableSizes, kernel: str) -> Table:
     from rich.markup import escape
-    from rich.table import Table
+
+    from numalab.terminal import plain_table
 
     small, huge = page_names(found)
     with_huge = mode_sentence(found.node["huge_page_mode"]) is None
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = plain_table()
     table.add_column("table", justify="right", no_wrap=True)
     table.add_column(escape(f"{small} [ns]"), no_wrap=True)
     if with_huge:

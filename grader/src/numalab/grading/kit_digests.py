@@ -97,7 +97,6 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "editions": ("neither", "copies of the kit for students"),
     "doctor": ("neither", "looks at nodes on its own"),
     "explore": ("neither", "experiments without grades"),
-    "near_and_far": ("neither", "measures nodes, and grades nobody"),
     "portrait": ("neither", "measures nodes, and grades nobody"),
     "installing": ("neither", "copies the kit to where many share it, and into images"),
     "learning": ("neither", "what learners see of their gradings"),

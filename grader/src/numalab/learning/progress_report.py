@@ -25,6 +25,7 @@ from numalab.learning.progress import (
     is_done,
     next_task,
 )
+from numalab.terminal import plain_table
 
 Hints = Mapping[str, Levels]  # by lab
 
@@ -81,7 +82,7 @@ def show_progress(
     said: Mapping[str, Sequence[FirstSaid]] | None = None,
 ) -> None:
     """said: first, in notebooks, by lab."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = plain_table()
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
     table.add_column("hints", justify="right")

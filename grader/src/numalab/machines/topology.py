@@ -12,6 +12,8 @@ from typing import NamedTuple
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine, NumaNode
 
+LEAST_MEMORY_BYTES = 1 << 30  # that a NUMA node needs for arrays to be measured on it
+
 
 class Pu(NamedTuple):
     """A PU by Linux's number, and by number the units that it is part of."""
@@ -62,6 +64,29 @@ def topology_of_node(node: Json) -> Topology:
         return Topology(tuple(pu._replace(core=pu.number) for pu in pus), False)
     is_whole = len(pus) == node.get("pus_online") and all(pu.package >= 0 for pu in pus)
     return Topology(pus, is_whole and _is_even(pus, node["numa_nodes"]))
+
+
+def memory_nodes(node: Json) -> list[int]:
+    """NUMA nodes with room for arrays, also those without PUs; where none has, all."""
+    nodes = node["numa_node_list"]
+    large = [one for one in nodes if one["memory_bytes"] >= LEAST_MEMORY_BYTES]
+    return [one["numa_node"] for one in large or nodes]
+
+
+def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
+    """The first PU of each core, in hwloc's order; of one NUMA node or of all."""
+    seen: set[int] = set()
+    found = []
+    for pu in topology.pus:
+        if numa_node in (None, pu.numa_node) and pu.core not in seen:
+            seen.add(pu.core)
+            found.append(pu.number)
+    return found
+
+
+def thread_nodes(topology: Topology) -> list[int]:
+    """NUMA nodes with PUs that may be used, in hwloc's order."""
+    return list(dict.fromkeys(pu.numa_node for pu in topology.pus))
 
 
 def topology_of_machine(machine: Machine) -> Topology:

@@ -11,7 +11,13 @@ from numalab.errors import UserError
 from numalab.evidence.core_kinds import core_kinds
 from numalab.evidence.record import Json
 from numalab.explore.samples import CHASE, COMPACT, COPY, TRIAD, Configuration
-from numalab.machines.topology import Topology, topology_of_node
+from numalab.machines.topology import (
+    Topology,
+    core_pus,
+    memory_nodes,
+    thread_nodes,
+    topology_of_node,
+)
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LOAD, STORE = "load", "store"  # of the probe, beside copy and triad
@@ -67,29 +73,6 @@ class Plan:
 
 
 # ---- what there is ---------------------------------------------------------------------
-
-
-def memory_nodes(node: Json) -> list[int]:
-    """NUMA nodes with room for arrays, also those without PUs; where none has, all."""
-    nodes = node["numa_node_list"]
-    large = [one for one in nodes if one["memory_bytes"] >= LEAST_ARRAY * ARRAY_SHARE]
-    return [one["numa_node"] for one in large or nodes]
-
-
-def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
-    """The first PU of each core, in hwloc's order; of one NUMA node or of all."""
-    seen: set[int] = set()
-    found = []
-    for pu in topology.pus:
-        if numa_node in (None, pu.numa_node) and pu.core not in seen:
-            seen.add(pu.core)
-            found.append(pu.number)
-    return found
-
-
-def thread_nodes(topology: Topology) -> list[int]:
-    """NUMA nodes with PUs that may be used, in hwloc's order."""
-    return list(dict.fromkeys(pu.numa_node for pu in topology.pus))
 
 
 def kind_names(node: Json) -> Mapping[int, str]:

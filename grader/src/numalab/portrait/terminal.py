@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from numalab.explore.samples import COMPACT
 from numalab.explore.text_plot import Axis, Series, text_plot
 from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
-from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS, memory_nodes
+from numalab.machines.topology import memory_nodes
+from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS
 from numalab.portrait.record import Curve, Measured, Pair, Portrait, StreamRate
 from numalab.portrait.sentences import (
     GB_S_NOTE,
@@ -24,13 +25,13 @@ from numalab.portrait.sentences import (
     value_words,
     widest_words,
 )
+from numalab.terminal import matrix_tables, plain_table
 from numalab.words import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-BLOCK = 8  # columns of a matrix within 80 characters
 MARKS = "lrx"  # of curves: local, remote, and of another kind of core
 
 
@@ -73,13 +74,6 @@ def _note(values: Sequence[Measured]) -> str:
     return interval_note([len(one.processes) for one in values]) if values else "Nothing measured."
 
 
-def new_table(between: int = 2) -> Table:
-    """between: blanks between columns."""
-    from rich.table import Table
-
-    return Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
-
-
 # ---- latency ---------------------------------------------------------------------------
 
 
@@ -93,7 +87,7 @@ def _blocks_of_curves(
 
 
 def _curve_table(curves: Sequence[Curve], names: Sequence[str]) -> Table:
-    table = new_table()
+    table = plain_table()
     table.add_column("table", justify="right", no_wrap=True)
     for name in names:
         table.add_column(name.replace(", ", ",\n"), no_wrap=True)
@@ -158,21 +152,14 @@ def matrices() -> Iterator[tuple[str, Callable[[Pair], Measured | None]]]:
 def _matrix_tables(portrait: Portrait, value: Callable[[Pair], Measured | None]) -> Iterator[Table]:
     columns = memory_nodes(portrait.node)
     with_pus = {one["numa_node"] for one in portrait.node["pu_list"]}
+
+    def cell(row: int, column: int) -> str:
+        pair = portrait.pair(row, column)
+        measured = value(pair) if pair else None
+        return three_digits(measured.median) if measured else "-"
+
     rows = [number for number in columns if number in with_pus]
-    for start in range(0, len(columns), BLOCK):
-        block = columns[start : start + BLOCK]
-        table = new_table()
-        table.add_column("", justify="right")
-        for number in block:
-            table.add_column(str(number), justify="right", no_wrap=True)
-        for row in rows:
-            cells = []
-            for number in block:
-                pair = portrait.pair(row, number)
-                measured = value(pair) if pair else None
-                cells.append(three_digits(measured.median) if measured else "-")
-            table.add_row(str(row), *cells)
-        yield table
+    return matrix_tables({(row, column): cell(row, column) for row in rows for column in columns})
 
 
 # ---- streams ---------------------------------------------------------------------------
@@ -188,7 +175,7 @@ def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
         rates = [one for one in portrait.streams if one.placement == placement]
         if not rates:
             continue
-        table = new_table(between=1)
+        table = plain_table(between=1)
         table.add_column("n", justify="right", no_wrap=True)
         for kernel in STREAMS:
             table.add_column(kernel, no_wrap=True)
@@ -232,7 +219,7 @@ def _stream_notes(portrait: Portrait) -> Iterator[str]:
 
 
 def _tlb_table(portrait: Portrait) -> Table:
-    table = new_table()
+    table = plain_table()
     table.add_column("table", justify="right", no_wrap=True)
     by_size = []
     for curve in portrait.tlb:

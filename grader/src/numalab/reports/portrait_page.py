@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from numalab.explore.wording import bytes_words
-from numalab.portrait.plan import memory_nodes
+from numalab.machines.topology import memory_nodes
 from numalab.portrait.record import Measured, Point, Portrait
 from numalab.portrait.sentences import (
     GB_S_NOTE,

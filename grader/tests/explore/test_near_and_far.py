@@ -13,13 +13,23 @@ from support.commands import numalab_command
 from support.invented import TWO_NODES
 
 from numalab.errors import KitError
+from numalab.explore import memory
+from numalab.explore import memory_report as report
+from numalab.explore.memory import (
+    DEFAULT,
+    INTERLEAVE,
+    SCAN_MS,
+    Healing,
+    Products,
+    VirtualPair,
+    VirtualPairs,
+    modelled_gb_s,
+    multiply,
+    read_run,
+)
 from numalab.harness.build import build_explorations
 from numalab.kit import Kit
 from numalab.machines.gallery import find_machine
-from numalab.near_and_far import copies, jobs, products, report
-from numalab.near_and_far.healing import SCAN_MS, Healing, read_run
-from numalab.near_and_far.pairs import VirtualPair, VirtualPairs, modelled_gb_s
-from numalab.near_and_far.products import DEFAULT, INTERLEAVE, Products, multiply
 from numalab.words import StepReport
 
 NODE_LIST = {"numa_node_list": [{"numa_node": node, "memory_bytes": 1 << 34} for node in (0, 1)]}
@@ -89,11 +99,9 @@ def test_what_is_told_of_pairs(kit: Kit) -> None:
         VirtualPair(0, 0, 1.0, 106.84, False), VirtualPair(0, 1, 0.5, 90.0, True),
         VirtualPair(1, 0, None, None, False), VirtualPair(1, 1, 1.0, 106.84, False),
     )  # fmt: skip
-    said = shown(report.show_virtual_pairs, VirtualPairs(find_machine(kit, "hydra"), pairs, ""))
+    said = shown(report.show_virtual_pairs, VirtualPairs("hydra", pairs, ""))
     assert "<= 90" in said and "50 %" in said and "not measured" in said
-    said = shown(
-        report.show_virtual_pairs, VirtualPairs(find_machine(kit, "hydra"), pairs, "No rate.")
-    )
+    said = shown(report.show_virtual_pairs, VirtualPairs("hydra", pairs, "No rate."))
     assert "No rate." in said and "GB/s" not in said
 
 
@@ -113,7 +121,7 @@ def copied(share: float | None) -> str:
 
 @pytest.mark.parametrize(("share", "rates"), [(1.0, 2), (0.5, 0), (None, 0)])
 def test_copies_between_nodes(tmp_path: Path, share: float | None, rates: int) -> None:
-    found = copies.copy_memory(
+    found = memory.copy_memory(
         script(tmp_path, copied(share)), TWO_NODES.describe() | NODE_LIST, 2, QUIET
     )
     assert [(copy.source, copy.destination) for copy in found.copies] == [
@@ -132,7 +140,7 @@ def test_copies_between_nodes(tmp_path: Path, share: float | None, rates: int) -
 
 def record_of(gb_s: float, share: float | None) -> str:
     """As the probe's, with slow repetitions at both ends."""
-    times = [9.0] * jobs.LEFT_OUT + [1 / gb_s] * 6 + [9.0] * jobs.LEFT_OUT
+    times = [9.0] * memory.LEFT_OUT + [1 / gb_s] * 6 + [9.0] * memory.LEFT_OUT
     of_kernel = {"kernel": "triad", "bytes_moved": 1e9, "elapsed_s": times}
     return json.dumps({"memory_node_share": share, "times": [of_kernel]})
 
@@ -140,7 +148,7 @@ def record_of(gb_s: float, share: float | None) -> str:
 def test_jobs_run_at_once_and_ends_are_left_out(tmp_path: Path) -> None:
     node = TWO_NODES.describe()
     probe = script(tmp_path, f"echo '{record_of(5.0, 1.0)}'")
-    found = jobs.run_jobs(probe, node, 1 << 20, 2, QUIET)
+    found = memory.run_jobs(probe, node, 1 << 20, 2, QUIET)
     assert [rates.kind.processes for rates in found] == [1, 4, 4, 1, 1]
     assert [rates.kind.threads for rates in found] == [1, 1, 1, 4, 4]
     assert all(rates.gb_s == pytest.approx((5.0, 5.0)) for rates in found)
@@ -148,13 +156,13 @@ def test_jobs_run_at_once_and_ends_are_left_out(tmp_path: Path) -> None:
     assert "4 jobs, cores and memory of node 0" in said and "20.0" in said
     # Of memory that came from elsewhere nothing is told.
     elsewhere = script(tmp_path, f"echo '{record_of(5.0, 0.5)}'")
-    found = jobs.run_jobs(elsewhere, node, 1 << 20, 2, QUIET)
+    found = memory.run_jobs(elsewhere, node, 1 << 20, 2, QUIET)
     assert [(len(rates.gb_s), rates.refused) for rates in found] == [
         (2, 0), (2, 0), (0, 2), (2, 0), (0, 2)
     ]  # fmt: skip
     assert "4 rounds left out" in shown(report.show_jobs, found)
     with pytest.raises(KitError, match="no memory"):
-        jobs.run_jobs(script(tmp_path, "echo no memory >&2; exit 3"), node, 1 << 20, 1, QUIET)
+        memory.run_jobs(script(tmp_path, "echo no memory >&2; exit 3"), node, 1 << 20, 1, QUIET)
 
 
 # ---- matrix products -----------------------------------------------------------------------
@@ -165,7 +173,7 @@ def test_what_is_told_of_products() -> None:
     said = shown(report.show_products, Products(1000, 4, gflops), False)
     assert "Interleaved 1.500 times as fast" in said and "3 rounds" in said
     assert "same with one NUMA node" in shown(report.show_products, Products(1000, 4, gflops), True)
-    assert "apt install" in shown(report.show_products, products.NO_BLAS, False)
+    assert "apt install" in shown(report.show_products, memory.WHY_NO_PRODUCT[5], False)
 
 
 def script(folder: Path, text: str) -> Path:
@@ -184,9 +192,9 @@ def test_products_are_multiplied_in_turns(tmp_path: Path) -> None:
     assert found.threads == 2 and found.rounds == 3
     assert found.gflops[DEFAULT][0] == pytest.approx(2.0)
     asked = log.read_text().split()
-    assert asked.count("policy=default") == asked.count("policy=interleave") == 3
-    assert multiply(script(tmp_path, "exit 5"), 10, 3, QUIET) == products.NO_BLAS
-    assert multiply(script(tmp_path, "exit 4"), 10, 3, QUIET) == products.REFUSED
+    assert asked.count("policy=default") == 3 == asked.count("policy=interleave") - 1
+    assert multiply(script(tmp_path, "exit 5"), 10, 3, QUIET) == memory.WHY_NO_PRODUCT[5]
+    assert multiply(script(tmp_path, "exit 4"), 10, 3, QUIET) == memory.WHY_NO_PRODUCT[4]
 
 
 @pytest.mark.builds

@@ -1,24 +1,30 @@
-"""What was seen of near and far memory, in a terminal of 80 columns."""
+"""Tables of the experiments on near and far memory, in a terminal of 80 columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
 from numalab import words
+from numalab.explore.memory import (
+    HEALED,
+    POLICIES,
+    SCAN_MS,
+    Copies,
+    Copy,
+    Healing,
+    JobRates,
+    Products,
+    VirtualPair,
+    VirtualPairs,
+)
 from numalab.explore.text_plot import Axis, Series, text_plot
 from numalab.explore.wording import three_digits
-from numalab.near_and_far.copies import Copies, Copy
-from numalab.near_and_far.healing import HEALED, SCAN_MS, Healing
-from numalab.near_and_far.jobs import Rates
-from numalab.near_and_far.pairs import VirtualPair, VirtualPairs
-from numalab.near_and_far.products import DEFAULT, INTERLEAVE, Products
-from numalab.portrait.terminal import BLOCK, new_table
+from numalab.terminal import matrix_tables, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 ONE_NODE = (
     "This computer has one NUMA node: near is all there is, and interleaving over it changes "
@@ -27,19 +33,6 @@ ONE_NODE = (
 
 
 # ---- pairs -------------------------------------------------------------------------------
-
-
-def _tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
-    """cells: by row and column."""
-    columns = sorted({column for _, column in cells})
-    for start in range(0, len(columns), BLOCK):
-        block = columns[start : start + BLOCK]
-        table = new_table()
-        for name in ("", *map(str, block)):
-            table.add_column(name, justify="right", no_wrap=True)
-        for row in sorted({row for row, _ in cells}):
-            table.add_row(str(row), *(cells[row, column] for column in block))
-        yield table
 
 
 def _share(share: float | None) -> str:
@@ -66,15 +59,15 @@ def show_virtual_pairs(found: VirtualPairs, console: Console) -> None:
         console.print()
         console.print(Text(text, "bold"))
 
-    name = found.machine.name
+    name = found.machine
     title(f"{name}: threads (rows), memory (columns), pages that are there")
-    for table in _tables(_by_place(found, lambda pair: _share(pair.share))):
+    for table in matrix_tables(_by_place(found, lambda pair: _share(pair.share))):
         console.print(table)
     if found.not_modelled:
         console.print(Text(found.not_modelled, "dim"))
     else:
         title(f"{name}: modelled [GB/s], a thread on each core of the whole machine's NUMA node")
-        for table in _tables(_by_place(found, _rate)):
+        for table in matrix_tables(_by_place(found, _rate)):
             console.print(table)
         console.print(
             Text(
@@ -99,7 +92,7 @@ def show_copies(found: Copies, is_timed: bool, console: Console) -> None:
     what = "memcpy [GB/s copied]" if is_timed else "memcpy, pages that are there"
     console.print()
     console.print(Text(f"{what}: source (rows), destination (columns)", "bold"))
-    for table in _tables({(c.source, c.destination): cell(c) for c in found.copies}):
+    for table in matrix_tables({(c.source, c.destination): cell(c) for c in found.copies}):
         console.print(table)
     console.print(Text(f"By a thread on NUMA node {found.thread_on}.", "dim"))
 
@@ -107,12 +100,12 @@ def show_copies(found: Copies, is_timed: bool, console: Console) -> None:
 # ---- jobs --------------------------------------------------------------------------------
 
 
-def show_jobs(found: Sequence[Rates], console: Console) -> None:
+def show_jobs(found: Sequence[JobRates], console: Console) -> None:
     from rich.text import Text
 
     console.print()
     console.print(Text("At the same time: triad [GB/s], of each job or team", "bold"))
-    table = new_table()
+    table = plain_table()
     table.add_column("", no_wrap=True)
     for name in ("each", "all together"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -144,10 +137,10 @@ def show_products(found: Products | str, is_one_node: bool, console: Console) ->
         return
     title = f"Matrix product, {found.n} x {found.n}, {words.count(found.threads, 'thread')}"
     console.print(Text(f"{title}, matrices written by one [GFLOP/s]", "bold"))
-    table = new_table()
+    table = plain_table()
     for name in ("policy", "median of processes"):
         table.add_column(name, no_wrap=True)
-    for policy in (DEFAULT, INTERLEAVE):
+    for policy in POLICIES:
         rates = sorted(found.gflops[policy])
         table.add_row(policy, three_digits(rates[len(rates) // 2]))
     console.print(table)
