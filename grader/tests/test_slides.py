@@ -23,7 +23,6 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from numalab.errors import KitError, UserError
-from numalab.explore.samples import read_found
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 from numalab.teaching.deck import Deck, minutes_of, parse_deck
@@ -38,6 +37,7 @@ import keep_records  # noqa: E402
 from deck import with_figures, with_fonts  # noqa: E402
 from figures import FIGURES, draw  # noqa: E402
 from figures.common import SHIPPED, Sources, busy, picture, style  # noqa: E402
+from figures.explorations import read_found  # noqa: E402
 
 NAMES = sorted(path.stem for path in SLIDES.glob("[0-9][0-9]_*.md"))
 TEXTS = {name: (SLIDES / f"{name}.md").read_text() for name in NAMES}

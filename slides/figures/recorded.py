@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
+from figures.explorations import read_found
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
-from numalab.explore.explore_plot import exploration_figure
-from numalab.explore.samples import Found, read_found
-from numalab.explore.stream_plot import pages_figure
+from numalab.explore.explore_plot import exploration_figure, pages_figure
+from numalab.explore.samples import Found
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,

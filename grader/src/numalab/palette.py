@@ -60,12 +60,6 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    """WCAG's ratio of contrast, 1 to 21."""
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
 def ink_on(colour: str) -> str:
     """Black or white, whichever is read better on the colour."""
     return "#000000" if luminance(colour) > 0.18 else "#FFFFFF"

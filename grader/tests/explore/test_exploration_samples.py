@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,6 @@ from numalab.explore.samples import (
     Found,
     Sample,
     configurations,
-    read_found,
     samples_each,
     schedule_configurations,
     stream_configurations,
@@ -44,6 +44,10 @@ from numalab.explore.samples import (
 from numalab.explore.tlb import Reach, tlb_reaches, walked_bytes
 from numalab.harness.monitor import Finished
 from numalab.kit import Kit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "slides"))
+
+from figures.explorations import read_found
 
 
 def test_one_thing_that_is_timed_of_each_kind() -> None:

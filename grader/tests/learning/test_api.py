@@ -21,7 +21,6 @@ from numalab.evidence.kinds import CHECK, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Exploration, TableSizes, load_exploration
-from numalab.explore.samples import read_found
 from numalab.grading import grade as grading
 from numalab.grading import turns
 from numalab.judging.judge import judge
@@ -68,7 +67,7 @@ def test_an_exploration_has_its_tables_and_its_figure(
     assert "Nanoseconds per dependent load" in str(found)
     assert isinstance(found.figure(), Figure)
     assert found.parting_bytes is None  # two rounds decide nothing
-    assert read_found(json.loads(found.save(tmp_path / "found.json").read_text())).samples
+    assert json.loads(found.save(tmp_path / "found.json").read_text())["samples"]
     with pytest.raises(UserError, match="lab 01_first_touch has no exploration"):
         open_lab("01", kit).explore()
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from numalab.kit import find_kit
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine
-from numalab.modelling import validation
-from numalab.modelling.published import Outcome, Ratio, read_outcomes, read_ratios
-from numalab.modelling.validation import Prediction
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import model_validation as validation
+from model_validation import Outcome, Prediction, Ratio, read_outcomes, read_ratios
 
 KIT = find_kit("gnu").root
 FOLDER = KIT / "common" / "modelling"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from numalab.kit import find_kit
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
-from numalab.modelling.published import read_ratios
-from numalab.modelling.validation import medians, predictions, table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from model_validation import medians, predictions, read_ratios, table
 
 RUNS = """\
 [[run]]

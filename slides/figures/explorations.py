@@ -1,0 +1,83 @@
+"""Explorations read back from what ./numalab explore --json writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numalab.errors import KitError
+from numalab.evidence.record import Json
+from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
+from numalab.explore.samples import Configuration, Found, Sample, Virtual
+
+
+def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...]]:
+    beside = ("arguments", "environment")
+    ours = ("configuration", "round", "order", "started_s")
+    made = tuple(
+        Configuration(
+            {key: value for key, value in entry.items() if key not in beside},
+            tuple(entry["arguments"]),
+            entry["environment"],
+        )
+        for entry in data["configurations"]
+    )
+    samples = tuple(
+        Sample(
+            configuration=entry["configuration"],
+            round=entry["round"],
+            order=entry["order"],
+            started_s=entry["started_s"],
+            record={key: value for key, value in entry.items() if key not in ours},
+        )
+        for entry in data["samples"]
+    )
+    return made, samples
+
+
+def read_found(data: Json) -> Found:
+    """From what to_json made of it; only the node's PUs are lost. Raises KitError."""
+    try:
+        if data["schema"] != 1:
+            raise KitError(f"the exploration has schema version {data['schema']}, not 1")
+        made, samples = _read_runs(data)
+        there = data.get("virtual")
+        return Found(
+            exploration=Exploration(data["lab"], data["title"], _explored(made, data["rounds"])),
+            configurations=made,
+            samples=samples,
+            node=data["node"],
+            about=data["about"],
+            build=data["build"],
+            seed=data["seed"],
+            interrupted=data["interrupted"],
+            virtual=there
+            and Virtual(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise KitError(f"not what ./numalab explore --json writes: {error!r}") from error
+
+
+def _explored(made: Sequence[Configuration], rounds: int) -> Explorable:
+    """What was run, from the configurations that it became."""
+    first, keys = made[0], [configuration.key for configuration in made]
+    if "table_bytes" in first.key:
+        raise KitError(
+            "an earlier version of the kit made this exploration of tables, which timed updates "
+            "only. Run ./numalab explore 04 --json again"
+        )
+    if "bytes" in first.key:
+        sizes = sorted({int(key["bytes"]) for key in keys})
+        growth = sizes[1] // sizes[0] if len(sizes) > 1 else 2
+        said = dict(argument.split("=") for argument in first.arguments[1:])
+        steps, repetitions = int(said["steps"]), int(said["repetitions"])
+        return TableSizes(sizes[0], sizes[-1], growth, steps, repetitions, rounds)
+    if "placement" in first.key:
+        said = dict(argument.split("=") for argument in first.arguments[1:])
+        return Streams(int(said["bytes"]), int(said["repetitions"]), rounds, None)
+    return Schedules(
+        schedules=tuple(dict.fromkeys(str(key["schedule"]) for key in keys)),
+        chunks=tuple(dict.fromkeys(int(key["chunk"]) for key in keys)),
+        environment={},
+        n=int(first.arguments[0]),
+        rounds=rounds,
+    )
