@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import table_text
 from numalab.course.gradebook.gradebook import open_gradebook
@@ -134,7 +134,7 @@ def make(root: Path, students: int, number_of_labs: int) -> None:
     for one in some:  # for rebuild and status
         folder = course.attempt(one.item, one.number)
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "attempt.json", stored.attempt_json(one), indent=None)
+        write_json(folder / "attempt.json", records.attempt_json(one), indent=None)
     (root / "canvas.csv").write_text(canvas_template(students, number_of_labs))
 
 

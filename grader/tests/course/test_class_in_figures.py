@@ -31,12 +31,11 @@ from support.pages import assert_sound, rows_of
 from numalab.course.gradebook.parts import Part, Shown
 from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
 from numalab.course.pages.class_facts import CriterionFacts, NodeFacts, class_facts
-from numalab.course.pages.class_page import class_page, lab_page
+from numalab.course.pages.class_page import class_page, digest_of, lab_page
 from numalab.course.pages.days import Days, picture, progress, progress_words
 from numalab.course.pages.heat_map import heat_map, lab_cells, points_words, student_link
 from numalab.course.pages.mistakes import MOST, mistakes
 from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
-from numalab.course.pages.scripts import digest_of
 from numalab.course.records import Attempt, Problem, Student
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab

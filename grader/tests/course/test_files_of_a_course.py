@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.courses import ADA, BOB, attempt, intake, result, submission
 
-from numalab.course import attempts, csv_files, locks, secret, stored, zones
+from numalab.course import attempts, csv_files, locks, records, secret, zones
 from numalab.course.codes import as_csv, codes_of
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import Table, defused, read_table, table_text, write_private
@@ -189,21 +189,21 @@ def test_records_are_read_as_they_were_written() -> None:
     of_ada = replace(submission(ADA, at=AT, notes="x"), is_zone_taken=True)
     problems = [Problem("x", "why", BOB, True), Problem("y", "why")]
     whole = replace(intake(of_ada, submission(BOB), problems=problems), remarks=("r",))
-    assert stored.parse_intake(through_json(stored.intake_json(whole))) == whole
+    assert records.parse_intake(through_json(records.intake_json(whole))) == whole
     made = attempt(ADA, result(5), number=3)
     made = replace(made, why="w", job="7_0", judged_by="r", replaces=2, rejudged_at=AT,
                    reopened=("c x",))  # fmt: skip
-    assert stored.parse_attempt(through_json(stored.attempt_json(made))) == made
+    assert records.parse_attempt(through_json(records.attempt_json(made))) == made
 
 
 def test_what_records_of_before_do_not_have_is_as_it_was() -> None:
-    data = through_json(stored.intake_json(intake(submission(ADA), problems=[Problem("x", "y")])))
+    data = through_json(records.intake_json(intake(submission(ADA), problems=[Problem("x", "y")])))
     del data["remarks"], data["submissions"][0]["is_zone_taken"], data["problems"][0]["is_missing"]
-    assert stored.parse_intake(data) == intake(submission(ADA), problems=[Problem("x", "y")])
-    data = through_json(stored.attempt_json(attempt_of(1)))
+    assert records.parse_intake(data) == intake(submission(ADA), problems=[Problem("x", "y")])
+    data = through_json(records.attempt_json(attempt_of(1)))
     for name in ("why", "job", "judged_by", "replaces", "rejudged_at", "reopened"):
         del data[name]
-    assert stored.parse_attempt(data) == attempt_of(1)
+    assert records.parse_attempt(data) == attempt_of(1)
     assert attempt_of(1).replaces == 0
     one = Submission(ADA, "01_x", (), "", (), None, "x")
     assert (one.notes, one.is_zone_taken, Problem("x", "y").is_missing) == ((), False, False)
@@ -211,8 +211,8 @@ def test_what_records_of_before_do_not_have_is_as_it_was() -> None:
 
 @pytest.mark.parametrize("data", [None, [], {}, {"layout": "x"}, "x"])
 def test_what_is_no_record(data: Any) -> None:
-    for parse in (stored.parse_intake, stored.parse_attempt):
-        with pytest.raises(stored.BadRecord, match="Error: "):
+    for parse in (records.parse_intake, records.parse_attempt):
+        with pytest.raises(records.BadRecord, match="Error: "):
             parse(data)
 
 

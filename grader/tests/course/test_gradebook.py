@@ -26,7 +26,7 @@ from support.courses import (
     submission,
 )
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.feedback import QUICK_RISK, feedback_lines
@@ -569,7 +569,7 @@ def fill(course: CourseFolder) -> None:
     for one in graded:
         folder = course.attempt(one.item, one.number)
         folder.mkdir(parents=True)
-        write_json(folder / "attempt.json", stored.attempt_json(one))
+        write_json(folder / "attempt.json", records.attempt_json(one))
     half = course.attempts(graded[0].item) / ".partial-2"
     half.mkdir()
     (half / "attempt.json").write_text("{")
@@ -690,7 +690,7 @@ def test_a_killed_writer_leaves_what_was_there_before(tmp_path: Path) -> None:
 def test_a_delivery_that_was_kept_before_a_kill_is_taken_in(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
-    late = stored.intake_json(intake(submission(ZOE)))
+    late = records.intake_json(intake(submission(ZOE)))
     write_json(course.delivery(4), {"taken_in_at": "2027-05-05T00:00:00+00:00"} | late)
     with open_gradebook(course) as book:
         ids = {row.student.id for row in book.standing(rules()).rows}

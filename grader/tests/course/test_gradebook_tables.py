@@ -14,7 +14,7 @@ import pytest
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, intake, result
 from support.courses import submission as submitted
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import gradebook
 from numalab.course.gradebook.gradebook import open_gradebook, rebuild
@@ -283,7 +283,7 @@ def test_a_rebuild_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monke
         book.add_submissions(intake(submitted(ADA)))
     for number in range(1, 6):
         one = attempt(ADA, result(number, 10 - number), number=number)
-        write_json_to(course.attempt(one.item, number), stored.attempt_json(one))
+        write_json_to(course.attempt(one.item, number), records.attempt_json(one))
     monkeypatch.setattr(gradebook, "CHUNK", 2)
     told: list[str] = []
     rebuild(course, told.append)

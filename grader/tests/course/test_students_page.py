@@ -26,7 +26,7 @@ from support.courses import (
 from support.invented_class import row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.parts import Part, Shown
 from numalab.course.gradebook.standing import StandingRow
@@ -375,7 +375,7 @@ def test_a_page_is_drawn_again_of_the_kits_own_rules_alone(
     assert graded_page.drawn_page(course, kit, labs, one) is None
     folder.mkdir(parents=True)
     for rules, known in (("before", labs), ("now", {})):
-        kept = stored.attempt_json(replace(one, judged_by=rules))
+        kept = records.attempt_json(replace(one, judged_by=rules))
         write_json(folder / "attempt.json", kept)
         assert graded_page.drawn_page(course, kit, known, one) is None
     assert read == []

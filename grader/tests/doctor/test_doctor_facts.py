@@ -12,7 +12,7 @@ from support.node_trees import JOB, MOUNT_V2, stat_text, write_process, write_tr
 from numalab.doctor import load_sample
 from numalab.doctor.load_sample import sample_load
 from numalab.doctor.node_facts import read_facts
-from numalab.processes.cgroups import Limit, read_groups
+from numalab.processes.limits import Limit, read_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 

@@ -28,7 +28,6 @@ from numalab.doctor.noise import (
     forecast,
     margins,
     most_within,
-    quantile,
     student_t,
 )
 from numalab.doctor.noise_report import (
@@ -177,12 +176,6 @@ def test_margins_are_those_of_the_claims() -> None:
         (math.log(8.0 / 2.0 / 1.15), math.log(8.0 / 2.2 / 1.15))
     )
     assert difference(one) == difference(generation(2.2, 2.0)) == pytest.approx(0.1)
-
-
-def test_quantiles() -> None:
-    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
-    assert quantile([1.0, 2.0], 0.95) == pytest.approx(1.95)
-    assert quantile([7.0], 0.95) == 7.0
 
 
 # ---- what is said ------------------------------------------------------------------------

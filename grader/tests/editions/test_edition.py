@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from numalab.editions import write
-from numalab.editions.contents import edition_files, hints_without
 from numalab.editions.search import (
     Secret,
     leaks_in,
@@ -16,6 +15,7 @@ from numalab.editions.search import (
     search,
     secret_of,
 )
+from numalab.editions.write import edition_files, hints_without
 from numalab.errors import KitError, UserError
 from numalab.files import write_json
 from numalab.grading import handed_in, mpi_runs

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from numalab.editions.packs import pack_variant
 from numalab.editions.search import plain_lines
-from numalab.editions.write import write_edition
+from numalab.editions.write import pack_variant, write_edition
 from numalab.errors import KitError, UserError
 from numalab.grading import variant_kits
 from numalab.grading.grade import grade
@@ -132,7 +131,7 @@ def test_a_pack_that_would_show_the_labs_solution_is_not_written(
     def no_objects(made: Kit, labs: object, target: Path, progress: object) -> None:
         (target / VARIANT).mkdir(parents=True)
 
-    monkeypatch.setattr("numalab.editions.packs.make_objects", no_objects)
+    monkeypatch.setattr("numalab.editions.write.make_objects", no_objects)
     path = tmp_path / "variant.pack"
     with pytest.raises(KitError, match="would show lines of solutions"):
         pack_variant(replace(own_kit, root=copied), lab, path, silent)

@@ -14,7 +14,7 @@ from support.explorations import MIB, TWO, invented, made_up, on_two_cores
 from numalab.errors import KitError, UserError
 from numalab.explore import explore_plot
 from numalab.explore.declaration import Schedules, TableSizes
-from numalab.explore.stream_plot import pages_figure
+from numalab.explore.explore_plot import pages_figure
 
 FEW = Schedules(("static", "dynamic", "guided"), (0, 4), {}, 100, 6)
 THREE = TableSizes(MIB, 4 * MIB, 2, 1000, 3, 6)

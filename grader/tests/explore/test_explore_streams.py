@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +28,17 @@ from support.explorations import (
 from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.explore import declaration, explore, explore_plot, explore_report, samples
 from numalab.explore.samples import ALL, COMPACT, DEFAULT, ONE, SCATTER
-from numalab.explore.stream_values import pages_seen
+from numalab.explore.stream_report import pages_seen
 from numalab.explore.text_plot import MOST_COLUMNS, Axis, Series, text_plot
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.kit import Kit
 from numalab.learning.exploring import Explored, measure
 from numalab.terminal import make_console
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "slides"))
+
+from figures.explorations import read_found
 
 
 def shown(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -189,7 +194,7 @@ def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str
 def test_an_exploration_is_read_back() -> None:
     for found in (made_up(), on_two_cores(), made_up(TWO, flat)):
         data = found.to_json()
-        again = samples.read_found(json.loads(json.dumps(data)))
+        again = read_found(json.loads(json.dumps(data)))
         assert again.to_json() == data
         assert again.virtual == (
             found.virtual

@@ -24,16 +24,14 @@ from numalab.explore.explore_report import heading, sentences, show
 from numalab.explore.intervals import Interval
 from numalab.explore.samples import Found, Virtual
 from numalab.explore.stream_report import (
+    equal_differences,
     may_be_caches,
     page_pictures,
-    rate_pictures,
-    share_words,
-)
-from numalab.explore.stream_values import (
-    equal_differences,
     pages_seen,
     placement_differences,
     rate,
+    rate_pictures,
+    share_words,
     threads_found,
     touch_differences,
 )

@@ -36,13 +36,14 @@ from numalab.harness.compile_apart import Apart, bound_files, read_step, take
 from numalab.harness.compile_apart import run as run_apart
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import (
+    LOAD_PROFILE,
     NoSandbox,
     Sandbox,
     find_sandbox,
     hidden_folders,
     other_roots,
+    remedy_where_refused,
 )
-from numalab.harness.user_namespaces import LOAD_PROFILE, remedy_where_refused
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.kit import Kit

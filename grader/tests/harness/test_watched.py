@@ -7,13 +7,15 @@ import re
 import pytest
 
 from numalab.harness.interface import prototypes
-from numalab.harness.library_calls import TOLD, intercepted, unseen_call
 from numalab.harness.symbols import Symbols
 from numalab.harness.watched import (
+    TOLD,
     accesses_complaint,
     calls_complaint,
+    intercepted,
     text_complaint,
     unfollowed_complaint,
+    unseen_call,
 )
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab

@@ -17,8 +17,7 @@ from numalab import __version__
 from numalab.errors import KitError, UserError
 from numalab.installing import install as installing
 from numalab.installing.copying import check_handouts, copy_kit, open_to_readers
-from numalab.installing.install import KINDS, Wish, environment_for
-from numalab.installing.modulefiles import check_needs, modulefile
+from numalab.installing.install import KINDS, Wish, check_needs, environment_for, modulefile
 from numalab.installing.prefix import Prefix, chosen_prefix, is_open_to_all
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab

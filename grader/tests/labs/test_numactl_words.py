@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalab.labs.numactl_words import memory_policy
-from numalab.labs.placement import BadPlacement
+from numalab.labs.placement import BadPlacement, memory_policy
 
 
 @pytest.mark.parametrize(

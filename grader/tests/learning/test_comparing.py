@@ -20,13 +20,13 @@ from numalab.judging.judge import judge
 from numalab.judging.verdict import with_machine
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import LANGUAGES, Lab, load_labs
-from numalab.learning import starting_runs
+from numalab.learning import comparing
 from numalab.learning.api import OpenLab
+from numalab.learning.comparing import StartingRuns
 from numalab.learning.notebook import NotebookLab, open_notebook
 from numalab.learning.notebook_files import WHICH_KERNEL, kits_notebook
 from numalab.learning.predictions import FILE
 from numalab.learning.run import Graded, Run
-from numalab.learning.starting_runs import StartingRuns
 from numalab.learning.variant_notebook import variant_notebook
 
 LABS = load_labs(find_kit("gnu").root)
@@ -185,7 +185,7 @@ def test_on_another_computer_a_prediction_is_still_about_the_one_it_was_made_on(
         for node in (invented.ONE_NODE, invented.EIGHT_NODES)
     )
     StartingRuns(lab).keep(here)
-    kept["share_here"]["on"] = {"name": "first", "alike": starting_runs.alike(here.here.node)}
+    kept["share_here"]["on"] = {"name": "first", "alike": comparing.alike(here.here.node)}
     path.write_text(json.dumps(kept))
     solved = lab_run(lab, invented.owner_writes, node=invented.EIGHT_NODES)
     rows = told(share_here=(solved, elsewhere))
@@ -207,7 +207,7 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
     assert runs.of(solved).run is not None
     changed = replace(lab.declared, starting_code={"kernel.c": "0" * 32})
     assert StartingRuns(replace(lab, declared=changed)).of(solved).run is None
-    (kept,) = (lab.folder / starting_runs.FOLDER).iterdir()
+    (kept,) = (lab.folder / comparing.FOLDER).iterdir()
     kept.write_text("{")  # as one of another version
     assert runs.of(solved).run is None
     broken = {**given.records[0], "build": {"kernel": {"status": "failed"}}}

@@ -11,8 +11,14 @@ import pytest
 from support.export_records import export, node, part
 
 from numalab.errors import UserError
-from numalab.machines.core_kinds import kinds_of_pus
-from numalab.machines.export_parts import FoundCore, found_cores, found_numa_nodes, kind_of, listed
+from numalab.machines.export_parts import (
+    FoundCore,
+    found_cores,
+    found_numa_nodes,
+    kind_of,
+    kinds_of_pus,
+    listed,
+)
 from numalab.machines.hwloc_export import (
     Announced,
     CoreKind,

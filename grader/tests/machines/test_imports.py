@@ -28,7 +28,7 @@ from numalab.errors import UserError
 from numalab.harness.topology_reader import export_of_synthetic, looks_synthetic
 from numalab.kit import Kit
 from numalab.labs.launch import parse_policy, plan
-from numalab.machines.core_kinds import kinds_of_pus
+from numalab.machines.export_parts import kinds_of_pus
 from numalab.machines.hwloc_export import CoreKind
 from numalab.machines.imported import machine_text
 from numalab.machines.machine import Machine

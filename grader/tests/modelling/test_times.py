@@ -12,6 +12,7 @@ from numalab.kit import find_kit
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
+from numalab.modelling.of_evidence import fills, on_whole
 from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import (
     Traffic,
@@ -20,7 +21,6 @@ from numalab.modelling.traffic import (
     on_one_node,
     seats,
 )
-from numalab.modelling.whole_machine import fills, on_whole
 
 
 def made_up(of: Resource, gb_s: float, distance: int | None = None) -> Rate:

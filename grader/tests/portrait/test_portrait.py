@@ -26,9 +26,8 @@ from numalab.portrait import measure, plan
 from numalab.portrait.plan import GIB, KIB, MIB, portrait_plan
 from numalab.portrait.record import Portrait, load_portrait, read_portrait
 from numalab.portrait.sentences import cache_lines, tlb_lines
-from numalab.portrait.steps import cache_checks, steps_of
 from numalab.portrait.terminal import show
-from numalab.portrait.values import Occasion, portrait_of
+from numalab.portrait.values import Occasion, cache_checks, portrait_of, steps_of
 from numalab.reports.portrait_page import portrait_page
 
 FREE = 32 * GIB

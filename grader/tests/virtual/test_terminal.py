@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from numalab.virtual import terminal
+from numalab.virtual import session
 from numalab.virtual.channel import Channel
-from numalab.virtual.terminal import HostInput
+from numalab.virtual.session import HostInput
 
 
 @dataclass
@@ -140,7 +140,7 @@ def test_without_input_the_guest_is_told_its_end(
 def test_input_that_can_not_be_read_is_none(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     with os.fdopen(ends.keyboard, "w") as write_only:
         monkeypatch.setattr(sys, "stdin", write_only)
-        assert terminal._stdin() is None
+        assert session._stdin() is None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_in_the_background_a_terminal_is_not_read(
 ) -> None:
     monkeypatch.setattr(os, "isatty", lambda descriptor: is_terminal)
     monkeypatch.setattr(os, "tcgetpgrp", lambda descriptor: os.getpgrp() + group)
-    assert (terminal._stdin() is not None) is is_read
+    assert (session._stdin() is not None) is is_read
     os.close(ends.keyboard)
 
 
@@ -170,13 +170,13 @@ def test_a_command_has_a_terminal_where_all_three_are_one(
 ) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, Stream(name != without))
-    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
-    assert terminal.is_interactive() is (not without)
-    monkeypatch.setattr(terminal, "_stdin", lambda: None)
-    assert not terminal.is_interactive()
-    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
+    monkeypatch.setattr(session, "_stdin", lambda: 0)
+    assert session.is_interactive() is (not without)
+    monkeypatch.setattr(session, "_stdin", lambda: None)
+    assert not session.is_interactive()
+    monkeypatch.setattr(session, "_stdin", lambda: 0)
     monkeypatch.setattr(sys, "stderr", None)
-    assert not terminal.is_interactive()
+    assert not session.is_interactive()
 
 
 @pytest.mark.parametrize(("lines", "rows"), [(24, 24), (1, 1), (0, 1)])
@@ -185,7 +185,7 @@ def test_a_window_has_a_row_at_least(
 ) -> None:
     os.close(ends.keyboard)
     monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((80, lines)))
-    assert terminal.window_size() == (rows, 80)
+    assert session.window_size() == (rows, 80)
 
 
 def send(*numbers: int) -> None:
@@ -225,7 +225,7 @@ def at_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """Somebody's end, and this process's input."""
     somebody, ours = pty.openpty()
     monkeypatch.setattr(sys, "stdin", stdin := os.fdopen(ours))
-    monkeypatch.setattr(terminal, "_stdin", lambda: ours)
+    monkeypatch.setattr(session, "_stdin", lambda: ours)
     yield somebody, ours
     stdin.close()
     os.close(somebody)
@@ -261,7 +261,7 @@ def test_what_is_no_terminal_for_the_command_stays_as_it_is(at_terminal: tuple[i
 def test_a_terminal_may_be_gone_meanwhile(
     at_terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "_stdin", lambda: None)
+    monkeypatch.setattr(session, "_stdin", lambda: None)
     with HostInput(True).attached() as source:
         assert source.readers() == [source._signals]
 
@@ -275,7 +275,7 @@ def test_the_terminals_modes_come_back_whatever_happens(at_terminal: tuple[int, 
 
 def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[object, ...]] = []
-    monkeypatch.setattr(terminal, "_stdin", lambda: 0)
+    monkeypatch.setattr(session, "_stdin", lambda: 0)
     monkeypatch.setattr(termios, "tcgetattr", lambda descriptor: [descriptor])
     monkeypatch.setattr(tty, "setraw", lambda descriptor: done.append((descriptor,)))
     monkeypatch.setattr(termios, "tcsetattr", lambda *how: done.append(how))

@@ -13,9 +13,8 @@ from numalab.errors import wrapped
 from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
 from numalab.installing.copying import check_handouts
-from numalab.installing.install import KINDS, Installed, Wish
+from numalab.installing.install import KINDS, Installed, Wish, check_needs
 from numalab.installing.install import install as install_kit
-from numalab.installing.modulefiles import check_needs
 from numalab.installing.prefix import chosen_prefix
 from numalab.judging.rules import load_labs
 from numalab.kit import Kit

@@ -71,7 +71,7 @@ def variant(kit: Kit, options: _Options) -> int:
     declared = the_lab(own_kit, made)
     folder = write_own_files(target, declared, files, whose)
     if options.is_packed:
-        from numalab.editions.packs import pack_variant
+        from numalab.editions.write import pack_variant
 
         path = pack_path(folder)
         with kit.lock(), progress_line(made.name) as progress:

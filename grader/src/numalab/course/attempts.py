@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.course_folder import PARTIAL, CourseFolder
 from numalab.course.records import Attempt, Item
 from numalab.errors import KitError
@@ -29,8 +29,8 @@ def read_attempt(folder: Path) -> Attempt | None:
     if not path.is_file():
         return None
     try:
-        return stored.parse_attempt(read_json(path))
-    except stored.BadRecord as error:
+        return records.parse_attempt(read_json(path))
+    except records.BadRecord as error:
         raise KitError(
             f"{path} is damaged ({error}). Move {folder} out of the way, then repeat the "
             "command: the item is graded again."
@@ -114,7 +114,7 @@ def publish(course: CourseFolder, partial: Path, attempt: Attempt) -> bool:
     """Puts a written folder into its place, with its attempt.json. False: another one is there,
     or the folder was taken away since its owner was thought dead. Raises OSError."""
     try:
-        write_json(partial / FILE, stored.attempt_json(attempt))
+        write_json(partial / FILE, records.attempt_json(attempt))
         _to_disk(partial)
         partial.rename(course.attempt(attempt.item, attempt.number))
     except OSError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numalab.evidence.record import Json
 from numalab.files import read_text
-from numalab.processes.cgroups import Groups, read_groups
+from numalab.processes.limits import Groups, read_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 _CPU = "sys/devices/system/cpu"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
@@ -165,13 +165,3 @@ def difference(generation: Generation) -> float:
     """By what share the slower of two processes of the same program took longer."""
     times = best_s(generation, SOLUTION), best_s(generation, CONTROL)
     return max(times) / min(times) - 1
-
-
-def quantile(values: Iterable[float], share: float) -> float:
-    """The value that a share of the values lie at or below, between neighbours by straight
-    line. values: one or more."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])

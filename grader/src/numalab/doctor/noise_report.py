@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab.doctor.findings import FindingLevel
-from numalab.doctor.noise import Forecast, difference, effect_margins, margins, quantile
+from numalab.doctor.noise import Forecast, difference, effect_margins, margins
 from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
 from numalab.evidence.record import HANDOUT, SOLUTION
 from numalab.judging.sequential import CAREFUL, least_signs
@@ -40,13 +41,19 @@ def seconds_in_words(seconds: float) -> str:
     return f"about {max(1, round(seconds))} s"
 
 
+def _one_in_20(differences: Sequence[float]) -> float:
+    import numpy as np  # not for every ./numalab doctor
+
+    return float(np.quantile(differences, 0.95))
+
+
 def differ_in_words(differences: Sequence[float]) -> str:
     """The median difference of two runs, and the one that 1 of 20 pairs exceeds, or where
     there are not so many the largest."""
-    middle = f"{100 * quantile(differences, 0.5):.1f} % (median)"
+    middle = f"{100 * median(differences):.1f} % (median)"
     if len(differences) < PAIRS_OF_1_IN_20:
         return f"{middle}, and by {100 * max(differences):.1f} % at most"
-    return f"{middle}, and by more than {100 * quantile(differences, 0.95):.1f} % in 1 of 20"
+    return f"{middle}, and by more than {100 * _one_in_20(differences):.1f} % in 1 of 20"
 
 
 def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel, str]:
@@ -55,7 +62,7 @@ def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel,
     verdict = f"{seconds_in_words(seconds)} per verdict"
     if found.share_not_gradable > 0.5:
         pairs = ((best_s(g, HANDOUT), best_s(g, SOLUTION)) for g in timing.generations)
-        ratio = quantile((slow / fast for slow, fast in pairs), 0.5)
+        ratio = median(slow / fast for slow, fast in pairs)
         return "note", (
             f"not gradable: what is slow takes {ratio:.2f} times the solution's time here, and "
             f"{LEAST_HANDOUT_RATIO:g} times is needed"
@@ -149,8 +156,8 @@ def noise_json(noise: Noise) -> dict[str, Any]:
         "measured_s": noise.measured_s,
         "interrupted": noise.interrupted,
         "pairs": len(differences),
-        "difference_median": quantile(differences, 0.5) if differences else None,
-        "difference_1_in_20": quantile(differences, 0.95) if differences else None,
+        "difference_median": median(differences) if differences else None,
+        "difference_1_in_20": _one_in_20(differences) if differences else None,
         "timings": [
             {
                 "lab": timing.lab.name,

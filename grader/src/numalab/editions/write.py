@@ -2,28 +2,75 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from pathlib import Path
 
 from numalab import __version__
-from numalab.editions.contents import edition_files, hints_without
 from numalab.editions.objects import LEVELS, make_objects
 from numalab.editions.release import known_gone_paths, lay_out
-from numalab.editions.search import Secret, read_exceptions, search, secret_of
+from numalab.editions.search import (
+    Exception_,
+    Secret,
+    leaks_in,
+    plain_lines,
+    read_exceptions,
+    search,
+    secret_of,
+)
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json
-from numalab.installing.copying import copy_files
+from numalab.grading.variant_kits import write_pack
+from numalab.installing.copying import copy_files, kit_files
 from numalab.kit import EDITION, Kit
-from numalab.labs.declaration import RUN_UNDER, Lab
+from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_lab
 from numalab.labs.solution_files import Coded, write_coded
+from numalab.labs.variants import lab_of_variant
 from numalab.learning.predictions import PUBLISHED_FILE
-from numalab.learning.questions import load_questions
-from numalab.learning.sealed_answers import seal
+from numalab.learning.questions import load_questions, seal
 from numalab.words import StepReport
+
+# Beside what no installation has (installing/copying.py), such as the suite: what is made for
+# those who teach.
+_FOR_STAFF = (
+    "solutions/*", "labs/*/variant/*", "slides/*", ".devcontainer/*",
+    "grader/src/numalab/editions/exceptions.toml",
+)  # fmt: skip
+_LADDER = re.compile(r"^(?=# )", re.MULTILINE)
+_HINT = re.compile(r"^---\s*\n", re.MULTILINE)
+
+
+def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
+    """Paths from the kit's root of all that an edition of these labs has as the kit has it, or,
+    of hints, shortened. What it has of solutions is made: objects.py, labs/solution_files.py."""
+    for path in kit_files(root):
+        is_of_lab = path.parts[0] == "labs" and len(path.parts) > 2
+        if is_of_lab and path.parts[1] not in labs:
+            continue
+        if not any(fnmatch(path.as_posix(), pattern) for pattern in _FOR_STAFF):
+            yield path
+
+
+def hints_without(text: str, file: str, secret: Secret, exceptions: Sequence[Exception_]) -> str:
+    """hints.md, of each ladder what comes before the first hint with a line of the solution. The
+    weakest hint stays in any case; the search tells of it."""
+
+    def is_open(hint: str) -> bool:
+        return any(leaks_in(hint.encode(), file, (secret,), exceptions))
+
+    ladders = []
+    for ladder in _LADDER.split(text):
+        hints = _HINT.split(ladder)
+        kept = next((i for i, hint in enumerate(hints) if i and is_open(hint)), len(hints))
+        ladders.append("---\n".join(hints[:kept]).rstrip("\n") + "\n")
+    return "\n".join(ladders) if len(ladders) > 1 else ladders[0]
+
 
 _MOST_TOLD = 8
 
@@ -134,3 +181,51 @@ def _check(kit: Kit, labs: Sequence[Lab], tree: Path) -> None:
         + "\nChange these files, or name the lines with a reason in "
         "grader/src/numalab/editions/exceptions.toml."
     )
+
+
+# ---- one person's variant ------------------------------------------------------------
+
+
+HINTS = "hints.md"
+
+
+def _secret_of_lab(made: Kit, lab: Lab) -> Secret:
+    """The lab's own answer, which is another: what is handed in of the lab that it is a variant of,
+    less what the variant's contract says."""
+    root = made.origin or made.root
+    of_lab = load_lab(root / "labs" / lab_of_variant(lab.name))
+    answers = {*KERNEL_FILES.values(), *(file.name for file in of_lab.files)}
+    given = "\n".join(plain_lines((made.lab_folder(lab.name) / lab.contract).read_bytes()))
+    lines = secret_of(root, of_lab).lines.items()
+    return Secret(
+        of_lab.name,
+        {line: file for line, file in lines if file in answers and line not in given},
+    )
+
+
+def pack_variant(made: Kit, lab: Lab, path: Path, progress: StepReport) -> None:
+    """made: the variant's kit. Nothing is written where a line of its solution would show. Raises
+    UserError and KitError."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
+            tree = Path(folder)
+            shutil.copytree(made.lab_folder(lab.name), tree / "labs" / lab.name)
+            secret, exceptions = secret_of(made.root, lab), read_exceptions()
+            hints = tree / "labs" / lab.name / HINTS
+            if hints.is_file():
+                file = hints.relative_to(tree).as_posix()
+                text = hints.read_text("utf-8")
+                hints.write_text(hints_without(text, file, secret, exceptions), "utf-8")
+            make_objects(made, [lab], tree / "solutions", progress)
+            write_coded(tree / "solutions" / lab.name, coded_of(made, lab))
+            # What the variant's lab tells is given: texts, and what the kit does with the arrays.
+            shown = [*search(tree / "solutions", [secret], exceptions)]
+            shown += search(tree, [_secret_of_lab(made, lab)], exceptions)
+            if shown:
+                raise KitError(
+                    "the pack would show lines of solutions, so it is not written:\n  "
+                    + "\n  ".join(map(str, shown[:_MOST_TOLD]))
+                )
+            write_pack(tree, path)
+    except OSError as error:
+        raise KitError(f"{path} can't be written: {reason_of(error)}") from error

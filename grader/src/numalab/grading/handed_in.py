@@ -28,7 +28,7 @@ from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.link_answers import BadRates, read_rates
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.node_answers import BadAnswers, read_answers
-from numalab.labs.numactl_words import memory_policy
+from numalab.labs.placement import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.labs.solution_files import kits_text
 from numalab.machines.topology import topology_of_node

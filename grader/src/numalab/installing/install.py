@@ -10,6 +10,7 @@ interrupted before is gone on with by the same command.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -23,13 +24,42 @@ from numalab import __version__
 from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.installing.copying import copy_kit, open_to_readers
-from numalab.installing.modulefiles import modulefile
 from numalab.installing.prefix import Prefix, is_open_to_all
 from numalab.kit import Kit
 from numalab.processes import shell_variables, starting
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
 from numalab.words import StepReport
+
+# ---- modulefiles ---------------------------------------------------------------------
+
+
+# As modules are named: foss/2024a, GCC/13.3.0, mpi/openmpi-4.1
+_MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
+_SUFFIXES = {"lmod": "lua", "tcl": "tcl"}
+_NEEDING = {"lmod": 'depends_on("{}")', "tcl": "module load {}"}
+
+
+def check_needs(needs: Sequence[str]) -> None:
+    """Raises UserError for what is no module's name."""
+    for name in needs:
+        if not _MODULE.fullmatch(name):
+            raise UserError(f"--needs {name}: that is no module's name, such as GCC/13.3.0")
+
+
+def modulefile(
+    templates: Path, kind: str, prefix: Prefix, version: str, needs: Sequence[str]
+) -> str:
+    """templates: the folder with both; kind: lmod, tcl; needs: modules that are loaded with it.
+    Raises OSError."""
+    text = (templates / f"numalab.{_SUFFIXES[kind]}").read_text(encoding="utf-8")
+    lines = "\n".join(_NEEDING[kind].format(name) for name in needs)
+    text = text.replace("@NEEDS@\n", f"{lines}\n" if lines else "")
+    return text.replace("@PREFIX@", str(prefix.path)).replace("@VERSION@", version)
+
+
+# ---- the installation ----------------------------------------------------------------
+
 
 KINDS = ("lmod", "tcl")
 _LAST_LINES = 20

@@ -18,9 +18,8 @@ from numalab.explore.declaration import (
     load_exploration,
     resized,
 )
-from numalab.explore.explore_plot import exploration_figure
+from numalab.explore.explore_plot import exploration_figure, pages_figure
 from numalab.explore.samples import CHASE, Found, Virtual
-from numalab.explore.stream_plot import pages_figure
 from numalab.explore.table_report import parting_bytes, sizes_found
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal

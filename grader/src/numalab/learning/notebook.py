@@ -46,7 +46,7 @@ from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import OpenLab, Size, open_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
-from numalab.learning.comparing import Measured, rows, table
+from numalab.learning.comparing import Measured, StartingRuns, rows, table
 from numalab.learning.crossing import Crossing
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.learning.predictions import (
@@ -61,7 +61,6 @@ from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
 from numalab.learning.run import Graded, Run, check_file
 from numalab.learning.sources import Source
-from numalab.learning.starting_runs import StartingRuns
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces

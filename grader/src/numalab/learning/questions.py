@@ -6,6 +6,9 @@ first is kept beside her files."""
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
+import secrets
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,8 +19,57 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.kit import Kit
 from numalab.labs.solution_files import read_coded
-from numalab.learning.sealed_answers import opened
 from numalab.toml_files.tables import read_table
+
+# ---- answers that can be checked and not read ----------------------------------------
+
+
+_SALT_BYTES = 16
+_CHECK_BYTES = 16
+_COST = {"n": 1 << 14, "r": 8, "p": 1}  # 16 MiB, and some hundredths of a second
+
+
+def _key(question: str, choice: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(f"{question}: {choice}".encode(), salt=salt, dklen=32, **_COST)
+
+
+def _masked(text: bytes, key: bytes) -> bytes:
+    mask = hashlib.shake_256(key).digest(len(text))
+    return bytes(a ^ b for a, b in zip(text, mask, strict=True))
+
+
+def seal(question: str, says: Mapping[str, str], right: str) -> dict[str, str]:
+    """By choice, what opened returns; with the salt, as text."""
+    salt = secrets.token_bytes(_SALT_BYTES)
+    sealed = {"salt": salt.hex()}
+    # Of one length, or the length would tell which choice has the sentence that is known.
+    texts = {choice: json.dumps([choice == right, said]).encode() for choice, said in says.items()}
+    longest = max(map(len, texts.values()))
+    for choice, text in texts.items():
+        text = text.ljust(longest)
+        check = hashlib.sha256(text).digest()[:_CHECK_BYTES]
+        sealed[choice] = _masked(check + text, _key(question, choice, salt)).hex()
+    return sealed
+
+
+def opened(question: str, sealed: Mapping[str, str], choice: str) -> tuple[bool, str]:
+    """Whether the choice is right, and what is said to it. Raises KitError."""
+    try:
+        key = _key(question, choice, bytes.fromhex(sealed["salt"]))
+        whole = _masked(bytes.fromhex(sealed[choice]), key)
+        check, text = whole[:_CHECK_BYTES], whole[_CHECK_BYTES:]
+        if check != hashlib.sha256(text).digest()[:_CHECK_BYTES]:
+            raise ValueError("its check does not fit")
+        is_right, said = json.loads(text)
+    except (KeyError, ValueError, TypeError) as error:
+        raise KitError(
+            f"the answer to {question} can't be opened: {error}. Unpack this copy of the kit again."
+        ) from error
+    return bool(is_right), str(said)
+
+
+# ---- questions -----------------------------------------------------------------------
+
 
 WIDTH = 78
 ANSWERS_FILE = "answers.json"

@@ -19,30 +19,166 @@ to use such a page alike. Pure functions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numalab.errors import KitError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
-from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread
-from numalab.evidence.touch import Uses, united_uses, worker_of, workers
+from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread, Trace
+from numalab.evidence.touch import Users, Uses, united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import Origin
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy
 from numalab.labs.launch import plan as launch_plan
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
-from numalab.modelling.carried import carried
 from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
+    Bytes,
     Traffic,
     behind_first,
+    node_of_core,
     of_own_pages,
     on_one_node,
     seats,
     summed,
 )
-from numalab.modelling.whole_machine import fills, on_whole
+
+# ---- from some cores to all ----------------------------------------------------------
+
+
+Shares = Mapping[int, Mapping[int, float]]  # of each small core its share of the machine's cores
+
+
+def fills(small: Machine, traffic: Traffic) -> bool:
+    """Whether every core works."""
+    return len(traffic.cores) == small.cores
+
+
+def on_whole(small: Machine, traffic: Traffic, is_filled: bool) -> Traffic:
+    """small: the machine that it was seen on; is_filled: whether cores stand for several. On a
+    machine that was not scaled down the traffic itself."""
+    whole = small.scaled_from
+    if whole is None:
+        return traffic
+    shares = _shares(small, whole, is_filled)
+    threads = traffic.threads
+    if is_filled:
+        threads = round(threads * whole.cores / small.cores)
+    return summed(_moved(traffic.bytes, shares), threads)
+
+
+def _moved(seen: Bytes, shares: Shares) -> list[tuple[tuple[int, int], float]]:
+    return [
+        ((core, home), moved * share)
+        for (small, home), moved in seen.items()
+        for core, share in shares[small].items()
+    ]
+
+
+def _shares(small: Machine, whole: Machine, is_filled: bool) -> Shares:
+    shares: dict[int, Mapping[int, float]] = {}
+    first_small = first_whole = 0
+    for few, many in zip(small.numa_nodes, whole.numa_nodes, strict=True):
+        ratio = len(many.cores) / len(few.cores) if few.cores else 1.0
+        for index in range(len(few.cores)):
+            begin, end = index * ratio, (index + 1) * ratio
+            shares[first_small + index] = (
+                _overlaps(first_whole, begin, end) if is_filled else {first_whole + int(begin): 1.0}
+            )
+        first_small += len(few.cores)
+        first_whole += len(many.cores)
+    return shares
+
+
+def _overlaps(first: int, begin: float, end: float) -> dict[int, float]:
+    """Of each core from number first on, one wide, its part of what lies between begin and end."""
+    found = {}
+    core = int(begin)
+    while core < end:
+        part = min(end, core + 1) - max(begin, core)
+        if part > 1e-9:
+            found[first + core] = part / (end - begin)
+        core += 1
+    return found
+
+
+# ---- a touch map carried over --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Carried:
+    """yours: of the tracing; handout: all pages where thread 0 is, equal blocks."""
+
+    yours: Traffic
+    handout: Traffic
+
+
+def carried(
+    machine: Machine,
+    trace: Trace,
+    users: Users,
+    bytes_moved: Mapping[str, float],
+    shared: Sequence[str],
+) -> Carried:
+    """machine: the whole one; users: by who works there, of touch.workers; bytes_moved: for each
+    byte of an array; shared: arrays most of whose pages several threads use, and so all of
+    them. Pages that nobody wrote or used move nothing."""
+    worker = worker_of([trace])
+    working = {user for pages in users.values() for of_page in pages for user in of_page}
+    is_filled = bool(shared) or set(range(trace.team)) <= working
+    cores = _Cores(machine, trace.team, is_filled)
+    nodes = node_of_core(machine)
+    parts = []
+    for array in trace.arrays:
+        written = cores.of_pages(
+            [{worker(write)} if write else set() for write in written_from(trace, array)]
+        )
+        used = cores.of_pages(users[array.name])
+        for writers, using in zip(written, used, strict=True):
+            if array.name in shared and using:
+                using = cores.all
+            if writers:
+                moved = bytes_moved.get(array.name, 0.0) / max(1, len(using))
+                parts += [((core, nodes[writers[0]]), moved) for core in using]
+    first = nodes[cores.all[0]]
+    return Carried(
+        summed(parts, len(cores.all)),
+        summed((((core, first), 1.0) for core in cores.all), len(cores.all)),
+    )
+
+
+class _Cores:
+    """Of a team's threads on a machine, cores counted over its NUMA nodes."""
+
+    def __init__(self, machine: Machine, team: int, is_filled: bool) -> None:
+        """is_filled: a thread stands for as many cores as it takes, else for the first of them."""
+        self._each, self._team, self._is_filled = machine.cores / team, team, is_filled
+        count = machine.cores if is_filled else team
+        self.all = tuple(range(count)) if is_filled else tuple(map(self._first, range(team)))
+
+    def _first(self, thread: int) -> int:
+        return int(thread * self._each)
+
+    def of_pages(self, threads: Sequence[frozenset[int] | set[int]]) -> list[tuple[int, ...]]:
+        """threads: of each page of an array, in order. Of these their cores."""
+        pages = Counter(t for of_page in threads for t in of_page if 0 <= t < self._team)
+        is_dealt = self._is_filled and len(pages) > 1
+        so_far: Counter[int] = Counter()
+        found = []
+        for of_page in threads:
+            cores = []
+            for thread in sorted(t for t in of_page if t in pages):
+                within = (so_far[thread] + 0.5) / pages[thread] if is_dealt else 0.0
+                cores.append(int((thread + within) * self._each))
+                so_far[thread] += 1
+            found.append(tuple(cores))
+        return found
+
+
+# ---- modelled times ------------------------------------------------------------------
+
 
 KERNEL, HANDOUT = "your kernel", "the handout"
 CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance

@@ -13,7 +13,7 @@ from numalab.explore.tlb import tlb_reaches
 from numalab.explore.wording import bytes_words, interval_words
 from numalab.portrait.plan import HUGE, SMALL, kind_names, last_cache
 from numalab.portrait.record import Curve, Measured, Point, Portrait, TlbCurve
-from numalab.portrait.steps import CacheCheck, Step, cache_checks
+from numalab.portrait.values import CacheCheck, Step, cache_checks
 from numalab.pu_lists import format_pus
 from numalab.words import amount, count, first_upper, listed, short
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from numalab.course import stored
+from numalab.course import records
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account, HandIn, account
@@ -134,7 +134,9 @@ class Gradebook:
         path = self._course.delivery(number + 1)
         path.parent.mkdir(exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(path, {"schema": 1, "taken_in_at": at} | stored.intake_json(intake), indent=None)
+        write_json(
+            path, {"schema": 1, "taken_in_at": at} | records.intake_json(intake), indent=None
+        )
         self._catch_up()
 
     def _catch_up(self) -> None:
@@ -316,8 +318,8 @@ def _delivery_files(course: CourseFolder) -> list[tuple[int, Path]]:
 def _read_delivery(path: Path) -> tuple[Intake, str]:
     data = read_json(path)
     try:
-        return stored.parse_intake(data), data["taken_in_at"]
-    except (stored.BadRecord, KeyError, TypeError) as error:
+        return records.parse_intake(data), data["taken_in_at"]
+    except (records.BadRecord, KeyError, TypeError) as error:
         raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
