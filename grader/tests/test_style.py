@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -298,15 +300,83 @@ def test_links_in_texts_lead_somewhere() -> None:
             assert not heading or heading in headings(file), f"{text}: {target}#{heading}"
 
 
-SOURCES = sorted((ROOT / "grader/src/numalab").rglob("*.py"))
-MOST_LINES, MOST_ON_THE_GROUND, MOST_PARAMETERS = 500, 10, 8
+PACKAGE = ROOT / "grader/src/numalab"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+MOST_NAMED = 5  # of the packages that import one; one that more import is of use to most
 
 
-def test_files_of_the_grader_can_be_read_in_one_go() -> None:
+def imported_names(text: str) -> Iterator[str]:
+    """What a source imports of numalab, with dots."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numalab"):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+@cache
+def imports() -> dict[tuple[str, ...], list[str]]:
+    """Of each module and package what it imports of numalab."""
+    found = {}
+    for path in SOURCES:
+        parts = ("numalab", *path.relative_to(PACKAGE).with_suffix("").parts)
+        module = parts[:-1] if parts[-1] == "__init__" else parts
+        found[module] = list(imported_names(path.read_text("utf-8")))
+    return found
+
+
+def importers_of(package: str) -> set[str]:
+    """Modules and packages beside it or above that import it, by the first name that differs."""
+    parts = tuple(package.split("."))
+    found = set()
+    for own, names in imports().items():
+        if own[: len(parts)] != parts and any(f"{n}.".startswith(f"{package}.") for n in names):
+            differs = next((at for at, part in enumerate(parts) if own[at : at + 1] != (part,)), 0)
+            found.add(own[min(differs, len(own) - 1)])
+    return found
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        ".".join(("numalab", *path.parent.relative_to(PACKAGE).parts))
+        for path in SOURCES
+        if path.name == "__init__.py" and path.parent != PACKAGE
+    ],
+)
+def test_a_package_says_who_imports_it_and_why(package: str) -> None:
+    """In its docstring; one that only one module needs is better a module beside that."""
+    path = PACKAGE.joinpath(*package.split(".")[1:], "__init__.py")
+    said = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("Imported by")[2]
+    importers = importers_of(package)
+    assert importers, "nobody imports it"
+    if len(importers) > MOST_NAMED:
+        assert "most packages" in said
+    else:
+        assert set(re.findall(r"`(\w+)`", said)) == importers
+
+
+MOST_LINES, MOST_OF_A_FUNCTION, MOST_ON_THE_GROUND, MOST_PARAMETERS = 1000, 80, 11, 8
+
+
+def test_functions_of_the_grader_can_be_read_in_one_go() -> None:
+    """What is divided for its length is a function: a file is divided at a seam, if it has one."""
+    long = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[ast.get_docstring(node) is not None :]
+                lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+                if lines > MOST_OF_A_FUNCTION:
+                    long.append(f"{path.relative_to(ROOT)} {node.name}: {lines}")
+    assert not long, ", ".join(long)
+
+
+def test_files_of_the_grader_are_of_one_concept() -> None:
     lines = {path: len(path.read_text("utf-8").splitlines()) for path in SOURCES}
     assert len(lines) > 100
     long = [f"{path.relative_to(ROOT)}: {n}" for path, n in lines.items() if n > MOST_LINES]
-    assert not long, "divide at a natural seam: " + ", ".join(long)
+    assert not long, "it is about more than one thing: " + ", ".join(long)
     ground = [path for path in SOURCES if path.parent.name == "numalab"]
     assert len(ground) <= MOST_ON_THE_GROUND, "what is not for everybody goes into a package"
 

@@ -1,1 +1,5 @@
-"""./numalab install: one kit in a folder of its own, for everybody on a system."""
+"""How numalab gets to others: one folder for everybody on a system (./numalab install), and a
+container image (./numalab image).
+
+Imported by `commands` (install, image) and `editions`, which copies the same files.
+"""

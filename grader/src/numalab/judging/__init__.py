@@ -1,1 +1,4 @@
-"""From evidence to verdicts: pure functions over records."""
+"""From evidence to verdicts: pure functions over records.
+
+Imported by most packages that tell of verdicts.
+"""

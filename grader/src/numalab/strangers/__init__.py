@@ -1,1 +1,4 @@
-"""Strangers' bytes, read by libraries and programs that are not ours: apart, and with limits."""
+"""Strangers' bytes, read by libraries and programs that are not ours: apart, and with limits.
+
+Imported by most packages: whatever reads a hand-in reads it by these.
+"""

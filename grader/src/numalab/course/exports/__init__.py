@@ -1,1 +1,4 @@
-"""Grades as the systems of courses take them."""
+"""Grades as the systems of courses take them.
+
+Imported by `commands` alone: gradebook export.
+"""

@@ -1,1 +1,4 @@
-"""Pages about a class, for instructors and for students."""
+"""Pages about a class, for instructors and for students.
+
+Imported by `commands` alone: batch writes them, gradebook draws one anew.
+"""

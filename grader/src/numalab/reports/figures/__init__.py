@@ -1,5 +1,9 @@
 """Pictures of evidence records for notebooks, slides and pages: records in, matplotlib figures
-out, nothing is shown or written here. Importing this imports matplotlib."""
+out, nothing is shown or written here. Importing this imports matplotlib.
+
+Imported by `commands` (portrait --plot and the like), `learning` (figures in notebooks), and for
+pages by `portrait_page` and `report_figures`.
+"""
 
 from numalab.reports.figures.answers import answers_figure
 from numalab.reports.figures.crossing import crossing_figure
