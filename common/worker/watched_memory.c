@@ -10,124 +10,131 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void *numalab_watched_memcpy(void *target, const void *source, size_t bytes);
-void *numalab_watched_memmove(void *target, const void *source, size_t bytes);
-void *numalab_watched_memset(void *target, int value, size_t bytes);
+void *numalab_watched_memcpy(void *destination, const void *origin, size_t bytes);
+void *numalab_watched_memmove(void *destination, const void *origin, size_t bytes);
+void *numalab_watched_memset(void *destination, int value, size_t bytes);
 
-void *numalab_watched_mempcpy(void *target, const void *source, size_t bytes);
-void numalab_watched_bcopy(const void *source, void *target, size_t bytes);
-void numalab_watched_bzero(void *target, size_t bytes);
-char *numalab_watched_strcpy(char *target, const char *source);
-char *numalab_watched_stpcpy(char *target, const char *source);
-char *numalab_watched_strncpy(char *target, const char *source, size_t bytes);
+void *numalab_watched_mempcpy(void *destination, const void *origin, size_t bytes);
+void numalab_watched_bcopy(const void *origin, void *destination, size_t bytes);
+void numalab_watched_bzero(void *destination, size_t bytes);
+char *numalab_watched_strcpy(char *destination, const char *origin);
+char *numalab_watched_stpcpy(char *destination, const char *origin);
+char *numalab_watched_strncpy(char *destination, const char *origin, size_t bytes);
 
 /* As fortified headers call them. */
-char *numalab_watched___strcpy_chk(char *target, const char *source, size_t room);
-char *numalab_watched___stpcpy_chk(char *target, const char *source, size_t room);
-char *numalab_watched___strncpy_chk(char *target, const char *source, size_t bytes, size_t room);
-void *numalab_watched___mempcpy_chk(void *target, const void *source, size_t bytes, size_t room);
-void *numalab_watched___memcpy_chk(void *target, const void *source, size_t bytes, size_t room);
-void *numalab_watched___memmove_chk(void *target, const void *source, size_t bytes, size_t room);
-void *numalab_watched___memset_chk(void *target, int value, size_t bytes, size_t room);
+char *numalab_watched___strcpy_chk(char *destination, const char *origin, size_t room);
+char *numalab_watched___stpcpy_chk(char *destination, const char *origin, size_t room);
+char *numalab_watched___strncpy_chk(char *destination, const char *origin, size_t bytes,
+                                    size_t room);
+void *numalab_watched___mempcpy_chk(void *destination, const void *origin, size_t bytes,
+                                    size_t room);
+void *numalab_watched___memcpy_chk(void *destination, const void *origin, size_t bytes,
+                                   size_t room);
+void *numalab_watched___memmove_chk(void *destination, const void *origin, size_t bytes,
+                                    size_t room);
+void *numalab_watched___memset_chk(void *destination, int value, size_t bytes, size_t room);
 
-void *numalab_watched_memmove(void *target, const void *source, size_t bytes)
+void *numalab_watched_memmove(void *destination, const void *origin, size_t bytes)
 {
-    unsigned char *target = target;
-    const unsigned char *source = source;
-    if ((uintptr_t)target <= (uintptr_t)source)
+    unsigned char *target = destination;
+    const unsigned char *source = origin;
+    if ((uintptr_t)destination <= (uintptr_t)origin)
         for (size_t i = 0; i < bytes; i++) target[i] = source[i];
     else
         for (size_t i = bytes; i > 0; i--) target[i - 1] = source[i - 1];
-    return target;
+    return destination;
 }
 
-void *numalab_watched_memcpy(void *target, const void *source, size_t bytes)
+void *numalab_watched_memcpy(void *destination, const void *origin, size_t bytes)
 {
-    return numalab_watched_memmove(target, source, bytes);
+    return numalab_watched_memmove(destination, origin, bytes);
 }
 
-void *numalab_watched_memset(void *target, int value, size_t bytes)
+void *numalab_watched_memset(void *destination, int value, size_t bytes)
 {
-    unsigned char *target = target;
+    unsigned char *target = destination;
     for (size_t i = 0; i < bytes; i++) target[i] = (unsigned char)value;
-    return target;
+    return destination;
 }
 
-void *numalab_watched___memcpy_chk(void *target, const void *source, size_t bytes, size_t room)
+void *numalab_watched___memcpy_chk(void *destination, const void *origin, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_memmove(target, source, bytes);
+    return numalab_watched_memmove(destination, origin, bytes);
 }
 
-void *numalab_watched___memmove_chk(void *target, const void *source, size_t bytes, size_t room)
+void *numalab_watched___memmove_chk(void *destination, const void *origin, size_t bytes,
+                                    size_t room)
 {
     (void)room;
-    return numalab_watched_memmove(target, source, bytes);
+    return numalab_watched_memmove(destination, origin, bytes);
 }
 
-void *numalab_watched___memset_chk(void *target, int value, size_t bytes, size_t room)
+void *numalab_watched___memset_chk(void *destination, int value, size_t bytes, size_t room)
 {
     (void)room;
-    return numalab_watched_memset(target, value, bytes);
+    return numalab_watched_memset(destination, value, bytes);
 }
 
-void *numalab_watched_mempcpy(void *target, const void *source, size_t bytes)
+void *numalab_watched_mempcpy(void *destination, const void *origin, size_t bytes)
 {
-    return (unsigned char *)numalab_watched_memmove(target, source, bytes) + bytes;
+    return (unsigned char *)numalab_watched_memmove(destination, origin, bytes) + bytes;
 }
 
-void *numalab_watched___mempcpy_chk(void *target, const void *source, size_t bytes, size_t room)
-{
-    (void)room;
-    return numalab_watched_mempcpy(target, source, bytes);
-}
-
-void numalab_watched_bcopy(const void *source, void *target, size_t bytes)
-{
-    numalab_watched_memmove(target, source, bytes);
-}
-
-void numalab_watched_bzero(void *target, size_t bytes)
-{
-    numalab_watched_memset(target, 0, bytes);
-}
-
-char *numalab_watched_stpcpy(char *target, const char *source)
-{
-    while ((*target = *source++)) target++;
-    return target;
-}
-
-char *numalab_watched___stpcpy_chk(char *target, const char *source, size_t room)
+void *numalab_watched___mempcpy_chk(void *destination, const void *origin, size_t bytes,
+                                    size_t room)
 {
     (void)room;
-    return numalab_watched_stpcpy(target, source);
+    return numalab_watched_mempcpy(destination, origin, bytes);
 }
 
-char *numalab_watched_strcpy(char *target, const char *source)
+void numalab_watched_bcopy(const void *origin, void *destination, size_t bytes)
 {
-    numalab_watched_stpcpy(target, source);
-    return target;
+    numalab_watched_memmove(destination, origin, bytes);
 }
 
-char *numalab_watched___strcpy_chk(char *target, const char *source, size_t room)
+void numalab_watched_bzero(void *destination, size_t bytes)
+{
+    numalab_watched_memset(destination, 0, bytes);
+}
+
+char *numalab_watched_stpcpy(char *destination, const char *origin)
+{
+    while ((*destination = *origin++)) destination++;
+    return destination;
+}
+
+char *numalab_watched___stpcpy_chk(char *destination, const char *origin, size_t room)
 {
     (void)room;
-    return numalab_watched_strcpy(target, source);
+    return numalab_watched_stpcpy(destination, origin);
 }
 
-char *numalab_watched_strncpy(char *target, const char *source, size_t bytes)
+char *numalab_watched_strcpy(char *destination, const char *origin)
+{
+    numalab_watched_stpcpy(destination, origin);
+    return destination;
+}
+
+char *numalab_watched___strcpy_chk(char *destination, const char *origin, size_t room)
+{
+    (void)room;
+    return numalab_watched_strcpy(destination, origin);
+}
+
+char *numalab_watched_strncpy(char *destination, const char *origin, size_t bytes)
 {
     size_t i = 0;
-    for (; i < bytes && source[i]; i++) target[i] = source[i];
-    for (; i < bytes; i++) target[i] = '\0';
-    return target;
+    for (; i < bytes && origin[i]; i++) destination[i] = origin[i];
+    for (; i < bytes; i++) destination[i] = '\0';
+    return destination;
 }
 
-char *numalab_watched___strncpy_chk(char *target, const char *source, size_t bytes, size_t room)
+char *numalab_watched___strncpy_chk(char *destination, const char *origin, size_t bytes,
+                                    size_t room)
 {
     (void)room;
-    return numalab_watched_strncpy(target, source, bytes);
+    return numalab_watched_strncpy(destination, origin, bytes);
 }
 
 /* ---- what stores numbers --------------------------------------------------------------- */
