@@ -16,6 +16,7 @@ from numalab import __version__
 from numalab.editions import release
 from numalab.errors import UserError
 from numalab.grading.handout import edited_languages, is_starting_code, unchanged_files
+from numalab.grading.kit_digests import judged_by, measured_by
 from numalab.grading.own_files import ASIDE, keep_starting_code, provide
 from numalab.kit import RELEASED, Kit
 from numalab.labs.declaration import Lab, load_labs
@@ -195,7 +196,9 @@ def test_what_is_not_committed_is_in_no_release(clone: Path, tmp_path: Path) -> 
 # ---- unpacking ---------------------------------------------------------------------------
 
 
-def test_a_new_copy_has_its_starting_code_in_place(archive: Path, tmp_path: Path) -> None:
+def test_a_new_copy_has_its_starting_code_in_place(
+    clone: Path, archive: Path, tmp_path: Path
+) -> None:
     kit = Kit(tmp_path / "new")
     unpack(archive, kit.root)
     assert not (kit.lab_folder(LAB) / "kernel.c").exists()
@@ -207,6 +210,9 @@ def test_a_new_copy_has_its_starting_code_in_place(archive: Path, tmp_path: Path
         assert edited_languages(kit, lab) == []
         assert is_starting_code(kit, lab, "c", kit.own_folder(lab.name))
     assert not (kit.root / ASIDE).exists()
+    # Who goes on with a course by an archive in place of a clone measures nobody anew.
+    for digest in (measured_by, judged_by):
+        assert digest(kit, LAB) == digest(Kit(clone), LAB)
     # What is removed stays so, until another release is unpacked.
     (kit.lab_folder(LAB) / "kernel.f90").unlink()
     assert first_command(kit.root) == "" and next_command(kit) == []
