@@ -329,7 +329,7 @@ def test_the_edition_that_a_course_was_begun_with(
 ) -> None:
     course.root.mkdir()
     course.secret.write_text(text)
-    assert secret.course_secret(course) == b"\xab" * 32
+    assert secret.read_secret(course)[0] == b"\xab" * 32
     assert secret.seed_of(course, "ada").draws == draws
 
 
@@ -346,17 +346,17 @@ def test_a_secret_that_is_none(course: CourseFolder, text: str, said: str) -> No
     course.root.mkdir()
     course.secret.write_text(text)
     with pytest.raises(UserError, match=said):
-        secret.course_secret(course)
+        secret.read_secret(course)[0]
 
 
 def test_a_new_secret_is_its_owners(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path / "a" / "b")
-    made = secret.course_secret(course)
+    made = secret.read_secret(course)[0]
     assert course.secret.read_text() == f"{made.hex()}\ndraws {DRAWS}\n" and len(made) == 32
     assert stat.S_IMODE(course.secret.stat().st_mode) == 0o600
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="can't read or make"):
-        secret.course_secret(CourseFolder(tmp_path / "file"))
+        secret.read_secret(CourseFolder(tmp_path / "file"))[0]
 
 
 # ---- locks -----------------------------------------------------------------------------------

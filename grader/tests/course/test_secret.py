@@ -7,27 +7,27 @@ import stat
 import pytest
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.secret import course_secret, seed_of
+from numalab.course.secret import read_secret, seed_of
 from numalab.errors import UserError
 from numalab.labs.seeds import DRAWS, personal_seed
 
 
 def test_it_is_made_once_and_for_its_owner(tmp_path):
     course = CourseFolder(tmp_path / "courses" / "2027")
-    secret = course_secret(course)
+    secret = read_secret(course)[0]
     assert len(secret) == 32
-    assert course_secret(course) == secret
+    assert read_secret(course)[0] == secret
     assert stat.S_IMODE(course.secret.stat().st_mode) == 0o600
-    assert course_secret(CourseFolder(tmp_path / "other")) != secret
+    assert read_secret(CourseFolder(tmp_path / "other"))[0] != secret
     assert seed_of(course, "ada") == personal_seed(secret, "ada")
 
 
 def test_a_course_that_was_begun_before_keeps_its_variants(tmp_path):
     course = CourseFolder(tmp_path / "course")
-    secret = course_secret(course)
+    secret = read_secret(course)[0]
     assert seed_of(course, "ada").draws == DRAWS
     course.secret.write_text(f"{secret.hex()}\n")
-    assert course_secret(course) == secret
+    assert read_secret(course)[0] == secret
     assert seed_of(course, "ada") == personal_seed(secret, "ada", 1)
     course.secret.write_text(f"{secret.hex()}\ndraws {DRAWS + 1}\n")
     with pytest.raises(UserError, match="a newer one"):
@@ -38,4 +38,4 @@ def test_a_spoilt_one_is_told(tmp_path):
     course = CourseFolder(tmp_path)
     course.secret.write_text("abc\n")
     with pytest.raises(UserError, match="does not hold a secret"):
-        course_secret(course)
+        read_secret(course)[0]

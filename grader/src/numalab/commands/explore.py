@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,19 +18,13 @@ from numalab.commands.shared import (
     taking_one,
 )
 from numalab.errors import Interrupted, UserError
-from numalab.exit_codes import (
-    EXIT_INTERRUPTED,
-    EXIT_PASSED,
-)
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.kit import Kit
 from numalab.terminal import make_console, stripped
-
-if TYPE_CHECKING:  # their modules are imported when a command needs them
-    pass
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,9 @@ BYTES = 32
 _EDITION = re.compile(r"draws ([0-9]+)")
 
 
-def course_secret(course: CourseFolder) -> bytes:
-    """Made the first time. Raises UserError."""
-    return _read(course)[0]
-
-
-def _read(course: CourseFolder) -> tuple[bytes, int]:
-    """The secret, and the edition of what variants are drawn from, of a course that was begun
-    before there was a second one the first. Raises UserError."""
+def read_secret(course: CourseFolder) -> tuple[bytes, int]:
+    """Return the secret, which is made the first time, and the edition of what variants are drawn
+    from: the first one of a course that was begun before there was a second. Raises UserError."""
     path = course.secret
     try:
         course.root.mkdir(parents=True, exist_ok=True)
@@ -59,5 +54,5 @@ def _read(course: CourseFolder) -> tuple[bytes, int]:
 
 def seed_of(course: CourseFolder, student_id: str) -> Seed:
     """Raises UserError."""
-    secret, draws = _read(course)
+    secret, draws = read_secret(course)
     return personal_seed(secret, student_id, draws)

@@ -19,7 +19,7 @@ from numalab.machines.topology import (
     topology_of_node,
 )
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+KIB, MIB = 2**10, 2**20
 LOAD, STORE = "load", "store"  # of the probe, beside copy and triad
 STREAMS = (COPY, TRIAD, LOAD, STORE)
 PAIR_STREAMS = (LOAD, TRIAD)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.course.alike import tokens_of
+from numalab.diagnosing.excerpts import without_comments
 from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.files import NotPlain, read_plain_text
 from numalab.kit import Kit
@@ -23,7 +24,6 @@ from numalab.labs.variants import (
     solution_files,
 )
 from numalab.strangers.visible import visible_lines
-from numalab.teaching.viva.wording import bare_lines
 
 Files = Mapping[str, str]  # by name
 # Of a kernel its tokens, of another file its words.
@@ -58,7 +58,7 @@ def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
     return {
         name: tokens_of(text, language)
         if name == kernel
-        else tuple(" ".join(bare_lines(text, name)).split())
+        else tuple(" ".join(without_comments(text, Path(name).suffix)).split())
         for name, text in files.items()
     }
 

@@ -123,11 +123,6 @@ def used_words(array: str, touched: Touched) -> str:
 # ---- what was handed in -----------------------------------------------------------------------
 
 
-def bare_lines(text: str, name: str) -> list[str]:
-    """Of a file, without comments and empty lines."""
-    return without_comments(text, PurePath(name).suffix)
-
-
 def same_as_notes(*stages: Stage) -> list[str]:
     """For the examiner: which attempts are the kit's own text."""
     return [
@@ -161,7 +156,10 @@ def change_listing(before: Stage, after: Stage) -> Listing:
     names = changed_files(before, after)
     lines = []
     for name in names:
-        old, new = (bare_lines(stage.files.get(name, ""), name) for stage in (before, after))
+        suffix = PurePath(name).suffix
+        old, new = (
+            without_comments(stage.files.get(name, ""), suffix) for stage in (before, after)
+        )
         keys = [["".join(line.split()) for line in side] for side in (old, new)]
         changed = []
         matcher = difflib.SequenceMatcher(a=keys[0], b=keys[1], autojunk=False)
@@ -188,5 +186,5 @@ def deciding_lines(stage: Stage, name: str) -> Listing:
             if _DECIDES.search(line)
         ]
     else:
-        lines = [line.strip() for line in bare_lines(text, name)]
+        lines = [line.strip() for line in without_comments(text, PurePath(name).suffix)]
     return Listing(f"{name} of {stage.name}:", _cut(lines)) if lines else Listing("", ())
