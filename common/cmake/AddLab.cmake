@@ -1,7 +1,7 @@
 # add_lab(<name> CONTRACT <header> LANGUAGES <C|Fortran>... [LIBRARIES <library>...]
 #   [KERNEL_FLAGS <flag>...] [MPI] [ON_LINK <source>] [BOTH_RUNTIMES] [RACE_CHECK] [STORES] [PROBE])
 #
-# Declares the lab in the current folder: its monitor, the test of its oracle, and for each language the
+# Declares the lab whose grading/ is the current folder: its monitor, the test of its oracle, and for each language the
 # worker programs <name>-<c|fortran>-<handout|solution|submission>. Workers are out
 # of the default target, so a kernel that does not compile breaks nothing else.
 #
@@ -90,6 +90,8 @@ function(add_lab name)
   endif()
 
   list(TRANSFORM lab_LIBRARIES PREPEND numalab::)
+  # The handout, the contract and the programs that students run by hand.
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH lab_FOLDER)
   if(lab_ON_LINK AND (lab_MPI OR lab_RACE_CHECK))
     message(FATAL_ERROR "add_lab(${name}): ON_LINK is for workers that are no MPI jobs, and are not "
       "watched")
@@ -105,10 +107,12 @@ function(add_lab name)
   endif()
 
   add_executable(${name}-monitor driver.c)
+  target_include_directories(${name}-monitor PRIVATE ${lab_FOLDER})
   target_link_libraries(${name}-monitor PRIVATE numalab::monitor m)
 
   # The phases may initialise in parallel.
   add_library(${name}-phases OBJECT phases.c)
+  target_include_directories(${name}-phases PRIVATE ${lab_FOLDER})
   target_link_libraries(${name}-phases PRIVATE numalab::harness_flags numalab::openmp_kernel
     $<$<BOOL:${lab_MPI}>:MPI::MPI_C>)
 
@@ -118,17 +122,19 @@ function(add_lab name)
 
   if(lab_ON_LINK)
     add_library(${name}-on_link OBJECT EXCLUDE_FROM_ALL ${lab_ON_LINK})
+    target_include_directories(${name}-on_link PRIVATE ${lab_FOLDER})
     target_link_libraries(${name}-on_link PRIVATE numalab::harness_flags MPI::MPI_C)
   endif()
 
   # All that a kernel finds by its name: what else lies in the lab's folder may tell what a variant
   # asks for, and a kernel that includes it would be right for everybody.
   set(lab_CONTRACT_FOLDER ${CMAKE_CURRENT_BINARY_DIR}/contract)
-  configure_file(${lab_CONTRACT} ${lab_CONTRACT_FOLDER}/${lab_CONTRACT} COPYONLY)
+  configure_file(${lab_FOLDER}/${lab_CONTRACT} ${lab_CONTRACT_FOLDER}/${lab_CONTRACT} COPYONLY)
 
   # A variant of a lab has none: audits run its oracle.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/test_driver.c)
     add_executable(${name}-test_driver test_driver.c driver.c)
+    target_include_directories(${name}-test_driver PRIVATE ${lab_FOLDER})
     target_link_libraries(${name}-test_driver PRIVATE numalab_monitor_base m)
     add_test(NAME unit-${name}-driver COMMAND ${name}-test_driver)
     set_tests_properties(unit-${name}-driver PROPERTIES LABELS unit TIMEOUT 600)
@@ -139,13 +145,10 @@ function(add_lab name)
   string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" lab_FUNCTIONS "${functions}")
   list(REMOVE_AT lab_FUNCTIONS 0) # the key
 
-  file(GLOB placement_files CONFIGURE_DEPENDS *.env *.toml grading/starting_code/*.env
-    grading/starting_code/*.toml)
+  file(GLOB placement_files CONFIGURE_DEPENDS ${lab_FOLDER}/*.env ${lab_FOLDER}/*.toml
+    starting_code/*.env starting_code/*.toml)
   foreach(path IN LISTS placement_files)
     cmake_path(GET path FILENAME file)
-    if(file STREQUAL "lab.toml" OR file STREQUAL "explore.toml")
-      continue()
-    endif()
     numalab_keep_handout(${name} ${file} kept)
   endforeach()
   foreach(language IN LISTS lab_LANGUAGES)
@@ -235,7 +238,7 @@ function(numalab_add_worker lab language variant kernel)
   if(language STREQUAL "c")
     # Forced in, so that a kernel with another interface does not compile.
     target_compile_options(${worker}-kernel PRIVATE
-      -include ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
+      -include ${lab_FOLDER}/${lab_CONTRACT})
     target_include_directories(${worker}-kernel PRIVATE ${lab_CONTRACT_FOLDER})
   else()
     set_target_properties(${worker}-kernel PROPERTIES
@@ -283,7 +286,8 @@ function(numalab_add_probe lab)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${lab}-probe.o)
     add_library(${lab}-probe-phases OBJECT EXCLUDE_FROM_ALL ${source})
     target_compile_options(${lab}-probe-phases PRIVATE ${NUMALAB_KERNEL_FLAGS} ${lab_KERNEL_FLAGS})
-    target_include_directories(${lab}-probe-phases PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_include_directories(${lab}-probe-phases PRIVATE
+      ${CMAKE_CURRENT_SOURCE_DIR} ${lab_FOLDER})
     target_link_libraries(${lab}-probe-phases PRIVATE numalab::harness_flags numalab::openmp_kernel)
     add_custom_command(OUTPUT ${object}
       COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_OBJECTS:${lab}-probe-phases> ${object}
@@ -362,7 +366,7 @@ function(numalab_add_race_worker lab language variant kernel)
   endif()
   list(TRANSFORM beside REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects_beside)
   set(compile_own ${NUMALAB_RACE_COMPILER} -g -O1 -fno-builtin -fopenmp -fsanitize=thread
-    -I${CMAKE_CURRENT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/common/include -c)
+    -I${CMAKE_CURRENT_SOURCE_DIR} -I${lab_FOLDER} -I${PROJECT_SOURCE_DIR}/common/include -c)
   set(apart "")
   if(variant STREQUAL "submission")
     set(apart ${NUMALAB_COMPILE_APART})
@@ -374,7 +378,7 @@ function(numalab_add_race_worker lab language variant kernel)
     sincos sincosf frexp frexpf modf modff syscall)
   list(TRANSFORM watched REPLACE ".+" "\\0=numalab_watched_\\0")
   cmake_path(GET NUMALAB_LIBOMP PARENT_PATH runtime_folder)
-  file(GLOB headers CONFIGURE_DEPENDS *.h)
+  file(GLOB headers CONFIGURE_DEPENDS *.h ${lab_FOLDER}/*.h)
   set(object "")
   if(variant STREQUAL "solution")
     numalab_find_object(${lab} ${language}-race ${kernel} object)
@@ -384,7 +388,7 @@ function(numalab_add_race_worker lab language variant kernel)
     set(kernel ${object})
   else()
     set(compile_watched ${apart} /bin/sh ${NUMALAB_COMPILE_WATCHED} ${language} ${kernel}
-      ${CMAKE_CURRENT_SOURCE_DIR}/${lab_CONTRACT})
+      ${lab_FOLDER}/${lab_CONTRACT})
     if(NUMALAB_FOLLOWS_ACCESSES)
       set(make_whole
         COMMAND ${compile_watched} ${NUMALAB_OBJDUMP} -o ${text} -o ${file}-kernel.s
@@ -460,7 +464,7 @@ function(numalab_keep_handout lab file result)
   endif()
   cmake_path(GET kept PARENT_PATH folder)
   file(MAKE_DIRECTORY ${folder})
-  set(given ${CMAKE_CURRENT_SOURCE_DIR}/grading/starting_code/${file})
+  set(given ${CMAKE_CURRENT_SOURCE_DIR}/starting_code/${file})
   if(EXISTS ${given})
     file(COPY_FILE ${given} ${kept})
     return()
@@ -471,7 +475,7 @@ function(numalab_keep_handout lab file result)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     OUTPUT_FILE ${kept} ERROR_QUIET RESULT_VARIABLE failed)
   if(failed)
-    file(COPY_FILE ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${kept})
+    file(COPY_FILE ${lab_FOLDER}/${file} ${kept})
   endif()
 endfunction()
 

@@ -83,7 +83,7 @@ Set the clock, or else the files' times:
 find_newer() (
     cd "$NUMALAB_ROOT" || exit
     for file in CMakeLists.txt CMakePresets.json common/* common/*/* common/*/*/* \
-        labs/*/CMakeLists.txt labs/*/lab.toml labs/*/*.[ch]; do
+        labs/*/grading/* labs/*/*.[ch]; do
         case $file in */kernel.c) continue ;; esac
         if [ "$file" -nt "$1" ]; then
             printf '%s' "$file"

@@ -147,7 +147,7 @@ def changed(path: Path, old: str, new: str) -> Iterator[None]:
 @pytest.fixture
 def without_times(copy: Kit) -> Iterator[Kit]:
     """No criterion is about times on a node with one NUMA node."""
-    declared = copy.root / "labs" / LAB / "lab.toml"
+    declared = copy.root / "labs" / LAB / "grading/lab.toml"
     with changed(declared, 'kind = "timing"\npoints = 1\n', NEVER_TIMED):
         yield copy
 
@@ -212,7 +212,7 @@ def build(copy: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_misspelt_keyword_stops_configuration(copy: Kit, line: str, says: str) -> None:
-    path = copy.root / "labs" / LAB / "CMakeLists.txt"
+    path = copy.root / "labs" / LAB / "grading/CMakeLists.txt"
     with changed(path, path.read_text(), line):
         done = build(copy, "--preset", copy.preset)
     assert done.returncode != 0
@@ -332,7 +332,7 @@ def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Pat
 def test_a_broken_lab_toml_is_named_with_its_place(
     copy: Kit, old: str, new: str, says: str
 ) -> None:
-    with changed(copy.root / "labs" / LAB / "lab.toml", old, new):
+    with changed(copy.root / "labs" / LAB / "grading/lab.toml", old, new):
         done = numalab_command(copy, "hint", "01")
     assert done.code == 3
     assert says in done.said

@@ -28,8 +28,8 @@ def make_copy(root: Path) -> Path:
     shutil.copy(ROOT / "grader/requirements.txt", root / ".venv/installed-requirements")
     shutil.copy(ROOT / "numalab", root)
     shutil.copytree(ROOT / "common/setup", root / "common/setup")
-    (root / "labs/01").mkdir(parents=True)
-    for name in ("CMakeLists.txt", "labs/01/lab.toml", "labs/01/kernel.c", "labs/01/driver.c"):
+    (root / "labs/01/grading").mkdir(parents=True)
+    for name in ("CMakeLists.txt", "labs/01/grading/lab.toml", "labs/01/kernel.c", "labs/01/x.h"):
         (root / name).touch()
     return root
 
@@ -71,7 +71,7 @@ def test_another_path_is_taken_whether_or_not_files_can_be_executed(
 
 @pytest.mark.parametrize(
     ("name", "is_told"),
-    [("labs/01/lab.toml", True), ("labs/01/kernel.c", False)],
+    [("labs/01/grading/lab.toml", True), ("labs/01/x.h", True), ("labs/01/kernel.c", False)],
 )
 def test_files_from_the_future_are_named_with_a_command(
     tmp_path: Path, name: str, is_told: bool

@@ -23,9 +23,10 @@ from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
 
 RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
+GRADING = "grading"  # in a lab's folder: what students neither read, nor edit, nor run by hand
 # In a lab's folder of what is unpacked, an archive of a release or a student copy: what students
 # edit. In its place in labs/ it would replace what has been edited there.
-RELEASED = "grading/starting_code"
+RELEASED = f"{GRADING}/starting_code"
 EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
 RETRY_S = 0.5  # while another command holds the lock that is waited for
@@ -85,8 +86,12 @@ class Kit:
             )
 
     def lab_folder(self, lab: str) -> Path:
-        """With the lab's text, its declaration and the handout."""
+        """With the lab's text, its contract, the starting code and its notebook."""
         return self.root / "labs" / lab
+
+    def grading_folder(self, lab: str) -> Path:
+        """With what the grader reads alone: lab.toml, driver, phases, hints, variants."""
+        return self.lab_folder(lab) / GRADING
 
     def own_folder(self, lab: str) -> Path:
         """With the files that the user edits."""
@@ -146,7 +151,7 @@ class Kit:
 
     def exploration(self, lab: str) -> Path:
         """The program that ./numalab explore times: the lab's own, or the probe."""
-        if (self.lab_folder(lab) / "explore.c").is_file():
+        if (self.grading_folder(lab) / "explore.c").is_file():
             return self.build / "labs" / lab / f"{lab}-explore"
         return self.probe
 

@@ -11,6 +11,7 @@ import pytest
 from support.commands import environment, numalab_command
 
 from numalab.kit import Kit
+from numalab.labs.declaration import lab_names
 from numalab.machines.gallery import machine_names
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -34,7 +35,7 @@ def completed(kit: Kit, *cases: tuple[str, ...]) -> list[list[str]]:
 
 
 def test_bash_completes(kit: Kit) -> None:
-    labs = sorted(path.parent.name for path in (kit.root / "labs").glob("*/lab.toml"))
+    labs = lab_names(kit.root)
     program = "./numalab"
     expected = {
         (program, "wat"): ["watch"],

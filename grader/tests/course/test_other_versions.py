@@ -47,7 +47,7 @@ def bare(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
 @pytest.fixture
 def own(bare: Kit) -> Iterator[Kit]:
     """A kit whose driver and table a test may change."""
-    files = [bare.lab_folder(LAB) / "driver.c", bare.root / FILE]
+    files = [bare.grading_folder(LAB) / "driver.c", bare.root / FILE]
     before = {path: path.read_text() for path in files}
     yield bare
     for path, text in before.items():
@@ -57,7 +57,7 @@ def own(bare: Kit) -> Iterator[Kit]:
 def change_driver(kit: Kit) -> tuple[str, str]:
     """The digests by which the lab was measured, and is."""
     old = measured_by(kit, LAB)
-    path = kit.lab_folder(LAB) / "driver.c"
+    path = kit.grading_folder(LAB) / "driver.c"
     path.write_text(path.read_text() + "extern int numalab_changed;\n")
     return old, measured_by(kit, LAB)
 
@@ -106,7 +106,7 @@ def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
     record = invented.evidence(TWO_NODES, times=invented.steady(13, **FAST))
     course = stored_course(own, tmp_path / "course", [Graded("ada", record)])
     old, new = change_driver(own)
-    rules = own.lab_folder(LAB) / "lab.toml"
+    rules = own.grading_folder(LAB) / "lab.toml"
     before = rules.read_text()
     try:
         rules.write_text(before.replace("at_least = 0.95", "at_least = 0.9"))

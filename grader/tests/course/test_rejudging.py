@@ -50,14 +50,14 @@ def bare(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
 @pytest.fixture
 def own(bare: Kit) -> Iterator[Kit]:
     """A kit whose rules a test may change."""
-    path = bare.lab_folder(LAB) / "lab.toml"
+    path = bare.grading_folder(LAB) / "lab.toml"
     before = path.read_text()
     yield bare
     path.write_text(before)
 
 
 def change_rules(kit: Kit, old: str, new: str) -> None:
-    path = kit.lab_folder(LAB) / "lab.toml"
+    path = kit.grading_folder(LAB) / "lab.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
 
@@ -199,7 +199,7 @@ def test_what_changes_no_rule_leaves_nothing_to_judge(own: Kit, tmp_path: Path) 
 
 def test_what_was_measured_by_another_kit_is_not_judged_again(own: Kit, tmp_path: Path) -> None:
     course = stored_course(own, tmp_path / "course", class_of(3))
-    driver = own.lab_folder(LAB) / "driver.c"
+    driver = own.grading_folder(LAB) / "driver.c"
     before = driver.read_text()
     try:
         driver.write_text(before + "/* a remark */\n")
@@ -310,10 +310,10 @@ def test_the_new_verdict_counts_in_the_old_ones_place(
 
 def test_rules_that_go_and_come_back_are_judged_by_each_time(own: Kit, tmp_path: Path) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
-    before = (own.lab_folder(LAB) / "lab.toml").read_text()
+    before = (own.grading_folder(LAB) / "lab.toml").read_text()
     ask_more_of_pages(own)
     rejudge(own, course)
-    (own.lab_folder(LAB) / "lab.toml").write_text(before)
+    (own.grading_folder(LAB) / "lab.toml").write_text(before)
     rejudge(own, course)
     first, second, third = kept(course)
     assert [a.replaces for a in (first, second, third)] == [0, 1, 2]
@@ -353,7 +353,7 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
 ) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", right())])
     (old,) = kept(course)
-    path = own.lab_folder(LAB) / "lab.toml"
+    path = own.grading_folder(LAB) / "lab.toml"
     path.write_text(
         f'{path.read_text()}\n[[criterion]]\nname = "released"\nkind = "evidence"\npoints = 1\n'
         "at_most = 0\n"

@@ -57,7 +57,7 @@ def test_each_exception_is_used(kit: Kit, labs: dict[str, Lab]) -> None:
 def test_hints_end_before_the_solution(kit: Kit, labs: dict[str, Lab]) -> None:
     """Of lab 05 two ladders are shorter, and each criterion still has one."""
     lab = labs["05_memory_policy"]
-    file = f"labs/{lab.name}/hints.md"
+    file = f"labs/{lab.name}/grading/hints.md"
     text = (kit.root / file).read_text()
     shorter = hints_without(text, file, secret_of(kit.root, lab), read_exceptions())
     before = {ladder.topic: ladder for ladder in lab.hints}

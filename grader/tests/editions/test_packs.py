@@ -65,16 +65,16 @@ def test_a_pack_that_is_missing_or_another_is_told(edition: Kit) -> None:
     path.write_text("no zip")
     with pytest.raises(UserError, match="can't be read"):
         open_variant(edition, LAB)
-    for name in ("labs/02_affinity_variant/lab.toml", f"labs/{VARIANT}/../../x", "/etc/x"):
-        packed(path, [f"labs/{VARIANT}/lab.toml", name])
+    for name in ("labs/02_affinity_variant/grading/lab.toml", f"labs/{VARIANT}/../../x", "/etc/x"):
+        packed(path, [f"labs/{VARIANT}/grading/lab.toml", name])
         with pytest.raises(UserError, match=f"is not of {VARIANT}"):
             open_variant(edition, LAB)
 
 
 def test_a_pack_becomes_a_kit_of_its_own(edition: Kit) -> None:
-    packed(pack_path(edition.variants_root / VARIANT), [f"labs/{VARIANT}/lab.toml"])
+    packed(pack_path(edition.variants_root / VARIANT), [f"labs/{VARIANT}/grading/lab.toml"])
     made = open_pack(edition, VARIANT, SEED)
-    assert (made.root / "labs" / VARIANT / "lab.toml").read_text() == "x"
+    assert (made.root / "labs" / VARIANT / "grading/lab.toml").read_text() == "x"
     assert made.is_edition
     assert made.origin == edition.root
 
@@ -125,7 +125,7 @@ def test_a_pack_that_would_show_the_labs_solution_is_not_written(
     copied = tmp_path / "kit"
     shutil.copytree(own_kit.root, copied, symlinks=True)
     public = (kit.root / "solutions" / LAB / KERNEL_FILES["c"]).read_text()
-    with (copied / "labs" / VARIANT / "driver.c").open("a") as driver:
+    with (copied / "labs" / VARIANT / "grading/driver.c").open("a") as driver:
         driver.write(public)
 
     def no_objects(made: Kit, labs: object, target: Path, progress: object) -> None:

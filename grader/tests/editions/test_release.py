@@ -50,7 +50,7 @@ def clone(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in TOP:
         shutil.copy(kit.root / name, root)
     (root / "common/old.c").write_text("int old;\n")
-    kernel, declared = root / "labs" / LAB / "kernel.c", root / "labs" / LAB / "lab.toml"
+    kernel, declared = root / "labs" / LAB / "kernel.c", root / "labs" / LAB / "grading/lab.toml"
     text = kernel.read_text()
     kernel.write_text(text.replace("i % 7", "i % 9"))
     assert kernel.read_text() != text
@@ -146,8 +146,8 @@ def keep_as_cmake_does(kit: Kit) -> None:
         script.write_text(function + calls)
         subprocess.run(
             ["cmake", f"-DPROJECT_SOURCE_DIR={kit.root}", f"-DPROJECT_BINARY_DIR={kit.build}",
-             "-P", script], cwd=kit.lab_folder(lab.name), check=True,
-            capture_output=True,
+             f"-Dlab_FOLDER={kit.lab_folder(lab.name)}", "-P", script],
+            cwd=kit.grading_folder(lab.name), check=True, capture_output=True,
         )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ def test_files_that_the_release_no_longer_has_go_aside(
     clone: Path, archive: Path, tmp_path: Path
 ) -> None:
     kit = old_copy(clone, tmp_path / "kit", {"common/old.c": b"int edited;\n"})
-    built = kit.root / "labs" / LAB / "driver.c"
+    built = kit.grading_folder(LAB) / "driver.c"
     os.utime(built, (1, 1))
     unpack(archive, kit.root)
     kernel = kit.own_folder(LAB) / "kernel.c"
@@ -327,7 +327,7 @@ def test_a_plain_archive_takes_no_edited_kernel_for_starting_code(
     plain = tmp_path / "plain.tar"
     git(clone, "archive", f"--output={plain}", "HEAD")
     subprocess.run(["tar", "xf", plain, "-C", kit.root, "--skip-old-files"], check=True)
-    shutil.copy(clone / "labs" / LAB / "lab.toml", kit.lab_folder(LAB))
+    shutil.copy(clone / "labs" / LAB / "grading/lab.toml", kit.grading_folder(LAB))
     keep_as_cmake_does(kit)
     assert (kit.pristine_folder(LAB) / "kernel.c").read_bytes() == EDITED
     lab = declared(kit)

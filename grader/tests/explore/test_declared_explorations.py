@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.explorations import SCHEDULES, STREAMS, TABLES
+from support.lab_folders import write_grading
 
 from numalab.errors import KitError, UserError
 from numalab.explore.declaration import (
@@ -85,7 +86,7 @@ virtual_rounds = 5
 def test_both_sizes_of_a_declaration(
     tmp_path: Path, text: str, default: Explorable, quick: Explorable
 ) -> None:
-    (tmp_path / "explore.toml").write_text(text)
+    write_grading(tmp_path, text, "explore.toml")
     assert load_exploration(tmp_path) == Exploration(tmp_path.name, "t", default)
     assert load_exploration(tmp_path, quick=True) == Exploration(tmp_path.name, "t", quick)
 
@@ -112,7 +113,7 @@ def test_both_sizes_of_a_declaration(
 )
 def test_what_is_too_little(tmp_path: Path, text: str, old: str, new: str, name: str) -> None:
     assert old in text
-    (tmp_path / "explore.toml").write_text(text.replace(old, new, 1))
+    write_grading(tmp_path, text.replace(old, new, 1), "explore.toml")
     with pytest.raises(KitError, match=f"'{name}'"):
         load_exploration(tmp_path)
 
@@ -142,7 +143,7 @@ def root(tmp_path: Path) -> Path:
                         ("12_tables", ["lab.toml", "explore.toml"]), ("notes", [])):  # fmt: skip
         (tmp_path / "labs" / name).mkdir(parents=True)
         for file in files:
-            (tmp_path / "labs" / name / file).touch()
+            write_grading(tmp_path / "labs" / name, "", file)
     return tmp_path
 
 

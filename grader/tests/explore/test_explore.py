@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.commands import SOON_LIMIT_S, environment, numalab_command, processes_of
 from support.explorations import ABOUT, MIB, NODE, SCHEDULES, TABLES, invented
+from support.lab_folders import write_grading
 
 from numalab.errors import Interrupted, KitError, UserError
 from numalab.explore import (
@@ -238,10 +239,10 @@ def test_sizes_can_be_chosen() -> None:
 
 
 def test_declarations_of_the_kit_can_be_read(kit: Kit) -> None:
-    for folder in (path.parent for path in kit.root.glob("labs/*/explore.toml")):
+    for folder in (path.parents[1] for path in kit.root.glob("labs/*/grading/explore.toml")):
         default = declaration.load_exploration(folder)
         quick = declaration.load_exploration(folder, quick=True)
-        own = (folder / "explore.c").is_file()
+        own = (folder / "grading/explore.c").is_file()
         assert own == isinstance(default.what, declaration.Schedules)
         assert (kit.exploration(folder.name) == kit.probe) == (not own)
         assert explore.needed_bytes(quick) < explore.needed_bytes(default)
@@ -264,7 +265,7 @@ rounds = 6
 
 
 def test_a_declaration_is_read(tmp_path: Path) -> None:
-    (tmp_path / "explore.toml").write_text(DECLARED)
+    write_grading(tmp_path, DECLARED, "explore.toml")
     assert declaration.load_exploration(tmp_path, quick=True).what == declaration.Schedules(
         ("static",), (0, 1), {}, n=6, rounds=6
     )
@@ -290,7 +291,7 @@ def test_a_declaration_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_declaration_is_told(tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "explore.toml").write_text(text)
+    write_grading(tmp_path, text, "explore.toml")
     with pytest.raises(KitError, match=says):
         declaration.load_exploration(tmp_path)
 
@@ -615,7 +616,7 @@ MISUSES = (
 
 def compiled(kit: Kit, lab: str, old: str, new: str, folder: Path) -> Path:
     """The lab's exploration with a mistake."""
-    source = (kit.lab_folder(lab) / "explore.c").read_text()
+    source = (kit.grading_folder(lab) / "explore.c").read_text()
     assert source.count(old) == 1
     (folder / "explore.c").write_text(source.replace(old, new))
     program = folder / "explore"

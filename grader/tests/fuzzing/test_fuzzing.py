@@ -29,6 +29,7 @@ from support.exports import (
 )
 from support.fuzzing import fuzz, only
 from support.hostile_files import zip_of
+from support.lab_folders import write_grading
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import defused
@@ -273,13 +274,12 @@ def test_courses(labs: dict[str, Lab]) -> None:
 
 
 def test_labs(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
-    texts = [(kit.lab_folder(name) / "lab.toml").read_text() for name in labs]
+    texts = [(kit.grading_folder(name) / "lab.toml").read_text() for name in labs]
     keys = ["name", "title", "criterion", "kind", "rule", "points", "launch", "file", "parts"]
     folder = tmp_path / "01_first_touch"
-    folder.mkdir()
 
     def check(text: str) -> None:
-        (folder / "lab.toml").write_text(text, encoding="utf-8", newline="")
+        write_grading(folder, text)
         only(KitError, lambda: load_lab(folder))
 
     fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.lab_folders import write_grading
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of
 
 from numalab.evidence.read_record import validate
@@ -150,7 +151,7 @@ class Bench:
 def bench(tmp_path: Path, schema: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     for folder in ("labs", "solutions"):
         (tmp_path / folder / NAME).mkdir(parents=True)
-    (tmp_path / "labs" / NAME / "lab.toml").write_text(LAB)
+    write_grading(tmp_path / "labs" / NAME, LAB)
     made = Bench(tmp_path, schema)
     monkeypatch.setattr(grading, "build_kernel", lambda *_: made.build)
     monkeypatch.setattr(grading, "build_facts", lambda _: {"c_compiler": "GNU 13"})

@@ -71,8 +71,8 @@ def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") ->
 @pytest.mark.parametrize(
     "name",
     [
-        f"labs/{LAB}/README.md", f"labs/{LAB}/hints.md", f"labs/{LAB}/explore.ipynb",
-        f"labs/{LAB}/questions.toml", f"labs/{LAB}/recorded/mine.json",
+        f"labs/{LAB}/README.md", f"labs/{LAB}/grading/hints.md", f"labs/{LAB}/explore.ipynb",
+        f"labs/{LAB}/grading/questions.toml", f"labs/{LAB}/grading/recorded/mine.json",
         f"solutions/{LAB}/README.md", f"solutions/{LAB}/wrong/new.c",
         f"solutions/{LAB}/answers.toml", "common/README.md", "common/machines/README.md",
         "common/tests/test_job.c", "common/schema/evidence.schema.json",
@@ -108,7 +108,7 @@ def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> No
 @pytest.mark.parametrize(
     "name",
     [
-        f"labs/{LAB}/driver.c", f"labs/{LAB}/phases.c", f"labs/{LAB}/kernel.f90",
+        f"labs/{LAB}/grading/driver.c", f"labs/{LAB}/grading/phases.c", f"labs/{LAB}/kernel.f90",
         f"labs/{LAB}/CMakeLists.txt", f"labs/{LAB}/first_touch.h", f"labs/{LAB}/new.env",
         f"solutions/{LAB}/kernel.c", f"labs/{LAB}/grading/own_program.c",
     ],
@@ -136,7 +136,7 @@ def test_rules_have_every_lab_judged_again(copied: Kit, name: str) -> None:
     ],
 )
 def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new: str) -> None:
-    assert changed(copied, f"labs/{LAB}/lab.toml", old, new) == {f"judged {LAB}"}
+    assert changed(copied, f"labs/{LAB}/grading/lab.toml", old, new) == {f"judged {LAB}"}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new
 def test_of_lab_toml_what_decides_what_is_run_is_measured(
     copied: Kit, lab: str, old: str, new: str
 ) -> None:
-    found = changed(copied, f"labs/{lab}/lab.toml", old, new)
+    found = changed(copied, f"labs/{lab}/grading/lab.toml", old, new)
     assert found == {f"measured {lab}", f"judged {lab}"}
 
 
@@ -182,13 +182,13 @@ PROSE = [
     (f"{PACKAGE}/harness/monitor.py", '"""', '"""Another sentence. '),
     (f"{PACKAGE}/judging/places.py", '"""', '"""Another sentence. '),
     (f"{PACKAGE}/judging/places.py", "", '\n"""A remark."""\n'),
-    (f"labs/{LAB}/driver.c", "", "\n/* A remark. */ // and another\n"),
-    (f"labs/{LAB}/driver.c", " = ", "   =\n\t"),
+    (f"labs/{LAB}/grading/driver.c", "", "\n/* A remark. */ // and another\n"),
+    (f"labs/{LAB}/grading/driver.c", " = ", "   =\n\t"),
     (f"labs/{LAB}/first_touch.h", "", "\n/* A remark */\n"),
     (f"labs/{LAB}/kernel.f90", "", "\n! A remark: it's one\n"),
     (f"labs/{LAB}/kernel.f90", "subroutine", "SUBROUTINE  "),
-    (f"labs/{LAB}/lab.toml", "", "\n# A remark.\n"),
-    (f"labs/{LAB}/CMakeLists.txt", "", "\n# A remark.\n#[[ And\nanother. ]]\n"),
+    (f"labs/{LAB}/grading/lab.toml", "", "\n# A remark.\n"),
+    (f"labs/{LAB}/grading/CMakeLists.txt", "", "\n# A remark.\n#[[ And\nanother. ]]\n"),
     (f"labs/{OTHER}/omp_full.env", "", "\n# A remark.\n"),
     ("common/cmake/AddLab.cmake", "", "\n  # A remark.\n"),
     ("common/cmake/isolate", "", "\n# It's a remark.\n\n"),
@@ -388,7 +388,7 @@ def test_every_source_that_the_build_reads_for_a_lab_is_measured(kit: Kit) -> No
         if name.split("/")[0] == "common" or name.split("/")[:2][-1] == LAB
         if not name.endswith(("test_driver.c", "explore.c"))
     }
-    assert {f"labs/{LAB}/driver.c", "common/monitor/main.c", "common/protocol.h"} <= of_lab
+    assert {f"labs/{LAB}/grading/driver.c", "common/monitor/main.c", "common/protocol.h"} <= of_lab
     assert {name for name in of_lab if counts_for(name) != "evidence"} == set()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support import invented, mpi_labs
+from support.lab_folders import write_grading
 from support.mpi_labs import PREDICTION, node_of
 
 from numalab.evidence.kinds import LATENCY, RANKS
@@ -143,7 +144,7 @@ def run(tmp_path: Path, kit: Kit, schema: Path, monkeypatch: pytest.MonkeyPatch)
         name = "30_lab"
         for folder in ("labs", "solutions", "mine"):
             (tmp_path / folder / name).mkdir(parents=True, exist_ok=True)
-        (tmp_path / "labs" / name / "lab.toml").write_text(text)
+        write_grading(tmp_path / "labs" / name, text)
         (tmp_path / "labs" / name / "compared").mkdir(exist_ok=True)
         (tmp_path / "labs" / name / "compared" / "newcomer.toml").write_text(NEWCOMER)
         (tmp_path / "labs" / name / "compared" / "flat.toml").write_text(FLAT)

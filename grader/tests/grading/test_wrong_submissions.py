@@ -31,7 +31,7 @@ from numalab.judging.effort import Effort, effort_for
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.kit import Kit, find_kit
-from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, load_labs
+from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, lab_names, load_labs
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import to_fix
 from numalab.virtual.place import VirtualPlaces
@@ -408,7 +408,7 @@ def test_a_cause_that_is_deserved_is_one_of_a_fail() -> None:
 
 
 def test_every_lab_has_enough_of_them_in_both_languages() -> None:
-    for lab in sorted(path.parent.name for path in (ROOT / "labs").glob("*/lab.toml")):
+    for lab in lab_names(ROOT):
         for language, file in KERNEL_FILES.items():
             here = [c for c in CASES if c.values[0] == lab and c.values[1] == language]
             usual = [c for c in here if "slow" not in {mark.name for mark in c.marks}]

@@ -60,7 +60,7 @@ def test_all_answers_right_pass(lab: Lab) -> None:
 )
 def test_a_course_may_fix_the_seed(lab: Lab, seed: int, status: str) -> None:
     folder = find_kit("gnu").lab_folder(lab.name)
-    declared = (folder / "lab.toml").read_text("utf-8")
+    declared = (folder / "grading/lab.toml").read_text("utf-8")
     goal = 'goal = "rates"\n'
     assert declared.count(goal) == 1
     fixed = load_lab(folder, declared.replace(goal, f"{goal}seed = {seed}\n"))

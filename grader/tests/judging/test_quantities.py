@@ -80,8 +80,8 @@ GOOD = "gain = 1.913\nsolution_s = 0.2346\nown_gb_s = 1.144\nlocal = 1.0\non_hyd
 
 
 def with_asked(kit: Kit, asked: str = ASKED) -> Lab:
-    folder = kit.lab_folder("01_first_touch")
-    return load_lab(folder, (folder / "lab.toml").read_text("utf-8") + asked)
+    declared = (kit.grading_folder("01_first_touch") / "lab.toml").read_text("utf-8")
+    return load_lab(kit.lab_folder("01_first_touch"), declared + asked)
 
 
 @pytest.fixture

@@ -318,9 +318,9 @@ def test_where_it_decides_wrongly_is_told(lab: Lab, schema: Path) -> None:
 
 
 def test_kinds_and_tolerance_are_those_of_the_driver(kit: Kit) -> None:
-    folder = kit.lab_folder("08_quiet_node")
+    folder = kit.grading_folder("08_quiet_node")
     driver = (folder / "driver.c").read_text("utf-8")
-    headers = [above / "conventions.h" for above in (folder, folder / "variant")]
+    headers = [above / "conventions.h" for above in (folder, folder / "variant/grading")]
     said = [re.search(r"apart_in_nothing.*;", header.read_text("utf-8")) for header in headers]
     told = ", ".join(name for one in said if one for name in re.findall(r'"[^"]+"', one[0]))
     driver = re.sub(r"apart_in_nothing,\s+apart_in_noise", told, driver)

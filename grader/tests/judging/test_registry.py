@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.lab_folders import write_grading
 
 import numalab
 from numalab.errors import KitError
@@ -95,8 +96,7 @@ EFFICIENCY = TIMING + 'rule = "efficiency"\n'
 
 def read(folder: Path, text: str) -> Criterion:
     lab = folder / "labs" / "01_one"
-    lab.mkdir(parents=True)
-    (lab / "lab.toml").write_text(text)
+    write_grading(lab, text)
     (criterion,) = load_lab(lab, check=check_criterion).criteria
     return criterion
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support import invented
 from support.golden_texts import check_text, check_verdict
+from support.lab_folders import write_grading
 
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
@@ -77,8 +78,7 @@ points = 1
 
 
 def lab_of(folder: Path, text: str) -> Lab:
-    folder.mkdir(exist_ok=True)
-    (folder / "lab.toml").write_text(text)
+    write_grading(folder, text)
     return load_lab(folder)
 
 

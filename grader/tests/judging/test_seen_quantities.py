@@ -224,7 +224,7 @@ def test_what_is_asked_is_drawn(kit: Kit, lab: str) -> None:
     asked = set()
     for number in range(1, 40):
         variant = draw_variant(draws, Seed(number, "ada"))
-        text = lab_files(kit.root, draws, variant)["lab.toml"]
+        text = lab_files(kit.root, draws, variant)["grading/lab.toml"]
         found = load_lab(templates(kit.root, lab), text).predicted
         asked.add(tuple((one.first, one.last) for one in found))
     assert len(asked) > 15

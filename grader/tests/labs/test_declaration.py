@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.lab_folders import write_grading
 
 from numalab.errors import KitError, UserError
 from numalab.kit import EDITION
@@ -149,8 +150,7 @@ seed = 7
 
 def read(folder: Path, text: str, name: str = "01_one") -> Lab:
     lab = folder / "labs" / name
-    lab.mkdir(parents=True)
-    (lab / "lab.toml").write_text(text)
+    write_grading(lab, text)
     return load_lab(lab)
 
 
@@ -210,9 +210,9 @@ def test_another_text_stands_in_for_the_file(tmp_path: Path) -> None:
 def test_hints_are_read_beside_it(tmp_path: Path) -> None:
     read(tmp_path, LEAST)
     folder = tmp_path / "labs" / "01_one"
-    (folder / "hints.md").write_text("weak\n---\nstrong\n")
+    write_grading(folder, "weak\n---\nstrong\n", "hints.md")
     assert load_lab(folder).hints == (Ladder("", ("correct",), ("weak", "strong")),)
-    (folder / "hints.md").write_text("# other\nweak\n")
+    write_grading(folder, "# other\nweak\n", "hints.md")
     with pytest.raises(KitError, match=r"hints\.md: other is for other"):
         load_lab(folder)
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.lab_folders import write_grading
 
 from numalab.errors import KitError
 from numalab.judging import needs
@@ -31,8 +32,7 @@ PROBE = "[[lightspeed]]\nflops_per_element = 2\n"
 
 def read(folder: Path, text: str) -> Lab:
     lab = folder / "09_lab"
-    lab.mkdir(exist_ok=True)
-    (lab / "lab.toml").write_text(HEAD + text)
+    write_grading(lab, HEAD + text)
     return load_lab(lab, check=check_criterion)
 
 
@@ -98,5 +98,5 @@ def test_of_every_part_that_is_timed_a_lab_says_whether_it_has_a_probe(
         assert timed == {declared.part for declared in lab.lightspeed}, lab.name
         has_probe = any(declared.has_probe for declared in lab.lightspeed)
         assert has_probe == (kit.solution_folder(lab.name) / "probe.c").is_file(), lab.name
-        built = (kit.lab_folder(lab.name) / "CMakeLists.txt").read_text()
+        built = (kit.grading_folder(lab.name) / "CMakeLists.txt").read_text()
         assert has_probe == (re.search(r"\bPROBE\b", built) is not None), lab.name

@@ -158,7 +158,7 @@ def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[st
         there = {name for name in files if (folder / name).is_file()}
         now = {name: digest_of(name, (folder / name).read_bytes()) for name in sorted(there)}
         assert {name: first for name, (first, *_) in lab.starting_code.items()} == now, (
-            f"write these into [starting_code] of {folder}/lab.toml"
+            f"write these into [starting_code] of {folder}/grading/lab.toml"
         )
 
 

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from support.lab_folders import write_grading
 
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
@@ -68,13 +69,12 @@ far = "7"
 
 
 def made_up(folder: Path, draws: str = DRAWS) -> Path:
-    template = folder / "labs" / "01_lab" / "variant"
-    template.mkdir(parents=True)
+    lab = folder / "labs" / "01_lab"
+    template = write_grading(lab, draws, "variant/draws.toml").parent
     (folder / "solutions" / "01_lab" / "variant").mkdir(parents=True)
-    (template / "draws.toml").write_text(draws)
     (template / "kernel.c").write_text("for @for@: @way.c@ of @far@ on @machine@\n")
-    (template.parent / "taken.h").write_text("as it is: @nothing@\n")
-    (template.parent / "lab.toml").write_text("")
+    (lab / "taken.h").write_text("as it is: @nothing@\n")
+    write_grading(lab, "")
     (folder / "solutions" / "01_lab" / "variant" / "kernel.c").write_text("@way.c@\n")
     return folder
 
@@ -161,7 +161,7 @@ def test_answers_that_are_right_of_a_seed():
 
 def test_a_template_may_lie_in_a_folder(tmp_path):
     draws = read_draws(made_up(tmp_path), "01_lab")
-    inner = tmp_path / "labs" / "01_lab" / "variant" / "data"
+    inner = tmp_path / "labs" / "01_lab" / "grading" / "variant" / "data"
     inner.mkdir()
     (inner / "far.txt").write_text("@far@")
     (tmp_path / "labs" / "01_lab" / "taken.h").write_text('"01_lab" 01_lab')
@@ -197,11 +197,11 @@ def test_each_variant_comes_behind_its_lab():
 
 def test_labs_without_variants_are_told(tmp_path):
     made_up(tmp_path)
-    (tmp_path / "labs" / "02_none").mkdir()
     for name in ("01_lab", "02_none"):
-        (tmp_path / "labs" / name / "lab.toml").write_text(
+        write_grading(
+            tmp_path / "labs" / name,
             'title = "x"\nminutes = 1\nlanguages = ["c"]\ncontract = "x.h"\nfunctions = ["f"]\n'
-            '[[criterion]]\nname = "correct"\nkind = "correctness"\npoints = 1\n'
+            '[[criterion]]\nname = "correct"\nkind = "correctness"\npoints = 1\n',
         )
     assert lab_with_variants(tmp_path, "1") == "01_lab"
     assert names_with_variants(tmp_path) == ["01_lab", "01_lab_variant", "02_none"]
@@ -295,7 +295,7 @@ def test_the_kits_variants_are_whole(lab):
         variant = draw_variant(draws, Seed(number, "ada"))
         files, solution = lab_files(ROOT, draws, variant), solution_files(ROOT, draws, variant)
         answers.add(tuple(sorted(solution.items())))
-        names = {"README.md", "kernel.c", "kernel.f90", "lab.toml", declared.contract}
+        names = {"README.md", "kernel.c", "kernel.f90", "grading/lab.toml", declared.contract}
         assert names | {file.name for file in declared.files} <= set(files)
         assert {"kernel.c", "kernel.f90"} | {file.name for file in declared.files} <= set(solution)
         assert not [name for name, text in {**files, **solution}.items() if "@" in text]

@@ -21,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.figure import Figure
 from support.commands import SOON_LIMIT_S, environment, numalab_command
 from support.desks import make_desk
+from support.lab_folders import write_grading
 from traitlets.config import Config
 
 from numalab.commands import notebook as jupyter
@@ -323,10 +324,9 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
     kit: Kit, tmp_path: Path
 ) -> None:
     other = Kit(tmp_path)
-    for path in (other.lab_folder("x"), other.solution_folder("x")):
-        path.mkdir(parents=True)
+    other.solution_folder("x").mkdir(parents=True)
     question = '[q]\ntext = "?"\n[q.choices]\na = "1"\nb = "2"\n'
-    (other.lab_folder("x") / "questions.toml").write_text(question)
+    write_grading(other.lab_folder("x"), question, "questions.toml")
     answers = other.solution_folder("x") / "answers.toml"
     for text, says in (
         ("", "what is asked is"),

@@ -74,7 +74,7 @@ def test_others_on_the_cores_of_the_team_are_as_the_team() -> None:
 
 
 def test_the_handout_is_what_it_is_compared_with() -> None:
-    recorded = KIT.lab_folder("01_first_touch") / "recorded" / "hydra.json"
+    recorded = KIT.grading_folder("01_first_touch") / "recorded" / "hydra.json"
     found = over(json.loads(recorded.read_text("utf-8")))
     assert found.speedup == pytest.approx(1)
     assert {home for _, home in flows(found)} == {0}
@@ -124,7 +124,7 @@ def test_a_grading_on_hydra_is_carried_over_to_nebula(kit: Kit, labs: dict[str, 
 
 
 def test_where_it_was_looked_at_nothing_is_carried(kit: Kit) -> None:
-    folder = kit.lab_folder("01_first_touch") / "recorded"
+    folder = kit.grading_folder("01_first_touch") / "recorded"
     seen = [
         (name, parse(json.loads((folder / f"{name}.json").read_text("utf-8"))))
         for name in ("hydra", "nebula")

@@ -73,7 +73,7 @@ def everybody(owner: int, page: int) -> Sequence[int]:
 @pytest.mark.parametrize(("name", "cores"), [("hydra", 4), ("nebula", 2)])
 def test_the_recorded_handout_is_what_it_is_compared_with(name: str, cores: int) -> None:
     """The pattern that stands for the handout is what tracing and placement show of it."""
-    recorded = KIT.lab_folder("01_first_touch") / "recorded" / f"{name}.json"
+    recorded = KIT.grading_folder("01_first_touch") / "recorded" / f"{name}.json"
     found = first_touch(json.loads(recorded.read_text("utf-8")), machine(name, cores))
     assert found.speedup == pytest.approx(1, abs=0.01)
     assert found.crowded is not None and found.crowded.share == 1
@@ -190,8 +190,8 @@ def test_tracings_and_placement_of_unlike_pages_are_an_error_of_the_kit() -> Non
 
 
 def test_bytes_of_arrays_are_what_the_driver_counts() -> None:
-    """Together they are its bytes_moved for each element (labs/01_first_touch/driver.c)."""
-    text = (KIT.lab_folder("01_first_touch") / "driver.c").read_text("utf-8")
+    """Together they are its bytes_moved for each element (lab 01's driver.c)."""
+    text = (KIT.grading_folder("01_first_touch") / "driver.c").read_text("utf-8")
     assert "return 4 * n * sizeof(float);" in text
     assert sum(lab("01_first_touch").bytes_moved.values()) == 4
 

@@ -12,6 +12,7 @@ from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from support import invented
+from support.lab_folders import write_grading
 
 Json = dict[str, Any]
 
@@ -72,8 +73,7 @@ OMP_PROC_BIND = "spread"
 
 
 def lab_of(folder: Path, name: str, text: str) -> Lab:
-    (folder / name).mkdir(parents=True)
-    (folder / name / "lab.toml").write_text(text)
+    write_grading(folder / name, text)
     return load_lab(folder / name, check=check_criterion)
 
 

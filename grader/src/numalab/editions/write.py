@@ -28,10 +28,11 @@ from numalab.errors import KitError, UserError, reason_of
 from numalab.files import write_json
 from numalab.grading.variant_kits import write_pack
 from numalab.installing.copying import copy_files, kit_files
-from numalab.kit import EDITION, Kit
+from numalab.kit import EDITION, GRADING, Kit
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_lab
+from numalab.labs.hint_ladders import HINTS
 from numalab.labs.solution_files import Coded, write_coded
-from numalab.labs.variants import lab_of_variant
+from numalab.labs.variants import FOLDER, lab_of_variant
 from numalab.learning.predictions import PUBLISHED_FILE
 from numalab.learning.questions import load_questions, seal
 from numalab.words import StepReport
@@ -39,7 +40,7 @@ from numalab.words import StepReport
 # Beside what no installation has (installing/copying.py), such as the suite: what is made for
 # those who teach.
 _FOR_STAFF = (
-    "solutions/*", "labs/*/variant/*", "slides/*", ".devcontainer/*",
+    "solutions/*", f"labs/*/{GRADING}/{FOLDER}/*", "slides/*", ".devcontainer/*",
     "grader/src/numalab/editions/exceptions.toml",
 )  # fmt: skip
 _LADDER = re.compile(r"^(?=# )", re.MULTILINE)
@@ -119,7 +120,7 @@ def _write(kit: Kit, labs: Sequence[Lab], partial: Path, progress: StepReport) -
     copy_files(kit.root, partial, edition_files(kit.root, {lab.name for lab in labs}))
     exceptions = read_exceptions()
     for lab in labs:
-        file = f"labs/{lab.name}/hints.md"
+        file = f"labs/{lab.name}/{GRADING}/{HINTS}"
         if (partial / file).is_file():
             text = (partial / file).read_text("utf-8")
             secret = secret_of(kit.root, lab)
@@ -186,9 +187,6 @@ def _check(kit: Kit, labs: Sequence[Lab], tree: Path) -> None:
 # ---- one person's variant ------------------------------------------------------------
 
 
-HINTS = "hints.md"
-
-
 def _secret_of_lab(made: Kit, lab: Lab) -> Secret:
     """The lab's own answer, which is another: what is handed in of the lab that it is a variant of,
     less what the variant's contract says."""
@@ -211,7 +209,7 @@ def pack_variant(made: Kit, lab: Lab, path: Path, progress: StepReport) -> None:
             tree = Path(folder)
             shutil.copytree(made.lab_folder(lab.name), tree / "labs" / lab.name)
             secret, exceptions = secret_of(made.root, lab), read_exceptions()
-            hints = tree / "labs" / lab.name / HINTS
+            hints = tree / "labs" / lab.name / GRADING / HINTS
             if hints.is_file():
                 file = hints.relative_to(tree).as_posix()
                 text = hints.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""An exploration as labs/NN_name/explore.toml declares it, at its default or its quick size."""
+"""An exploration as a lab's explore.toml declares it, at its default or its quick size."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.errors import KitError, UserError
+from numalab.kit import GRADING
 from numalab.toml_files.tables import Table, read_table
 
+FILE = "explore.toml"
 SMALLEST_ELEMENTS = 8192  # of a table or an array: 64 KiB
 LARGEST_N = 2**20  # of a matrix
 
@@ -87,7 +89,7 @@ class Exploration:
 
 def load_exploration(folder: Path, quick: bool = False) -> Exploration:
     """What explore.toml declares, at its default or its quick size. Raises KitError."""
-    top = read_table(folder / "explore.toml", KitError, None)
+    top = read_table(folder / GRADING / FILE, KitError, None)
     kinds: dict[str, tuple[tuple[str, ...], Callable[[Table, str], Explorable]]] = {
         "schedules": (SCHEDULE_KEYS, _schedules),
         "table_sizes": (TABLE_KEYS, _table_sizes),
@@ -144,9 +146,9 @@ def find_exploration(root: Path, name: str) -> Path:
     name = Path(name.rstrip("/")).name
     labs = sorted(
         path for path in (root / "labs").iterdir()
-        if (path / "lab.toml").is_file() or (path / "explore.toml").is_file()
+        if any((path / GRADING / name).is_file() for name in ("lab.toml", FILE))
     )  # fmt: skip
-    able = [path.name for path in labs if (path / "explore.toml").is_file()]
+    able = [path.name for path in labs if (path / GRADING / FILE).is_file()]
     with_one = f"Labs with an exploration: {', '.join(able) or 'none'}"
     for path in labs:
         number, _, word = path.name.partition("_")

@@ -1,7 +1,7 @@
 """Explorations: a lab's own small measurement, repeated until it can be believed.
 
-labs/NN_name/explore.toml says what is measured; the program is the lab's own, explore.c in its
-folder, or the probe that all share (common/probe). One process is one sample. A round runs every
+explore.toml in the lab's grading/ says what is measured; the program is the lab's own, explore.c
+beside it, or the probe that all share (common/probe). One process is one sample. A round runs every
 configuration once, in an order of its own: what disturbs the node for a while hits all of them
 alike, and samples of one round can be compared. Processes are fresh because where a process's pages
 lie, and so how they share the caches, differs from start to start: repetitions within one would all

@@ -11,7 +11,8 @@ from numalab.strangers.visible import shown
 
 MAX_OUTPUT_LINES = 24  # of what is told of a kernel
 MOST_COLUMNS = 400  # of a line that a compiler or linker says
-# Of the kit, beside the kernels of every lab; a lab names what else it has (programs).
+# Of the kit, beside the kernels where a copy is from before they lay in grading/; a lab names what
+# else it has (programs).
 KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 

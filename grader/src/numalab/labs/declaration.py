@@ -10,10 +10,10 @@ from typing import Literal
 
 from numalab.errors import KitError, UserError
 from numalab.files import MIB
-from numalab.kit import EDITION
+from numalab.kit import EDITION, GRADING
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
-from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
+from numalab.labs.hint_ladders import HINTS, BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
 from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
@@ -25,6 +25,7 @@ Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
 NUMACTL = "NUMACTL"  # the variable of a policy file
+DECLARATION = "lab.toml"  # in a lab's grading/
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
 
 Kind = Literal["correctness", "evidence", "timing"]
@@ -37,7 +38,6 @@ KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 PLAUSIBLE_UP_TO = 4.0
 
 ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
-
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
@@ -157,13 +157,13 @@ class Criterion:
 class Lab:
     """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
     an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
-    whatever the student's is like. launch: how the ranks of the other
-    parts are started where they are timed. programs: sources that its folder has beside kernels,
-    driver and phases. repetition: what is timed at once, in the lab's
-    words. bytes_moved: what a call of compute moves of each array, to and from memory, for each
-    byte of it; by its name, empty where no time is modelled from pages. modelled_on: machines to
-    which what is modelled from pages is carried over. lightspeed: of the kernels that are timed,
-    which the probe is timed beside. predicted: of the staff's run, in predictions.toml."""
+    whatever the student's is like. launch: how the ranks of the other parts are started where they
+    are timed. programs: sources that its folder has beside kernels. repetition: what is timed at
+    once, in the lab's words. bytes_moved: what a call of compute moves of each array, to and from
+    memory, for each byte of it; by its name, empty where no time is modelled from pages.
+    modelled_on: machines to which what is modelled from pages is carried over. lightspeed: of the
+    kernels that are timed, which the probe is timed beside. predicted: of the staff's run, in
+    predictions.toml."""
 
     name: str
     title: str
@@ -362,7 +362,7 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     text: in place of lab.toml's. check: fails where a criterion lacks what its rule needs; see
     judging/rules.py, which loads labs so. Raises KitError with the place of a mistake.
     """
-    path = folder / "lab.toml"
+    path = folder / GRADING / DECLARATION
     if text is None:
         top = read_table(path, KitError, LAB_KEYS)
     else:
@@ -391,7 +391,7 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
         repetition=top.text("repetition", default="a repetition"),
         timed_placements=placements,
         criteria=criteria,
-        hints=_hints(folder / "hints.md", [criterion.name for criterion in criteria]),
+        hints=_hints(folder / GRADING / HINTS, [criterion.name for criterion in criteria]),
         bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
         modelled_on=top.texts("modelled_on", ()),
         programs=top.texts("programs", ()),
@@ -442,7 +442,7 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
 
 def lab_names(root: Path) -> list[str]:
     """Of all labs of the kit, in order."""
-    return sorted(path.parent.name for path in (root / "labs").glob("*/lab.toml"))
+    return sorted(path.parents[1].name for path in root.glob(f"labs/*/{GRADING}/{DECLARATION}"))
 
 
 def load_labs(root: Path, check: CheckCriterion = _accept) -> dict[str, Lab]:

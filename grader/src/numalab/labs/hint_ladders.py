@@ -1,6 +1,6 @@
 """The hints of a lab: for each of its tasks a ladder, the weakest hint first.
 
-Authors write them into hints.md of the lab's folder. A heading begins a task's ladder,
+Authors write them into hints.md of the lab's grading/. A heading begins a task's ladder,
 `# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one of the
 topic's name); a line of `---` stands between two hints. `CRITERION[NAME]` is for what goes wrong
 in this function of the contract, or of MPI, or begins in this array. A file without a heading is
@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+HINTS = "hints.md"  # in a lab's grading/
 # No preprocessor line of C looks like it.
 _HELPED = r"\w+(?:\[\w+\])?"
 _HEADING = re.compile(rf"^# +(?P<topic>\w+) *(?:: *(?P<helped>{_HELPED}(?: *, *{_HELPED})*) *)?$")

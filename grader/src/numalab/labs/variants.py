@@ -1,13 +1,13 @@
 """Variants of labs: what a seed draws, and the files that come of it.
 
-A lab that has them has two folders of templates: labs/NN_name/variant, a lab of its own but for
-what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first says what can
-be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a template is
-replaced by the text `key` of the choice that was drawn, `@draw@` by a value of `values`; `@for@`,
-`@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the machine made from it;
-`@places.GOAL@` by a list of places there (core_goals.py). `node_answers`, `governor_answers` and
-`rates_answers`, written so, are what is right of the seed's machine, recording and links. Pure
-functions but for reading the folders.
+A lab that has them has two folders of templates: labs/NN_name/grading/variant, a lab of its own but
+for what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first says what
+can be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a
+template is replaced by the text `key` of the choice that was drawn, `@draw@` by a value of
+`values`; `@for@`, `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the
+machine made from it; `@places.GOAL@` by a list of places there (core_goals.py). `node_answers`,
+`governor_answers` and `rates_answers`, written so, are what is right of the seed's machine,
+recording and links. Pure functions but for reading the folders.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from pathlib import Path
 
 from numalab.draws import pick
 from numalab.errors import KitError, UserError
+from numalab.kit import GRADING
 from numalab.labs import governor_answers, link_questions
 from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
+    DECLARATION,
     VARIANT_ENDING,
     Lab,
     choose_labs,
@@ -37,7 +39,7 @@ from numalab.machines.seeded import PREFIX, seeded_machine
 from numalab.machines.structure import Structure, structure_of_machine
 from numalab.toml_files.tables import Table, read_table
 
-FOLDER = "variant"  # of templates, in a lab's folder and in its solution's
+FOLDER = "variant"  # of templates, in a lab's grading/ and in its solution's folder
 DRAWS = "draws.toml"
 MOST_TRIES = 1000  # until a draw is one that may be made
 
@@ -113,7 +115,7 @@ def lab_of_variant(name: str) -> str:
 
 def templates(root: Path, lab: str) -> Path:
     """Of a kit, the folder of what students get."""
-    return root / "labs" / lab / FOLDER
+    return root / "labs" / lab / GRADING / FOLDER
 
 
 def solution_templates(root: Path, lab: str) -> Path:
@@ -137,9 +139,10 @@ def variant_lab(root: Path, lab: str) -> Lab:
     """As all variants of a lab have it: its criteria and files. Goals and machine are those of some
     seed. Raises KitError."""
     folder = templates(root, lab)
+    path = folder / GRADING / DECLARATION
     some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
     try:
-        text = rendered((folder / "lab.toml").read_text("utf-8"), some, str(folder / "lab.toml"))
+        text = rendered(path.read_text("utf-8"), some, str(path))
     except OSError as error:
         raise KitError(f"can't read {error.filename}: {error.strerror}") from error
     return replace(load_lab(folder, text), name=variant_name(lab))
@@ -290,7 +293,7 @@ def rendered(template: str, variant: Variant, where: str) -> str:
 
 
 def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """By name, what is in the folder of a variant's lab. Raises KitError."""
+    """By name from it, what is in the folder of a variant's lab. Raises KitError."""
     lab = root / "labs" / draws.lab
     return dict(_files(lab, templates(root, draws.lab), draws.takes, variant))
 

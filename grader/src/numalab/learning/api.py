@@ -455,4 +455,4 @@ class OpenLab:
 
     def recorded_path(self, machine: str) -> Path:
         """Of what the kit has recorded of the C handout on a virtual node."""
-        return self.kit.lab_folder(self.name) / "recorded" / f"{machine}.json"
+        return self.kit.grading_folder(self.name) / "recorded" / f"{machine}.json"

@@ -1,6 +1,6 @@
-"""Questions by which a learner checks herself. What is asked lies beside the handout, in
-labs/NN_name/questions.toml; the answers, with a sentence for each choice, beside the solution,
-in solutions/NN_name/answers.toml; in a student's edition they are sealed. What a learner answers
+"""Questions by which a learner checks herself. What is asked is in the lab's
+grading/questions.toml; the answers, with a sentence for each choice, lie beside the solution, in
+solutions/NN_name/answers.toml; in a student's edition they are sealed. What a learner answers
 first is kept beside her files."""
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class SealedQuestion(Asked):
 
 def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
     """All of a lab by name, in order. Raises KitError where questions and answers differ."""
-    asked = read_table(kit.lab_folder(lab) / "questions.toml", KitError, None)
+    asked = read_table(kit.grading_folder(lab) / "questions.toml", KitError, None)
     answers = read_table(kit.solution_folder(lab) / "answers.toml", KitError, None)
     if list(asked.values) != list(answers.values):
         answered = list(answers.values)
@@ -157,7 +157,7 @@ def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
 
 def _sealed_questions(kit: Kit, lab: str) -> dict[str, SealedQuestion]:
     """Raises KitError."""
-    asked = read_table(kit.lab_folder(lab) / "questions.toml", KitError, None)
+    asked = read_table(kit.grading_folder(lab) / "questions.toml", KitError, None)
     answers = read_coded(kit.solution_folder(lab)).answers
     questions = {}
     for name in asked.values:
