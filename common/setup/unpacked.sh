@@ -15,7 +15,7 @@ settle_what_was_unpacked() {
         mkdir -p "$top/earlier_release/${path%/*}"
         mv -f "$top/$path" "$top/earlier_release/$path" && moved=$((moved + 1))
     done <"$top/common/setup/gone.txt"
-    [ "$moved" = 0 ] || say "$moved files of an earlier release are now in
+    [ "$moved" = 0 ] || say "files of an earlier release ($moved) are now in
 $top/earlier_release; remove it when you like"
     for given in "$top"/labs/*/grading/starting_code/*; do
         own=${given%/grading/starting_code/*}/${given##*/}
