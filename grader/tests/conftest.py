@@ -23,9 +23,11 @@ from numalab.editions.objects import LEVELS
 from numalab.grading.turns import OFF, VARIABLE, taken
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit, find_kit
+from numalab.labs import lab_modules
 from numalab.labs.declaration import Lab, load_labs
 from numalab.virtual.plan import build_programs
 
+lab_modules.make_importable()  # tests import some of them
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ.pop("PYTHONSAFEPATH", None)  # which the launcher sets, for itself
 os.environ[VARIABLE] = OFF  # it sees to it itself who is alone on the node

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from click.testing import CliRunner
+from governor_answers import KEYS
+from governor_tree import recording, tree
 
 from numalab.commands.root import cli
 from numalab.errors import UserError
-from numalab.labs.governor_answers import KEYS
-from numalab.labs.governor_tree import recording, tree
 
 
 def test_a_recording_is_written_and_asked_about(tmp_path: Path) -> None:

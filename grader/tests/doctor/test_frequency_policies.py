@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from governor_tree import recording, tree
 
 from numalab.commands import governor
 from numalab.commands.root import cli
 from numalab.doctor.frequency_policies import Policy, Sampling, read_policies
 from numalab.doctor.frequency_report import meaning, report
-from numalab.labs.governor_tree import recording, tree
 
 CPU = "sys/devices/system/cpu"
 SETTINGS = {

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import link_answers
+import link_questions
 import pytest
+from governor_answers import (
+    KEYS,
+    QUESTIONS,
+    read_record_answers,
+)
+from governor_tree import PUBLISHED_SEED, recording
 from hypothesis import strategies as st
 from rich.console import Console
 from support import invented
@@ -48,19 +56,13 @@ from numalab.harness import build, interface, kernel_texts, noted_accesses
 from numalab.harness.watched import unfollowed_complaint
 from numalab.judging import explain
 from numalab.kit import Kit
-from numalab.labs import launch, link_answers, link_questions, prediction
+from numalab.labs import launch, prediction
 from numalab.labs.declaration import Lab, load_lab
-from numalab.labs.governor_answers import (
-    KEYS,
-    QUESTIONS,
-    BadRecordAnswers,
-    read_record_answers,
-)
-from numalab.labs.governor_tree import PUBLISHED_SEED, recording
 from numalab.labs.group_words import BadGroups, read_groups
 from numalab.labs.group_words import settings as group_settings
 from numalab.labs.kernel_names import is_copy_name
 from numalab.labs.launch_commands import LAUNCHERS
+from numalab.labs.seeded_answers import BadAnswers
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from numalab.reports import report
@@ -129,8 +131,10 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- TOML and placements -----------------------------------------------------------------------
 
 
-def handed_files(labs: dict[str, Lab], kit: Kit, kind: str) -> tuple[list[Any], list[str]]:
-    found = [(lab, file) for lab in labs.values() for file in lab.files if file.kind == kind]
+def handed_files(labs: dict[str, Lab], kit: Kit, name: str) -> tuple[list[Any], list[str]]:
+    """Return the files of a kind or a goal, and texts of them."""
+    files = [(lab, file) for lab in labs.values() for file in lab.files]
+    found = [(lab, file) for lab, file in files if name in (file.kind, file.goal)]
     texts = [
         (folder / file.name).read_text()
         for lab, file in found
@@ -183,12 +187,12 @@ def test_control_groups(kit: Kit, labs: dict[str, Lab]) -> None:
 
 
 def test_answers_about_a_governor(kit: Kit, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, kit, "recording")
+    files, texts = handed_files(labs, kit, "governor")
 
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(files[0], text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
-        answers = only(BadRecordAnswers, lambda: read_record_answers(text))
+        answers = only(BadAnswers, lambda: read_record_answers(text))
         assert (answers is None) == (complaint is not None)
         for question in QUESTIONS if answers is not None else ():
             given = answers.given[question.key]
@@ -250,7 +254,7 @@ def test_rates(kit: Kit, labs: dict[str, Lab]) -> None:
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(file, text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
-        found = only(link_answers.BadRates, lambda: link_answers.read_rates(text))
+        found = only(BadAnswers, lambda: link_answers.read_rates(text))
         assert (found is None) == (complaint is not None)
         if found is not None:
             asked = link_questions.asked_about(found.seed)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from governor_answers import QUESTIONS
+from governor_tree import PUBLISHED_SEED, recording
 from support import invented
 from support.golden_texts import check_verdict
 from support.mpi_labs import lab_of
@@ -15,8 +17,6 @@ from numalab.grading.handed_in import complaint_of
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
-from numalab.labs.governor_answers import QUESTIONS
-from numalab.labs.governor_tree import PUBLISHED_SEED, recording
 
 FILE, SEED = "governor.toml", 1234
 LAB = f"""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quiet_rules import MEANS
 from support import invented
 from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import lab_of
@@ -20,7 +21,7 @@ from numalab.evidence.read_record import parse, validate
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, verdict_over
-from numalab.judging.quiet_rules import MEANS, TOLERANCE, answer_of, count_kinds
+from numalab.judging.series_answers import TOLERANCE, answer_of, count_kinds
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab

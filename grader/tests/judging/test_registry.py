@@ -14,20 +14,23 @@ from support.lab_folders import write_grading
 import numalab
 from numalab.errors import KitError
 from numalab.evidence.kinds import KINDS, WHOLE_TRACE
+from numalab.judging.principles import principles
 from numalab.judging.registry import Rule
 from numalab.judging.rules import MODULES, check_criterion, is_shown_here_only, rule_of, rules
 from numalab.labs.declaration import Criterion, Lab, load_lab
-from numalab.teaching.viva.principles import PRINCIPLES
+from numalab.labs.lab_modules import module_files
+from numalab.reports.comparison import PICTURED
+from numalab.teaching.viva.principles import principle_of
 
 PACKAGE = Path(numalab.__file__).parent
 # Rules' names that are other words, too, and where: keys of files and records, kinds of files,
 # words of hwloc, Linux and Slurm.
 OTHER_WORDS = {
     "decided": {"judging/timing_account.py", "reports/timing_words.py"},
-    "efficiency": {"machines/core_kinds.py", "machines/hwloc_export.py"},
+    "efficiency": {"machines/export_parts.py", "machines/hwloc_export.py"},
     "governor": {
-        "commands/table.py", "doctor/disturbances.py", "doctor/frequency_report.py",
-        "labs/declaration.py", "reports/html_page.py",
+        "08_quiet_node/governor_answers.py", "commands/table.py", "doctor/disturbances.py",
+        "doctor/frequency_report.py", "reports/html_page.py",
     },
     "launch": {
         "commands/table.py", "course/jobs/slurm.py", "grading/handed_in.py", "grading/mpi_runs.py",
@@ -38,13 +41,13 @@ OTHER_WORDS = {
     },
     "predicted": {"labs/declaration.py", "learning/comparing.py", "teaching/viva/of_words.py"},
     "rates": {
-        "commands/machine_page.py", "commands/table.py", "explore/model.py",
-        "grading/handed_in.py", "judging/timing_account.py", "labs/declaration.py",
+        "09_interconnect/link_answers.py", "commands/machine_page.py", "commands/table.py",
+        "explore/model.py", "judging/timing_account.py",
     },
     "speedup": {"modelling/of_evidence.py", "teaching/viva/of_places.py"},
     "topology": {
-        "harness/topology_reader.py", "labs/declaration.py", "processes/shell_variables.py",
-        "reports/portrait_page.py",
+        "00_know_your_node/node_answers.py", "harness/topology_reader.py",
+        "processes/shell_variables.py", "reports/portrait_page.py",
     },
 }  # fmt: skip
 
@@ -112,6 +115,8 @@ def test_an_efficiency_may_be_held_against_the_probe(tmp_path: Path, share: floa
     ("text", "says"),
     [
         (TIMING, "there is no rule c"),
+        (TIMING + 'file = "f"\ngoal = "near_by"\n', "Did you mean 'near'?"),
+        (TIMING + 'file = "f"\ngoal = "governors"\n', "Did you mean 'governor'?"),
         (TIMING + 'rule = "speedups"\n', "there is no rule speedups; did you mean speedup?"),
         (TIMING + 'rule = "balanced"\n', "the rule balanced is of kind evidence"),
         (EFFICIENCY, "efficiency needs either 'at_least' or 'at_least_of_lightspeed'; add one"),
@@ -138,19 +143,24 @@ def test_what_no_rule_judges_is_refused(tmp_path: Path, text: str, says: str) ->
 
 
 def literals() -> dict[str, set[str]]:
-    """Return the files of the package in which a rule's name is a literal, by name."""
+    """Return the files of the package and of labs in which a rule's name is a literal, by name."""
     names = {rule.name for rule in rules()}
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    files |= {f"{path.parts[-3]}/{path.name}": path for path in module_files().values()}
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for file, path in files.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and node.value in names:
-                found[node.value].add(path.relative_to(PACKAGE).as_posix())
+                found[node.value].add(file)
     return found
 
 
 def test_a_rules_name_stands_in_its_own_file_only() -> None:
     files = {Path(str(module.__file__)).relative_to(PACKAGE).as_posix() for module in MODULES}
     files.add("judging/timing_claims.py")
+    files |= {
+        f"{path.parts[-3]}/{name}.py" for name, path in module_files().items() if "_rules" in name
+    }
     runs = {kind.name for kind in KINDS}
     for name, found in literals().items():
         found -= {"evidence/kinds.py"} if name in runs else set()
@@ -161,4 +171,15 @@ def test_a_rules_name_stands_in_its_own_file_only() -> None:
 
 
 def test_each_rule_has_an_oral_question() -> None:
-    assert {rule.name for rule in rules()} == set(PRINCIPLES)
+    assert not [rule.name for rule in rules() if principle_of(rule.name) is None]
+    assert set(principles()) <= {rule.name for rule in rules()}
+
+
+def test_which_rules_have_no_picture() -> None:
+    without = {rule.name for rule in rules() if not any(kind in PICTURED for kind in rule.runs)}
+    assert without == {
+        "binary_interleaved", "chain", "correct", "counted", "deadlock_free", "efficiency",
+        "falls_back", "governor", "huge_pages", "lightspeed", "no_waste", "on_link", "predicted",
+        "race_free", "rates", "released", "saturation", "speedup", "stops_live", "thread_level",
+        "topology",
+    }  # fmt: skip

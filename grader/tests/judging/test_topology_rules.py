@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from node_answers import PUBLISHED_SEED, seed_of
 from support import invented
 from support.golden_texts import check_verdict
 
@@ -24,7 +25,6 @@ from numalab.judging.places import Elsewhere, looks, verdict_over
 from numalab.judging.verdict import CriterionVerdict
 from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
-from numalab.labs.node_answers import PUBLISHED_SEED, seed_of
 
 ROOT = find_kit("gnu").root
 OWN = ROOT / "solutions" / "00_know_your_node"

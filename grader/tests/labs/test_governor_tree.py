@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-
-from numalab.labs.governor_answers import (
+from governor_answers import (
     KEYS,
     QUESTIONS,
-    BadRecordAnswers,
     Question,
     read_record_answers,
 )
-from numalab.labs.governor_tree import (
+from governor_tree import (
     PUBLISHED_SEED,
     Recording,
     _governed,
@@ -24,6 +22,8 @@ from numalab.labs.governor_tree import (
     recording,
     tree,
 )
+
+from numalab.labs.seeded_answers import BadAnswers
 
 SEEDS = (PUBLISHED_SEED, 1, 7, 1234, 99_999, 2**32 - 1)
 POLICY = "sys/devices/system/cpu/cpu0/cpufreq"
@@ -349,13 +349,13 @@ def test_what_is_right_is_no_mistake() -> None:
     ],
 )
 def test_files_that_can_not_be_used(text: str, said: str) -> None:
-    with pytest.raises(BadRecordAnswers, match=said):
+    with pytest.raises(BadAnswers, match=said):
         read_record_answers(text)
 
 
 def test_a_course_may_fix_the_seed() -> None:
     assert read_record_answers("seed = 5\n", 5).seed == 5
-    with pytest.raises(BadRecordAnswers, match="yours is 6: write seed = 6"):
+    with pytest.raises(BadAnswers, match="yours is 6: write seed = 6"):
         read_record_answers("seed = 5\n", 6)
 
 

@@ -8,11 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from support.commands import numalab_command
-
-from numalab.kit import Kit
-from numalab.labs.link_answers import PUBLISHED_SEED, BadRates, read_rates
-from numalab.labs.link_questions import (
+from link_answers import PUBLISHED_SEED, read_rates
+from link_questions import (
     CLOSE,
     KEYS,
     QUESTIONS,
@@ -22,7 +19,11 @@ from numalab.labs.link_questions import (
     is_close,
     mistake_in,
 )
-from numalab.labs.link_rates import LANES, SLOT_LANES, Link
+from link_rates import LANES, SLOT_LANES, Link
+from support.commands import numalab_command
+
+from numalab.kit import Kit
+from numalab.labs.seeded_answers import BadAnswers
 
 SEEDS = range(1, 301)
 BY_KEY = {question.key: question for question in QUESTIONS}
@@ -323,7 +324,7 @@ def test_answers_are_numbers_whole_or_not() -> None:
     ],
 )
 def test_what_can_not_be_read_is_named(text: str, says: str) -> None:
-    with pytest.raises(BadRates, match=says.replace("?", r"\?")):
+    with pytest.raises(BadAnswers, match=says.replace("?", r"\?")):
         read_rates(text)
 
 

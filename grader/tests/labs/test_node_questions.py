@@ -6,9 +6,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
-
-from numalab.labs.node_answers import BadAnswers, read_answers, seed_of
-from numalab.labs.node_questions import (
+from node_answers import BadAnswers, read_answers, seed_of
+from node_questions import (
     KEYS,
     QUESTIONS,
     Asked,
@@ -17,6 +16,7 @@ from numalab.labs.node_questions import (
     mistake_in,
     text_of,
 )
+
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import SeenPu, Structure, structure_of_machine
 

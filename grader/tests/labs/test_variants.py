@@ -6,19 +6,19 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from governor_answers import QUESTIONS as ABOUT_A_GOVERNOR
+from governor_answers import read_record_answers
+from governor_tree import recording
+from link_answers import read_rates
+from link_questions import QUESTIONS as RATES
+from link_questions import asked_about as links_of
+from link_questions import is_close
 from support.lab_folders import write_grading
 
 from numalab.errors import KitError, UserError
 from numalab.kit import Kit
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
-from numalab.labs.governor_answers import QUESTIONS as ABOUT_A_GOVERNOR
-from numalab.labs.governor_answers import read_record_answers
-from numalab.labs.governor_tree import recording
 from numalab.labs.group_words import read_groups, settings
-from numalab.labs.link_answers import read_rates
-from numalab.labs.link_questions import QUESTIONS as RATES
-from numalab.labs.link_questions import asked_about as links_of
-from numalab.labs.link_questions import is_close
 from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (

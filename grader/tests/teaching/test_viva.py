@@ -28,6 +28,7 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.records import Attempt
 from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import UserError
+from numalab.judging.principles import principles
 from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
@@ -39,7 +40,6 @@ from numalab.teaching.viva.of_kernels import of_failures, of_mistakes
 from numalab.teaching.viva.of_places import of_places
 from numalab.teaching.viva.of_times import of_times
 from numalab.teaching.viva.of_words import of_diagnoses, of_explanations, of_predictions
-from numalab.teaching.viva.principles import PRINCIPLES
 from numalab.teaching.viva.question import KINDS, VivaQuestion
 from numalab.teaching.viva.sheet import Sheet, sheet_lines, sheet_page
 from numalab.teaching.viva.story import LabStory, Touched
@@ -340,8 +340,8 @@ def test_every_kind_has_a_maker_and_every_rule_a_reason(kit: Kit) -> None:
     assert tuple(MAKERS) == KINDS
     every = labs_and_variants(kit.root).values()
     rules = {criterion.rule for lab in every for criterion in lab.criteria}
-    assert rules == set(PRINCIPLES)
-    for principle in PRINCIPLES.values():
+    assert rules == set(principles())
+    for principle in principles().values():
         assert principle.follow_up.endswith(")") and "? (" in principle.follow_up
 
 

@@ -12,8 +12,7 @@ from numalab.doctor.frequency_report import report
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
 from numalab.kit import Kit
-from numalab.labs.governor_answers import KEYS, QUESTIONS
-from numalab.labs.governor_tree import recording, tree
+from numalab.labs import lab_modules
 from numalab.labs.seeded_answers import SEED
 from numalab.machines.seeded import SEEDS
 
@@ -56,6 +55,10 @@ def governor(kit: Kit, seed: int | None, folder: Path | None, here: bool) -> Non
     if seed is None:
         raise click.UsageError("Name a number of your own, such as 1234, or --here.")
     del kit
+    lab_modules.need_module("governor_answers", "08_quiet_node")
+    from governor_answers import KEYS, QUESTIONS
+    from governor_tree import recording, tree
+
     if folder is not None:
         _write(tree(recording(seed)), folder)
         click.echo(f"The recording is in {folder / 'sys/devices/system/cpu'}")

@@ -16,7 +16,7 @@ from numalab.commands.machine_page import show_machine
 from numalab.commands.shared import progress_line, taking_one, write_named
 from numalab.errors import KitError, UserError, wrapped
 from numalab.kit import Kit
-from numalab.labs.node_questions import KEYS, QUESTIONS, asked_about, text_of
+from numalab.labs import lab_modules
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.own import load_own, own_folder
 from numalab.machines.picture import description, heading
@@ -183,6 +183,9 @@ def questions(kit: Kit, name: str) -> None:
             f"{name} is described in a file, and nothing is asked about it; take one "
             f"that is made from a number, such as {PREFIX}1234"
         )
+    lab_modules.need_module("node_questions", "00_know_your_node")
+    from node_questions import KEYS, QUESTIONS, asked_about, text_of
+
     asked = asked_about(seed)
     width = max(map(len, KEYS))
     click.echo(f"Of {name}, by Linux's numbers (P#, not hwloc's L#), in node.toml:")

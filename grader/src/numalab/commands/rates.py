@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from numalab.labs.link_questions import KEYS, QUESTIONS, asked_about
+from numalab.labs import lab_modules
 from numalab.labs.seeds import SEEDS
 
 
@@ -18,6 +18,9 @@ def rates(seed: int) -> None:
     Example:
       ./numalab rates 1234
     """
+    lab_modules.need_module("link_questions", "09_interconnect")
+    from link_questions import KEYS, QUESTIONS, asked_about
+
     asked, width = asked_about(seed), max(map(len, KEYS))
     click.echo(f"In rates.toml, with seed = {seed}:")
     for question in QUESTIONS:

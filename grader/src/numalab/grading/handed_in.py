@@ -21,15 +21,13 @@ from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
-from numalab.labs.governor_answers import BadRecordAnswers, read_record_answers
 from numalab.labs.group_words import BadGroups, read_groups, settings
 from numalab.labs.kernel_names import near_names
 from numalab.labs.launch import BadPolicy, parse_policy
-from numalab.labs.link_answers import BadRates, read_rates
 from numalab.labs.model import BadModel, read_model
-from numalab.labs.node_answers import BadAnswers, read_answers
 from numalab.labs.placement import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
+from numalab.labs.seeded_answers import BadAnswers, answer_files
 from numalab.labs.solution_files import kits_text
 from numalab.machines.topology import topology_of_node
 from numalab.processes import shell_variables
@@ -39,8 +37,7 @@ from numalab.strangers.visible import shown as shown_name
 
 _MOST_SAID = 600  # characters of a complaint
 _BAD = (
-    placement.BadPlacement, BadGroups, BadPolicy, BadPrediction, BadAnswers, BadRecordAnswers,
-    BadRates, BadModel,
+    placement.BadPlacement, BadGroups, BadPolicy, BadPrediction, BadAnswers, BadModel,
 )  # fmt: skip
 
 
@@ -63,12 +60,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
         parse_policy(text, file.name)
     elif file.kind == "groups":
         read_groups(text)
-    elif file.kind == "recording":
-        read_record_answers(text, file.seed)
     elif file.kind == "answers":
-        read_answers(text, file.seed)
-    elif file.kind == "rates":
-        read_rates(text, file.seed)
+        answer_files()[file.goal].read(text, file.seed)
     elif file.kind == "model":
         read_model(text)
     else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from numalab.errors import KitError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.session import Session
-from numalab.labs.node_answers import read_answers
-from numalab.machines.seeded import seeded_machine
+from numalab.labs.seeded_answers import answer_files
 from numalab.machines.structure import structure_of_node
 from numalab.virtual.seen import described_node
 
@@ -15,19 +14,20 @@ HERE_ONLY = "the machine is booted as a virtual node, and --here-only asks for n
 
 def look_at_seeded_node(session: Session) -> None:
     """Where a lab has such a file, it can be read, and it answers anything. Raises Interrupted."""
-    file = next((file for file in session.lab.files if file.kind == "answers"), None)
+    machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
+    file = next((file for file in session.lab.files if file.goal in machines), None)
     if file is None or session.machine is not None:
         return
     handed = next(text for text in session.data["handed_in"] if text["file"] == file.name)
     if handed["complaint"] is not None:
         return
-    answers = read_answers(handed["text"])
+    answers = answer_files()[file.goal].read(handed["text"], None)
     if answers.are_none:
         return
     node: Json | None = None
     error: str | None = HERE_ONLY if session.here_only else None
     if error is None:
-        machine = seeded_machine(answers.seed)
+        machine = machines[file.goal](answers.seed)
         session.progress(f"looking at {machine.name}")
         try:
             with session.spending(f"evidence on {machine.name}"):

@@ -11,33 +11,29 @@ from numalab.evidence.record import Kind
 from numalab.judging import (
     correctness_rules,
     cpuset_rules,
-    governor_rules,
-    link_rules,
     memory_rules,
     message_rules,
     model_rules,
     mpi_rules,
-    on_link_rules,
     page_rules,
     placing_rules,
-    quiet_rules,
     store_rules,
     thread_rules,
     timing_rules,
-    topology_rules,
     work_rules,
 )
 from numalab.judging.registry import Rule, registered
-from numalab.labs import declaration
+from numalab.labs import declaration, lab_modules
 from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.seeded_answers import answer_files
 from numalab.toml_files.tables import Table
 
 # Each of these declares its rules when it is imported.
 MODULES = (
-    correctness_rules, cpuset_rules, governor_rules, link_rules, memory_rules, message_rules,
-    model_rules, mpi_rules, on_link_rules, page_rules, placing_rules, quiet_rules, store_rules,
-    thread_rules, timing_rules, topology_rules, work_rules,
+    correctness_rules, cpuset_rules, memory_rules, message_rules, model_rules, mpi_rules,
+    page_rules, placing_rules, store_rules, thread_rules, timing_rules, work_rules,
 )  # fmt: skip
+lab_modules.load_all()  # and so does each module of a lab
 
 
 def rules() -> Iterable[Rule]:
@@ -79,6 +75,8 @@ def is_shown_here_only(criterion: Criterion) -> bool:
 
 def check_criterion(lab: Lab, criterion: Criterion, table: Table) -> None:
     """Fail where no rule judges a criterion as lab.toml declares it."""
+    if criterion.file is not None:
+        table.choice("goal", (*declaration.FILE_KINDS, *answer_files()))
     rule = registered().get(criterion.rule)
     key = "rule" if "rule" in table else "name"
     if rule is None:

@@ -42,13 +42,10 @@ ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
 FileKind = Literal[
-    "placement", "policy", "groups", "launch", "prediction", "answers", "recording", "rates",
-    "model",
+    "placement", "policy", "groups", "launch", "prediction", "answers", "model",
 ]  # fmt: skip
 # Those under which programs of the kit are run; what others say is held against what is measured.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
-# Answers about what is made from a seed, which a course may fix.
-SEEDED: tuple[FileKind, ...] = ("answers", "recording", "rates")
 # Lines of KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
@@ -68,17 +65,20 @@ FILE_KINDS: dict[str, FileKind] = {
     "rank_a_package_by_pus": "launch",
     "rank_a_core_by_pus": "launch",
     "prediction": "prediction",
-    "topology": "answers",
-    "rates": "rates",
-    "governor": "recording",
     "model": "model",
 }
 
 
+def kind_of_goal(goal: str) -> FileKind:
+    """Return the kind of a file by its goal. What is not in FILE_KINDS is a file with answers, of
+    which labs have their own (seeded_answers.py)."""
+    return FILE_KINDS.get(goal, "answers")
+
+
 @dataclass(frozen=True)
 class HandedFile:
-    """A file that is handed in beside the kernel. goal: what it is to reach, one of
-    FILE_KINDS. A placement (.env) says where threads go: variables that it may set, and
+    """A file that is handed in beside the kernel. goal: what it is to reach, of FILE_KINDS or of a
+    lab's answer files. A placement (.env) says where threads go: variables that it may set, and
     runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
     numactl. Groups (.toml) say which CPUs and memory control groups get, a launch (.toml) where
     ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like
@@ -93,7 +93,7 @@ class HandedFile:
 
     @property
     def kind(self) -> FileKind:
-        return FILE_KINDS[self.goal]
+        return kind_of_goal(self.goal)
 
 
 @dataclass(frozen=True)
@@ -292,16 +292,17 @@ def _handed_file(table: Table) -> HandedFile | None:
             if key in table:
                 table.fail(f"'{key}' is about a file that is handed in; add 'file'", key)
         return None
-    goal = table.choice("goal", tuple(FILE_KINDS))
-    if FILE_KINDS[goal] == "placement":
+    goal = table.text("goal")
+    kind = kind_of_goal(goal)
+    if kind == "placement":
         variables, runtimes = (table.texts(key) for key in PLACEMENT_KEYS)
         return HandedFile(table.text("file"), goal, variables, runtimes)
-    allowed = (NUMACTL,) if FILE_KINDS[goal] == "policy" else ()
+    allowed = (NUMACTL,) if kind == "policy" else ()
     for key in PLACEMENT_KEYS:
         if key in table:
             table.fail(f"'{key}' is about a placement, and the goal {goal} is none", key)
     seed = table.maybe("seed", lambda key: table.whole(key, 1))
-    if seed is not None and FILE_KINDS[goal] not in SEEDED:
+    if seed is not None and kind != "answers":
         table.fail(f"'seed' is about answers, and the goal {goal} has none", "seed")
     return HandedFile(table.text("file"), goal, allowed, (), seed)
 

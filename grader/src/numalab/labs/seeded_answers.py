@@ -1,21 +1,27 @@
-"""The file in which a student answers questions that follow from a seed of his own: the part that
-all such files share. Pure functions.
+"""Files in which a student answers questions that follow from a seed of his own.
 
-Its keys are the same for all seeds; what is drawn from the seed stands in the questions, not in the
-file. An answer that is left out is none.
+The keys of such a file are the same for all seeds; what is drawn from the seed stands in the
+questions, not in the file. An answer that is left out is none. Which questions there are is the
+lab's (labs/NN_name/grading/), which registers its file here. Pure functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from numalab.labs import lab_modules
 from numalab.labs.seeds import SEEDS
+from numalab.machines.machine import Machine
 from numalab.toml_files.tables import Table
 
 SEED = "seed"
 Answer = TypeVar("Answer")
+
+
+class BadAnswers(ValueError):
+    """A file that can't be used; the text says why and what to write."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,41 @@ class SeededAnswers(Generic[Answer]):
     @property
     def are_none(self) -> bool:
         return not any(answer is not None for answer in self.given.values())
+
+
+@dataclass(frozen=True)
+class AnswerFile:
+    """A kind of file with answers.
+
+    Attributes:
+        goal: its name in lab.toml.
+        read: parses a text; the second argument is the seed that it must have, None: any. Raises
+            BadAnswers.
+        placeholder: the name by which templates of variants have the right answers.
+        right_answers: returns them for a seed, as lines of such a file.
+        machine: returns the machine that the answers are about, which a grading boots; None where
+            they are about no machine.
+    """
+
+    goal: str
+    read: Callable[[str, int | None], SeededAnswers[Any]]
+    placeholder: str
+    right_answers: Callable[[int], str]
+    machine: Callable[[int], Machine] | None = None
+
+
+_registered: dict[str, AnswerFile] = {}
+
+
+def register(file: AnswerFile) -> None:
+    """Add a kind of file with answers."""
+    _registered[file.goal] = file
+
+
+def answer_files() -> Mapping[str, AnswerFile]:
+    """Return all kinds of files with answers, by goal."""
+    lab_modules.load_all()
+    return _registered
 
 
 def read_seed(table: Table, expected: int | None = None, about: str = "") -> int:

@@ -5,15 +5,15 @@ for what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in
 can be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a
 template is replaced by the text `key` of the choice that was drawn, `@draw@` by a value of
 `values`; `@for@`, `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the
-machine made from it; `@places.GOAL@` by a list of places there (core_goals.py). `node_answers`,
-`governor_answers` and `rates_answers`, written so, are what is right of the seed's machine,
-recording and links. Pure functions but for reading the folders.
+machine made from it; `@places.GOAL@` by a list of places there (core_goals.py), and an answer
+file's placeholder by the answers that are right for the seed (seeded_answers.py). Pure functions
+but for reading the folders.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,6 @@ from pathlib import Path
 from numalab.draws import pick
 from numalab.errors import KitError, UserError
 from numalab.kit import GRADING
-from numalab.labs import governor_answers, link_questions
 from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
     DECLARATION,
@@ -32,8 +31,7 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
-from numalab.labs.governor_tree import recording
-from numalab.labs.node_questions import QUESTIONS, asked_about
+from numalab.labs.seeded_answers import answer_files
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import PREFIX, seeded_machine
 from numalab.machines.structure import Structure, structure_of_machine
@@ -93,8 +91,10 @@ class Variant:
             return self.texts[placeholder]
         if kind == "places" and goal in CORE_GOALS:
             return as_places(goal, _machine(self.seed.number))
-        answers = _ANSWERS.get(placeholder)
-        return None if answers is None else answers(self.seed.number)
+        for file in answer_files().values():
+            if file.placeholder == placeholder:
+                return file.right_answers(self.seed.number)
+        return None
 
 
 # ---- names -------------------------------------------------------------------------------------
@@ -235,32 +235,6 @@ def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
 @lru_cache(maxsize=16)
 def _machine(seed: int) -> Structure:
     return structure_of_machine(seeded_machine(seed))
-
-
-def _node_answers(seed: int) -> str:
-    """To what is asked about the machine (node_questions.py), as a file has them."""
-    machine, asked = _machine(seed), asked_about(seed)
-    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
-    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
-
-
-def _governor_answers(seed: int) -> str:
-    about = recording(seed)
-    return "\n".join(f"{one.key} = {one.right(about):.10g}" for one in governor_answers.QUESTIONS)
-
-
-def _rates_answers(seed: int) -> str:
-    asked = link_questions.asked_about(seed)
-    right = ((one.key, float(one.right(asked))) for one in link_questions.QUESTIONS)
-    return "\n".join(f"{key} = {number:.6g}" for key, number in right)
-
-
-# By placeholder, what a file has that answers what is asked of a seed.
-_ANSWERS: Mapping[str, Callable[[int], str]] = {
-    "node_answers": _node_answers,
-    "governor_answers": _governor_answers,
-    "rates_answers": _rates_answers,
-}
 
 
 def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.judging.quiet_rules import KindCount, count_kinds
+from numalab.judging.series_answers import KindCount, count_kinds
 from numalab.reports.comparison import AnswerView, place_words
 
 # Of each answer: its field of KindCount, character, colour, and how a legend calls it.

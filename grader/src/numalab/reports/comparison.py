@@ -35,6 +35,9 @@ from numalab.judging.verdict import Verdict
 from numalab.judging.work_rules import balanced, looks_at
 from numalab.labs.declaration import Criterion, HandedFile, Lab
 
+# Kinds of run of which there is a picture: it explains a failure of a rule that reads one.
+PICTURED = (TRACE, PLACEMENT, PLACING, CPUSETS, STORES, SERIES, BINDING, RANKS, LOCATE)
+
 
 def place_words(where: str) -> str:
     return "this node" if where == "here" else where

@@ -17,7 +17,7 @@ from numalab import __version__, words
 from numalab.errors import NothingToDraw
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
-from numalab.judging.quiet_rules import count_kinds
+from numalab.judging.series_answers import count_kinds
 from numalab.judging.verdict import Cause, Verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import VARIANT_NAMES

@@ -1,4 +1,5 @@
 """Gradings of a class run: on Slurm or here, kept going until all are done.
 
-Imported by `commands` (batch grade) and `rejudging`, which runs on the same folders.
+Imported by `commands` (batch grade), and by `rejudging` and `other_versions`, which run on the same
+folders.
 """

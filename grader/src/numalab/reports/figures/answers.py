@@ -10,7 +10,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES
 from numalab.evidence.record import Evidence
-from numalab.judging.quiet_rules import KindCount, count_kinds
+from numalab.judging.series_answers import KindCount, count_kinds
 from numalab.reports.answer_picture import ANSWERS
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
 

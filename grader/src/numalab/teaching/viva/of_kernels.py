@@ -8,11 +8,12 @@ from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.draws import shuffled
 from numalab.judging.correctness_rules import correct
 from numalab.judging.page_rules import local_pages, touched_where_used
+from numalab.judging.principles import Principle
 from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.labs.hint_ladders import Ladder
 from numalab.strangers.visible import shortened
 from numalab.teaching.instructor_notes import SHORTEST_SAYS
-from numalab.teaching.viva.principles import CONTESTED, Principle
+from numalab.teaching.viva.principles import CONTESTED
 from numalab.teaching.viva.question import VivaQuestion
 from numalab.teaching.viva.story import LabStory
 from numalab.teaching.viva.wording import (

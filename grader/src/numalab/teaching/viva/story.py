@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from numalab.course.records import Json
 from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.judging.page_rules import touched_where_used
+from numalab.judging.principles import Principle
 from numalab.judging.rates import Rates
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.learning.questions import Question
-from numalab.teaching.viva.principles import CONTESTED, KIT_WRITES, Principle, principle_of
+from numalab.teaching.viva.principles import CONTESTED, KIT_WRITES, principle_of
 
 MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of shares
 

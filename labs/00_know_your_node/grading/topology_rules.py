@@ -10,7 +10,17 @@ kit's solution. A node that can't boot the machine judges nothing.
 
 from __future__ import annotations
 
+from node_answers import PUBLISHED_SEED, Answers, read_answers
+from node_questions import (
+    QUESTIONS,
+    Question,
+    asked_about,
+    look_at,
+    mistake_in,
+)
+
 from numalab.evidence.record import Evidence
+from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
@@ -23,14 +33,6 @@ from numalab.judging.seeded_answers import (
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-from numalab.labs.node_answers import PUBLISHED_SEED, Answers, read_answers
-from numalab.labs.node_questions import (
-    QUESTIONS,
-    Question,
-    asked_about,
-    look_at,
-    mistake_in,
-)
 from numalab.machines.seeded import PREFIX
 from numalab.machines.structure import Structure, structure_of_node
 
@@ -77,3 +79,14 @@ def _why(answers: Answers, wrong: list[Question], seen: Structure) -> str:
     if are_many(answers, wrong):
         why += f" So many: were they looked up on {name}, which the file's seed says?"
     return f"{why} Look: {look_at(wrong[0], answers.seed, asked)}"
+
+
+explain(
+    topology,
+    Principle(
+        "Packages, NUMA nodes, cores and PUs are counted apart, and numbers of PUs need not follow "
+        "any of them.",
+        "Why are PUs X and X + 1 not always one core's? (Numbering differs between machines.)",
+        ("package", "core", "pu", "numa"),
+    ),
+)

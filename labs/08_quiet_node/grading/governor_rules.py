@@ -9,7 +9,11 @@ used. Nothing is run, so any node can judge it.
 
 from __future__ import annotations
 
+from governor_answers import QUESTIONS, Question, RecordAnswers, read_record_answers
+from governor_tree import PUBLISHED_SEED, Recording, recording
+
 from numalab.evidence.record import Evidence
+from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
@@ -21,8 +25,6 @@ from numalab.judging.seeded_answers import (
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
-from numalab.labs.governor_answers import QUESTIONS, Question, RecordAnswers, read_record_answers
-from numalab.labs.governor_tree import PUBLISHED_SEED, Recording, recording
 
 
 @Rule("governor", subject="answers")
@@ -62,3 +64,15 @@ def _why(answers: RecordAnswers, wrong: list[Question], about: Recording) -> str
         f"Wrong about the recording of seed {answers.seed}: {told}. Look: "
         f"FOLDER/{wrong[0].look}, which ./numalab governor {answers.seed} --output FOLDER writes."
     )
+
+
+explain(
+    governor,
+    Principle(
+        "The governor looks once per sampling period, so a program that waits often works at a low "
+        "clock, and what is measured depends on what was done just before.",
+        "How would you keep the clock out of a measurement? (The governor performance, and some "
+        "work before it begins.)",
+        ("govern", "frequen", "sampl", "clock"),
+    ),
+)

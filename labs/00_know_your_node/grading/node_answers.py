@@ -7,19 +7,25 @@ Its keys are the same for all seeds; what is drawn from the seed stands in the q
 
 from __future__ import annotations
 
-from numalab.labs.node_questions import KEYS, Answer
-from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
+from node_questions import KEYS, QUESTIONS, Answer, asked_about
+
+from numalab.labs.seeded_answers import (
+    SEED,
+    AnswerFile,
+    BadAnswers,
+    SeededAnswers,
+    read_seed,
+    register,
+)
 from numalab.machines.machine_file import MAX_PUS
+from numalab.machines.seeded import seeded_machine
+from numalab.machines.structure import structure_of_machine
 from numalab.pu_lists import BadList, parse_pus
 from numalab.toml_files.tables import Table, as_written, parse_table
 
 PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
 _WRITE = 'write a number, a list such as [0, 4], or "0-3,8"'
-
-
-class BadAnswers(ValueError):
-    """A file that can't be used; the text says why and what to write."""
 
 
 Answers = SeededAnswers[Answer]
@@ -65,3 +71,12 @@ def _answer(table: Table, key: str) -> Answer | None:
 def _check(table: Table, key: str, number: int) -> None:
     if not 0 <= number <= MAX_PUS:
         table.fail(f"'{key}' holds {number}; it can be 0 to {MAX_PUS}", key)
+
+
+def _right_answers(seed: int) -> str:
+    machine, asked = structure_of_machine(seeded_machine(seed)), asked_about(seed)
+    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+
+
+register(AnswerFile("topology", read_answers, "node_answers", _right_answers, seeded_machine))

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from numalab.labs.link_questions import KEYS
-from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
+from link_questions import KEYS, QUESTIONS, asked_about
+
+from numalab.labs.seeded_answers import (
+    SEED,
+    AnswerFile,
+    BadAnswers,
+    SeededAnswers,
+    read_seed,
+    register,
+)
 from numalab.toml_files.tables import Table, parse_table
 
 PUBLISHED_SEED = 1630  # of the kit's own answers, which come with its solution
@@ -18,17 +26,13 @@ _EXAMPLE = f"write {SEED} = 1234, and answers such as old_gbit_s = 8.5"
 _MOST = 1e15
 
 
-class BadRates(ValueError):
-    """A file that can't be used; the text says why and what to write."""
-
-
 Rates = SeededAnswers[Fraction]
 
 
 def read_rates(text: str, expected: int | None = None) -> Rates:
     """expected: the seed that it has to have, as a course may fix it; None: any. Raises
-    BadRates."""
-    table = parse_table(text, "", BadRates, (SEED, *KEYS), _EXAMPLE)
+    BadAnswers."""
+    table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "its links")
     return Rates(seed, {key: _answer(table, key) for key in KEYS})
 
@@ -43,3 +47,12 @@ def _answer(table: Table, key: str) -> Fraction | None:
     if not number > 0:
         table.wrong(key, "it must be above 0")
     return Fraction(number)
+
+
+def _right_answers(seed: int) -> str:
+    asked = asked_about(seed)
+    right = ((question.key, float(question.right(asked))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {number:.6g}" for key, number in right)
+
+
+register(AnswerFile("rates", read_rates, "rates_answers", _right_answers))

@@ -9,7 +9,11 @@ with the kit's solution.
 
 from __future__ import annotations
 
+from link_answers import PUBLISHED_SEED, Rates, read_rates
+from link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
+
 from numalab.evidence.record import Evidence
+from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
@@ -22,8 +26,6 @@ from numalab.judging.seeded_answers import (
 from numalab.judging.soundness import by_value, not_looked_at
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-from numalab.labs.link_answers import PUBLISHED_SEED, Rates, read_rates
-from numalab.labs.link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
 
 
 @Rule("rates", subject="answers")
@@ -61,3 +63,14 @@ def _why(answers: Rates, wrong: list[Question]) -> str:
     if are_many(answers, wrong):
         why += " So many: are they answers to the questions of the seed that the file has?"
     return f"{why} Asked: ./numalab rates {answers.seed}"
+
+
+explain(
+    rates,
+    Principle(
+        "A link carries its lanes times their signalling rate times the share that the code leaves "
+        "to data, one way; of a path the narrowest part decides.",
+        "A port is 4X QDR: why do 40 Gbit/s never arrive? (8b/10b: of ten bits eight are data.)",
+        ("lane", "link", "code", "rate", "narrow", "encod"),
+    ),
+)

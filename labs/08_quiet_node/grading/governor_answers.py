@@ -7,16 +7,20 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from numalab.labs.governor_tree import GOVERNOR, POLICY, TICK_US, Recording
-from numalab.labs.seeded_answers import SEED, SeededAnswers, read_seed
+from governor_tree import GOVERNOR, POLICY, TICK_US, Recording, recording
+
+from numalab.labs.seeded_answers import (
+    SEED,
+    AnswerFile,
+    BadAnswers,
+    SeededAnswers,
+    read_seed,
+    register,
+)
 from numalab.toml_files.tables import Table, parse_table
 
 _EXAMPLE = f"write {SEED} = 1234, and answers such as transitions = 815"
 _HUGE = 1e15
-
-
-class BadRecordAnswers(ValueError):
-    """A file that can't be used; the text says why and what to write."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +191,8 @@ RecordAnswers = SeededAnswers[float]
 
 def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
     """expected: the seed that it has to have, as a course may fix it; None: any. Raises
-    BadRecordAnswers."""
-    table = parse_table(text, "", BadRecordAnswers, (SEED, *KEYS), _EXAMPLE)
+    BadAnswers."""
+    table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that recording")
     return RecordAnswers(seed, {key: _answer(table, key) for key in KEYS})
 
@@ -201,3 +205,11 @@ def _answer(table: Table, key: str) -> float | None:
     if not math.fabs(found) < _HUGE:
         table.wrong(key, "that is more than anything that is asked about")
     return found
+
+
+def _right_answers(seed: int) -> str:
+    about = recording(seed)
+    return "\n".join(f"{one.key} = {one.right(about):.10g}" for one in QUESTIONS)
+
+
+register(AnswerFile("governor", read_record_answers, "governor_answers", _right_answers))

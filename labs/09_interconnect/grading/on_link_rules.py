@@ -8,6 +8,7 @@ from dataclasses import replace
 from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob
 from numalab.evidence.record import Evidence
+from numalab.judging.principles import Principle, explain
 from numalab.judging.printed_words import reason_in
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, not_looked_at
@@ -103,3 +104,14 @@ def _wrong(job: LinkJob, language: str) -> str:
         )
     number = (first.number or 0) + begin
     return f"{said}; the first: {which}. Its length is right, and its number {number} is not."
+
+
+explain(
+    on_link,
+    Principle(
+        "Each message has headers, whatever is in it. What goes the same way goes in one message, "
+        "with as few bits as tell where one item ends and the next one begins.",
+        "When is it wrong to wait until there is more to send? (When somebody waits for it.)",
+        ("header", "message", "pack", "length"),
+    ),
+)

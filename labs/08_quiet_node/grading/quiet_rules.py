@@ -3,27 +3,28 @@ that is made and of their own thread, and what they read from times."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from numalab import words
 from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.record import Evidence, Kind
+from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
+from numalab.judging.series_answers import (
+    TOLERANCE,
+    Answer,
+    KindCount,
+    answer_of,
+    count_kinds,
+    describe_kinds,
+    meaning_of,
+)
 from numalab.judging.soundness import by_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-
-# By how much the number of stops, and what they take, may be off. The lab's driver checks results
-# with it, too, and a record has no place for it: tests/judging/test_quiet_rules.py holds both
-# against each other, and the names below against the driver's.
-TOLERANCE = 0.1
-
-Answer = Literal["right", "wrong", "open"]
 
 # What a kind of series is about, by the name that the lab's driver gives it.
 MEANS: Mapping[str, str] = {
@@ -50,50 +51,12 @@ MEANS: Mapping[str, str] = {
 _MOST_TOLD = 3
 
 
-def _is_near(told: int, truth: int) -> bool:
-    return abs(told - truth) <= TOLERANCE * truth
-
-
-def answer_of(one: DrawnSeries) -> Answer:
-    """Of a verdict on two programs, and of two figures about stops, which may be off a little."""
-    if len(one.truth) > 1:
-        near = map(_is_near, one.told, one.truth)
-        return "right" if len(one.told) == len(one.truth) and all(near) else "wrong"
-    if one.told == one.truth:
-        return "right"
-    return "open" if one.told == (0,) else "wrong"
-
-
-@dataclass(frozen=True)
-class KindCount:
-    """How a kernel answered series of one kind."""
-
-    kind: str
-    right: int
-    wrong: int
-    open: int
-
-    @property
-    def count(self) -> int:
-        return self.right + self.wrong + self.open
-
-
-def count_kinds(series: Sequence[DrawnSeries]) -> list[KindCount]:
-    """In the order of MEANS; kinds that are not there come last, by name."""
-    known = list(MEANS)
-    by_kind: dict[str, Counter[Answer]] = {}
-    for one in series:
-        by_kind.setdefault(one.kind, Counter())[answer_of(one)] += 1
-    ordered = sorted(by_kind, key=lambda kind: (known.index(kind) if kind in known else 99, kind))
-    return [
-        KindCount(kind, *(by_kind[kind][answer] for answer in ("right", "wrong", "open")))
-        for kind in ordered
-    ]
+describe_kinds(MEANS)
 
 
 def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
     """The worst of kinds, each with how many of it are meant."""
-    told = [f"{MEANS.get(of.kind, of.kind)} ({count} of {of.count})" for of, count in kinds]
+    told = [f"{meaning_of(of.kind)} ({count} of {of.count})" for of, count in kinds]
     more = len(told) - _MOST_TOLD
     return "; ".join([*told[:_MOST_TOLD], *([f"{more} more kinds"] if more > 0 else [])])
 
@@ -118,7 +81,7 @@ def _asked(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | Crit
 def _stops_in_words(one: DrawnSeries) -> str:
     (stops, stolen_ns), (found, found_ns) = one.truth, one.told
     return (
-        f"Of {MEANS.get(one.kind, one.kind)}, for example: {words.count(stops, 'stop')}, "
+        f"Of {meaning_of(one.kind)}, for example: {words.count(stops, 'stop')}, "
         f"{_time(1e-9 * stolen_ns)} in all, and noise found {_found(found, 1e-9 * found_ns)}."
     )
 
@@ -264,3 +227,35 @@ def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if left_open:
         why += f" Left open: {_listed(_worst(kinds, 'open'))}."
     return by_value(criterion, score, why, unit="share of the series")
+
+
+explain(
+    stops_found,
+    Principle(
+        "A gap between two readings of a clock is what reading takes and what was stolen. The "
+        "shortest one is what reading takes, however many stops there are.",
+        "Why not the mean gap, or twice the median? (The mean has the stops in it, and a ratio is "
+        "a threshold that nobody asked for.)",
+        ("shortest", "minimum", "gap", "reading"),
+    ),
+)
+
+explain(
+    stops_live,
+    Principle(
+        "While a thread is stopped its program sees nothing; only the next reading of a clock "
+        "does, so the clock has to be read all the time.",
+        "What does a detector miss that works between two readings? (Stops shorter than its work.)",
+        ("clock", "reading", "stop", "thread"),
+    ),
+)
+
+explain(
+    decided,
+    Principle(
+        "That one figure is smaller is no proof. It has to be asked how often chance alone does "
+        "that, of pairs that were taken side by side, and whether the difference is worth a word.",
+        "What do pairs take away? (All that disturbs both of a pair: drift, load, a lower clock.)",
+        ("chance", "pair", "sign", "median"),
+    ),
+)

@@ -15,8 +15,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import TypeVar
 
-from numalab import draws
-from numalab.labs.link_rates import (
+from link_rates import (
     EIGHT_IN_TEN,
     LANES,
     NEWER_LANES,
@@ -29,6 +28,8 @@ from numalab.labs.link_rates import (
     Lane,
     Link,
 )
+
+from numalab import draws
 
 CLOSE = Fraction(5, 1000)  # relative: how far off an answer in three digits is at most
 WORD_BYTES = 4  # what PortXmitData counts

@@ -1,0 +1,63 @@
+"""Python that one lab alone needs: its rules, its questions and what is right of them, in
+labs/NN_name/grading/*.py.
+
+These modules are imported by their file's name, which is theirs alone, and only from numalab's own
+root: whatever lies in a hand-in, a variant, a student's folder or the working directory is never
+imported. They may import what `judging` may import, and each other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from numalab.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[4]  # of numalab's own copy
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of labs by their names."""
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.files = files
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        file = self.files.get(fullname) if path is None else None
+        return None if file is None else spec_from_file_location(fullname, file)
+
+
+def module_files(root: Path = ROOT) -> dict[str, Path]:
+    """Return the files of all labs' modules, by the module's name."""
+    return {path.stem: path for path in sorted(root.glob("labs/[0-9]*/grading/*.py"))}
+
+
+@cache
+def make_importable() -> Mapping[str, Path]:
+    """Let import statements find the labs' modules, and return their files by name."""
+    files = module_files()
+    sys.meta_path.insert(0, _Finder(files))
+    return files
+
+
+@cache
+def load_all() -> None:
+    """Import each lab's modules, so that what they register is there."""
+    for name in make_importable():
+        import_module(name)
+
+
+def need_module(name: str, lab: str) -> None:
+    """Make a lab's module importable for a command. Raises UserError where this copy of numalab
+    lacks it, as a student copy of other labs does."""
+    if name not in make_importable():
+        raise UserError(f"this copy of numalab does not have {lab}, which this command belongs to")
