@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,17 @@ def test_only_quick_leaves_unit_tests_out(kit: Kit) -> None:
     assert "unit-record" in listed and "unit-job" not in listed
 
 
-def test_two_ways_at_once_are_refused(kit: Kit) -> None:
-    done = numalab_command(kit, "test", "--quick", "--all")
+@pytest.mark.parametrize("ways", [("--quick", "--all"), ("--changed", "--quick")])
+def test_two_ways_at_once_are_refused(kit: Kit, ways: tuple[str, ...]) -> None:
+    done = numalab_command(kit, "test", *ways)
     assert done.code == 2
     assert "take one of them" in done.said
+
+
+def test_without_chosen_unit_tests_none_is_named(kit: Kit) -> None:
+    some = replace(QUICK, units=(*(QUICK.units or ()), "--tests-regex", "^(unit-x)$"))
+    assert units_command(kit, some, REPORT).count("--tests-regex") == 1
+    assert chosen_by(QUICK, *QUICK.processes, "tests/a.py")[-3:] == [*QUICK.processes, "tests/a.py"]
 
 
 def test_a_part_is_chosen_beside_markers() -> None:

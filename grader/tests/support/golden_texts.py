@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from numalab.judging.verdict import Cause, CriterionVerdict, Status
+if TYPE_CHECKING:
+    from numalab.judging.verdict import Cause, CriterionVerdict, Status
 
 KIT = Path(__file__).resolve().parents[3]
 OPTION = "--rewrite-golden"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import click
 
+from numalab.commands.changed_tests import changed_files, pick_tests
+from numalab.commands.changed_units import pick_units
 from numalab.commands.shared import prepare_virtual_nodes, progress_line
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.harness.build import build_kit, configure
 from numalab.kit import Kit
 from numalab.processes import shell_variables, starting
+from numalab.words import count
 
 # Of pytest's processes: to end by themselves after Ctrl-C, and once they are asked to.
 LEAVE_S, END_LIMIT_S = 15.0, 60.0
@@ -28,10 +32,10 @@ LEAVE_S, END_LIMIT_S = 15.0, 60.0
 @dataclass(frozen=True)
 class Extent:
     """Which tests are run: markers, an expression of pytest's over those of grader/pyproject.toml;
-    units, ctest's options; processes, pytest's options."""
+    units, ctest's options, None for no unit tests; processes, pytest's options."""
 
     markers: str
-    units: tuple[str, ...] = ()
+    units: tuple[str, ...] | None = ()
     processes: tuple[str, ...] = ()
     with_virtual_nodes: bool = True
 
@@ -56,6 +60,11 @@ ALL = Extent("", processes=_PROCESSES)
 @click.option(
     "--quick", is_flag=True, help="A minute or two: no virtual machine, and nothing is graded."
 )
+@click.option(
+    "--changed", metavar="[REVISION]", is_flag=False, flag_value="HEAD",
+    help="Of --quick, what the changes since a revision can reach: since the last commit, or since "
+    "this branch left another one.",
+)  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Also what takes too long for each change.")
 @click.option(
     "--part", metavar="K/N",
@@ -65,10 +74,16 @@ ALL = Extent("", processes=_PROCESSES)
                 type=click.UNPROCESSED)  # fmt: skip
 @click.pass_obj
 def test(
-    kit: Kit, quick: bool, everything: bool, part: str | None, pytest_arguments: Sequence[str]
+    kit: Kit,
+    quick: bool,
+    changed: str | None,
+    everything: bool,
+    part: str | None,
+    pytest_arguments: Sequence[str],
 ) -> int:
     """Run the test suite: unit tests in C, then the grader's in Python. About 20 minutes on two
-    cores; --quick is for before each commit, --all, two and a half hours, for before a release.
+    cores; --quick is for before each commit, --changed for between, --all, two and a half hours,
+    for before a release.
 
     With arguments for pytest only the Python tests are run, in one process; files are named from
     grader/.
@@ -78,12 +93,15 @@ def test(
       ./numalab test
       ./numalab test --quick
       ./numalab test --quick -k judge            of these, those whose name fits
+      ./numalab test --changed                   what changes since HEAD can reach
+      ./numalab test --changed main              since this branch left main
+      ./numalab test --quick --rewrite-golden    write golden texts again
       ./numalab test tests/learning -x           up to the first failure
       ./numalab test --all tests/virtual         with whole machines
       ./numalab test --all --part 2/4            a quarter of all of it
     """
-    if quick and everything:
-        raise UserError("--quick and --all: take one of them")
+    if sum((quick, everything, changed is not None)) > 1:
+        raise UserError("--quick, --changed and --all: take one of them")
     kit.need_solutions("./numalab test")
     is_first = part is None or _is_first(part)
     if kit.work is not None:
@@ -91,22 +109,30 @@ def test(
             f"the suite changes files of the kit, and {kit.root} is shared by many. Test a "
             "checkout of your own."
         )
-    extent = QUICK if quick else ALL if everything else USUAL
+    files = changed_files(kit.root, changed) if changed else []
+    if changed and not files:
+        click.echo(f"numalab: nothing has changed since {changed}")
+        return EXIT_PASSED
+    extent = QUICK if quick or changed else ALL if everything else USUAL
+    arguments = list(pytest_arguments)
     with kit.lock(), progress_line("test") as progress:
         configure(kit)
         progress("building")
         build_kit(kit, ["all"])
         if extent.with_virtual_nodes:
             prepare_virtual_nodes(kit, progress)
+    if files:
+        extent, modules = _picked(kit, extent, files)
+        arguments = [*(arguments or extent.processes), *modules]
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
-        if is_first and not pytest_arguments:
+        if is_first and not pytest_arguments and extent.units is not None:
             units = units_command(kit, extent, reports[0])
             codes.append(_call(units, kit.root, shell_variables.for_builders()))
         codes.append(
             _call(
-                pytest_command(extent, reports[1], pytest_arguments, part),
+                pytest_command(extent, reports[1], arguments, part),
                 kit.root / "grader",
                 shell_variables.for_numalab() | {"NUMALAB_PRESET": kit.preset},
             )
@@ -114,6 +140,23 @@ def test(
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())
     click.echo(f"numalab: {passed} passed, {failed} failed, {skipped} skipped")
     return EXIT_FAILED if any(codes) or failed or not passed else EXIT_PASSED
+
+
+def _picked(kit: Kit, extent: Extent, files: Sequence[str]) -> tuple[Extent, list[str]]:
+    """Return the unit tests of an extent, and the test modules from grader/, that changed files
+    reach; say how many they are."""
+    picked = pick_tests(kit.root, files)
+    units = pick_units(kit.build, kit.root, files)
+    why = f", since nothing says what {picked.unplaced} reaches" if picked.unplaced else ""
+    click.echo(
+        f"numalab: {count(len(files), 'changed file')} can reach {len(picked.modules)} of "
+        f"{count(picked.of, 'test module')}{why}, and "
+        f"{'all' if units is None else len(units)} unit tests in C"
+    )
+    if units is not None:
+        chosen = ("--tests-regex", f"^({'|'.join(map(re.escape, units))})$")
+        extent = replace(extent, units=(*(extent.units or ()), *chosen) if units else None)
+    return extent, [module.removeprefix("grader/") for module in sorted(picked.modules)]
 
 
 def _is_first(part: str) -> bool:
@@ -129,7 +172,7 @@ def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
     """Runs the unit tests in C."""
     return [
         "ctest", "--test-dir", str(kit.build), "--label-regex", "unit", "--parallel", "2",
-        *extent.units,
+        *(extent.units or ()),
         "--output-on-failure", "--output-junit", str(report),
     ]  # fmt: skip
 
