@@ -289,14 +289,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("cores", "noun"), [(8, "thread"), (9, "thread"), (1, "NUMA node or thread")]
-)
-def test_colours_are_of_threads_or_of_numa_nodes(cores: int, noun: str) -> None:
+@pytest.mark.parametrize("cores", [8, 9, 1])
+def test_colours_are_of_threads_or_of_numa_nodes(cores: int) -> None:
     """With more numbers than there are colours only in words."""
     figure = pages_of_cores(cores)
     told = [text for text in texts(figure) if text.startswith("Colour and number")]
-    assert told == [f"Colour and number: {noun}"]
+    check_text(told)
     assert bool(figure.legends) == (cores != 9)
     assert not figure.axes[0].title.get_parse_math(), "a name with dollar signs is a name"
 

@@ -18,6 +18,7 @@ from support.evidence_parts import (
     placed,
     with_memory,
 )
+from support.golden_texts import check_text
 from support.invented import ONE_NODE, SOME_CAUSE
 from support.pages import all_of, local, read, rows_of, words
 
@@ -80,26 +81,24 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "unchanged", "told"),
-    [("handout", True, "handout"), ("handout", False, "handout, edited"),
-     ("submission", False, "your kernel"), ("solution", True, "solution")],
+    ("variant", "unchanged"),
+    [("handout", True), ("handout", False),
+     ("submission", False), ("solution", True)],
 )  # fmt: skip
-def test_a_kernel_is_called_by_whose_it_is(
-    first_touch: Lab, variant: str, unchanged: bool, told: str
-) -> None:
+def test_a_kernel_is_called_by_whose_it_is(first_touch: Lab, variant: str, unchanged: bool) -> None:
     root = root_of(kernel(first_touch, variant=variant, unchanged=unchanged))
     (row,) = rows_of(root, "Results by lab and language")[1:]
-    assert row == [f"01 First touch, C: {told}", "passed", "1 of 1 points"]
+    check_text(row)
 
 
 @pytest.mark.parametrize(
-    ("names", "title"),
-    [(("",), "numalab report"), (("Ada", ""), "numalab report: Ada"),
-     (("Ada", "Grace"), "numalab report")],
+    "names",
+    [("",), ("Ada", ""),
+     ("Ada", "Grace")],
 )  # fmt: skip
-def test_a_title_names_the_only_one(names: tuple[str, ...], title: str) -> None:
+def test_a_title_names_the_only_one(names: tuple[str, ...]) -> None:
     root = read(page([Submission(name, []) for name in names], NOW))
-    assert words(next(all_of(root, "h1"))) == title
+    check_text(words(next(all_of(root, "h1"))))
 
 
 def test_a_node_has_rows_for_what_it_tells(first_touch: Lab) -> None:
@@ -158,7 +157,7 @@ def test_several_that_fail_are_listed(first_touch: Lab, failed: int) -> None:
     assert not any("Failed: " in line for line in said)
     open_one = one("speedup", "inconclusive", kind="timing")
     more = replace(kernel(first_touch, open_one), again="./numalab grade\n(it goes on)")
-    assert next(_steps(more)) == "Next: ./numalab grade (it goes on)"
+    check_text(next(_steps(more)))
 
 
 def test_what_was_not_graded_has_a_section_with_reasons(first_touch: Lab) -> None:
@@ -271,7 +270,7 @@ def test_an_inline_picture_has_its_own_ids_and_width() -> None:
     text = inline_svg(small(), "p1", "A title", "Words.")
     root = read(f"<!DOCTYPE html><title>x</title>{text}")
     (svg,) = all_of(root, "svg")
-    assert svg.attrib["style"] == "width: 192px; max-width: 100%; min-width: 134px"
+    check_text(svg.attrib["style"])
     assert not {"width", "height", "version"} & svg.attrib.keys()
     assert [local(child) for child in svg][:2] == ["title", "desc"]
     ids = [element.attrib["id"] for element in svg.iter() if "id" in element.attrib]

@@ -231,7 +231,7 @@ def test_two_crowds_are_named_and_of_three_one_is_counted() -> None:
         return next(line.plain for line in lines if line.plain.startswith("+ is"))
 
     two = crowds((0,), (0,), (1,), (1,))
-    assert two == "+ is threads 0 and 1; threads 2 and 3"
+    check_text(two)
     assert crowds((0,), (0,), (1,), (1,), (2,), (2,)) == f"{two}; 1 more"
 
 
@@ -277,16 +277,15 @@ def test_an_array_that_the_solution_lacks_has_yours_alone() -> None:
 
 def test_a_roof_without_points_is_a_roof() -> None:
     title, foot = (line.plain for line in roof_lines(replace(roof(), points=()), 76))
-    assert title.startswith("Roofline of compute") and foot.endswith("| roof: 2.5 GFLOP/s")
+    assert foot.endswith("| roof: 2.5 GFLOP/s")
+    check_text(title)
 
 
 def test_threads_that_no_core_holds_are_told_by_where_they_may_run() -> None:
     told = [line.plain for line in in_packages()][-3:]
-    assert [line.split(" may run on ")[1] for line in told] == [
-        "any core of package 0", "cores of several packages", "any core of NUMA node 0",
-    ]  # fmt: skip
+    check_text([line.split(" may run on ")[1] for line in told])
     outside = [line.plain for line in thread_map(TWO.describe(), seats((99,), ()), 60, symbol)]
-    assert outside == ["threads 0 and 1 on no PU of this node"]
+    check_text(outside)
 
 
 @pytest.mark.parametrize(
@@ -363,12 +362,7 @@ def test_of_several_launches_each_has_the_sizes_that_it_was_timed_at() -> None:
     crashed["outcome"] = {"status": "crashed", "signal": 11, "printed_bytes": 0}
     record["runs"] += [near, far, crashed]
     lines = latency_lines(parse(record), True, ())
-    assert [line[:47].rstrip() for line in lines[1:5]] == [
-        "           near, us    MB/s     far, us    MB/s",
-        "    0 B        0.50                0.50",
-        "    8 B        0.50   15.97",
-        "   16 B                            0.50   31.88",
-    ]
+    check_text([line[:47].rstrip() for line in lines[1:5]])
     record["runs"] = [crashed]
     assert latency_lines(parse(record), True, ()) == []
 
@@ -401,12 +395,10 @@ def test_empty_messages_alone_have_times_and_no_rates() -> None:
     assert latency_lines(parse(record), True, ())[2] == "    0 B        0.50          n"
 
 
-@pytest.mark.parametrize(
-    ("kinds", "legend"), [(1, "= right, # wrong"), (2, "= right, . left open, # wrong")]
-)
-def test_answers_that_are_there_are_explained(kinds: int, legend: str) -> None:
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_answers_that_are_there_are_explained(kinds: int) -> None:
     (title, *_) = answer_picture(AnswerView("here", None, drawn_series(kinds)), 76)
-    assert title.plain.split("; ")[1] == legend
+    check_text(title.plain.split("; ")[1])
 
 
 def test_one_value_alone_stands_at_the_left() -> None:
@@ -432,7 +424,7 @@ def test_times_are_noisy_where_their_quartiles_are_apart(
     evidence = with_memory(parse(invented.evidence(ONE, times=taken)))
     columns = memory_columns(evidence)
     told = memory_caption(evidence, columns)
-    assert told.startswith("A table of 64.0 MiB")
+    check_text(told)
     assert ("noisy" in told) == is_noisy
     (updates,) = [values for label, values in memory_rows(columns) if label == "random updates"]
     at = ["handout", "solution", "submission"].index(role)

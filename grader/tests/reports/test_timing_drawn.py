@@ -100,15 +100,15 @@ def test_generations_are_drawn_where_their_margins_are(
 
 
 @pytest.mark.parametrize(
-    ("case", "marks"),
-    [("few", "o fast enough, x too slow."), ("slow", "x too slow."), ("one", "o fast enough."),
-     ("cut", "o fast enough, x too slow, < ")],
+    "case",
+    ["few", "slow", "one",
+     "cut"],
 )  # fmt: skip
-def test_marks_that_are_there_are_explained(first_touch: Lab, case: str, marks: str) -> None:
+def test_marks_that_are_there_are_explained(first_touch: Lab, case: str) -> None:
     found, evidence = accounts(first_touch, CASES[case])
     lines = [line.plain.strip() for line in timing_lines(first_touch, found, evidence, 200)]
     (told,) = [line for line in lines if line.startswith("Speed: ")]
-    assert told.partition("; ")[2].startswith(marks)
+    check_text(told.partition("; ")[2])
     assert all(line.count("\N{NO-BREAK SPACE}") == 0 for line in lines)
 
 

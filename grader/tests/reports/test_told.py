@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support import invented
 from support.evidence_parts import grouped_programs, placing, roof, stores
+from support.golden_texts import check_text
 
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json, Thread
@@ -70,14 +71,11 @@ def test_pages_are_told_by_who_has_most_of_them() -> None:
         writer=lambda owner, page: -1 if page < 20 else owner,
         users=lambda owner, page: [0, 1] if page < 8 else [owner],
     )
-    assert pages(record) == (
-        "a, b, c: first written by thread 1 (50 %), nobody (25 %), thread 0 (25 %); "
-        "used by thread 1 (50 %), thread 0 (40 %), several threads (10 %)."
-    )
+    check_text(pages(record))
     nodes = invented.evidence(TWO, users=lambda owner, page: [0, 7] if page < 80 else [owner])
-    assert pages(nodes).endswith("1 (50 %), several NUMA nodes (25 %), NUMA node 0 (25 %).")
+    check_text(pages(nodes))
     beside = pages(record, invented.evidence(ONE))
-    assert beside.startswith("Yours: a, b, c: ") and ". Solution: a, b, c: " in beside
+    check_text(beside)
 
 
 @pytest.mark.parametrize(("owners", "named", "more"), [(5, 5, 0), (6, 4, 2)])
@@ -139,14 +137,12 @@ def work(*of_thread: float, solution: Sequence[float] = ()) -> str:
 
 
 def test_shares_of_work_are_told_of_up_to_eight_threads() -> None:
-    assert work(1.0, 0.5) == "Thread 0 100 %, thread 1 50 %; on average 75 %."
+    check_text(work(1.0, 0.5))
     eight, nine = work(*8 * [0.5]), work(*8 * [0.5], 1.0)
     assert eight.count("thread ") == 7 and eight.startswith("Thread 0 50 %")
     assert re.findall(r"\d+", nine) == ["9", "50", "100", "56"]
     both = work(1.0, solution=(0.25,))
-    assert both == (
-        "Yours: thread 0 100 %; on average 100 %. Solution: thread 0 25 %; on average 25 %."
-    )
+    check_text(both)
 
 
 def seats(*allowed: tuple[int, ...], numbers: Sequence[int] = ()) -> list[Thread]:
@@ -159,15 +155,10 @@ def test_seats_are_told_by_their_pus() -> None:
         sight = SeatView("here", HERE, "x.env", "", found, 0, more.pop("compared", None), **more)
         return seat_words(sight, is_ranks)
 
-    assert told(seats((0,), (1, 2, 3), (0,), (-1,), (0, 2, 4))) == (
-        "Threads 0 and 2 on PU 0; thread 1 on PUs 1-3; thread 3 on no PU of this node; "
-        "thread 4 on PUs 0, 2, 4."
-    )
-    assert told(seats((0,), (1,), (5,), numbers=(0, 0, 1)), True) == (
-        "Rank 0 on PUs 0,1; rank 1 on PU 5."
-    )
+    check_text(told(seats((0,), (1, 2, 3), (0,), (-1,), (0, 2, 4))))
+    check_text(told(seats((0,), (1,), (5,), numbers=(0, 0, 1)), True))
     both = told(seats((0,)), compared=seats((1,)), heads=("it said", "they were"))
-    assert both == "It said: thread 0 on PU 0. They were: thread 0 on PU 1."
+    check_text(both)
 
 
 # ---- memory, lines, groups ---------------------------------------------------------------
@@ -175,11 +166,7 @@ def test_seats_are_told_by_their_pus() -> None:
 
 def test_homes_are_told_by_node() -> None:
     run = placing()
-    assert home_words(run) == (
-        "Pages by NUMA node. table: 38 % on node 0, 25 % on node 1 and 25 % on node 2; "
-        "blocks of node 0's threads: 100 % on node 0; "
-        "blocks of node 1's threads: 50 % on node 0 and 50 % on node 1; matrix: nowhere."
-    )
+    check_text(home_words(run))
     on_one = replace(run, thread_nodes=(0, 0, 0, 0))
     assert [row.label for row in home_rows(on_one)] == ["table", "blocks", "matrix"]
     assert home_rows(replace(run, homes=None)) == []
@@ -202,16 +189,16 @@ def test_a_page_that_two_threads_share_is_nobodys() -> None:
 
 
 def test_titles_name_the_place_where_it_is_another() -> None:
-    assert home_title(PlacingView("here", placing(), "same")) == "Pages by NUMA node"
-    assert home_title(PlacingView("hydra", placing(), "same")) == "Pages on hydra by NUMA node"
-    assert group_title(GroupView("here", grouped_programs())) == "Control groups"
-    assert group_title(GroupView("hydra", grouped_programs())) == "Control groups on hydra"
+    check_text(home_title(PlacingView("here", placing(), "same")))
+    check_text(home_title(PlacingView("hydra", placing(), "same")))
+    check_text(group_title(GroupView("here", grouped_programs())))
+    check_text(group_title(GroupView("hydra", grouped_programs())))
     here, there = (
         line_title(LineView(where, part, stores(), None))
         for where, part in (("here", None), ("hydra", "count"))
     )
-    assert here.startswith("Cache lines (64 bytes)")
-    assert there.startswith("Cache lines of count on hydra (64 bytes)")
+    check_text(here)
+    check_text(there)
     assert re.findall(r"\d+", here) == ["64", "4", "100"]
 
 
@@ -219,7 +206,7 @@ def test_lines_are_told_by_their_writers() -> None:
     told = "line 0: thread 0 40, thread 1 10; line 1: thread 2 30; line 2: thread 3 1"
     assert line_words(stores()) == told
     both = sight_words(LineView("here", "count", stores(), stores(1)))
-    assert f"yours: {told}. solution: line 0: thread 0 40, thread 1 10." in both
+    check_text(both)
     assert "solution" not in sight_words(LineView("here", "count", stores(), None))
     at_least = replace(stores(), most_written=(replace(stores().most_written[2], stores=500),))
     assert line_words(at_least) == "line 0: thread 3 1"
@@ -228,7 +215,7 @@ def test_lines_are_told_by_their_writers() -> None:
 def test_groups_are_told_of_both() -> None:
     run = grouped_programs()
     assert group_rows(run)[0] == ("PUs allowed", "0,2,4,6", "1,3,5")
-    assert group_words(run).startswith("PUs allowed: job 0,2,4,6, others 1,3,5; seen on PUs: job 0")
+    check_text(group_words(run))
     none = replace(run, programs={n: replace(p, pages_new={}) for n, p in run.programs.items()})
     assert group_rows(none)[5] == ("pages written since", "none", "none")
 
@@ -261,7 +248,7 @@ def test_an_end_that_is_not_known_is_left_open() -> None:
     assert percent_words(OfLightspeed(0.96, 0.95, None, 9)) == "96 % [95..]"
     assert percent_words(OfLightspeed(0.96, None, 0.98, 9)) == "96 % [..98]"
     assert percent_words(OfLightspeed(0.5, None, None, 9)) == "50 %"
-    assert percent_words(OfLightspeed(None, 0.9, None, 9)) == "not known"
+    check_text(percent_words(OfLightspeed(None, 0.9, None, 9)))
 
 
 def rate(role: str, share: float | None = None, has_rate: bool = True) -> Rate:
@@ -285,7 +272,7 @@ def test_roles_are_called_by_whose_they_are() -> None:
         "yours", "the handout", "lightspeed: the probe", "the solution",
     ]  # fmt: skip
     assert role_name("handout", launches, HERE) == "compared/newcomer.toml"
-    assert role_name("solution", launches, HERE) == "the kit's launch"
+    check_text(role_name("solution", launches, HERE))
     graded = [role_name("submission", plain, replace(HERE, variant=v)) for v in
               ("handout", "solution")]  # fmt: skip
     assert graded == ["the handout, graded", "the solution, graded"]
@@ -309,7 +296,7 @@ def test_columns_are_what_is_known(first_touch: Lab) -> None:
     fits = rate_table(first_touch, rates(rate("submission"), fits_caches=True), HERE)
     assert fits.heads == ("", "time", "GB/s") and len(fits.notes) == 3
     part = rate_table(first_touch, rates(rate("submission"), part="compute"), HERE)
-    assert part.title == f"compute: {first_touch.repetition} takes"
+    check_text(part.title)
 
 
 def test_lightspeed_says_how_many_had_a_probe_and_what_is_not_known() -> None:
