@@ -156,6 +156,7 @@ def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
         return {}
     settings = folder / "pip.conf"
     settings.write_text("\n".join(["[global]", *lines, ""]))
+    settings.chmod(0o644)  # for another user inside, whatever the umask
     found = {settings: "/etc/pip.conf"}
     return found if certificates is None else found | {certificates: _CERTIFICATES}
 
