@@ -23,6 +23,6 @@ $top/earlier_release; remove it when you like"
     done
     # They have the times of the release, and what an earlier one was built to may be newer.
     find "$top"/CMake* "$top/common" "$top/labs" "$top/solutions" -type f ! -path '*/labs/*/kernel.*' \
-        -exec touch {} +
+        -exec touch {} + || :
     rm -f "$top/.unpacked"
 }

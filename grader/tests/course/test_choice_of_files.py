@@ -197,6 +197,16 @@ def test_the_place_that_was_changed_is_taken(one: dict[str, Lab]) -> None:
     assert choose(one, {"y/01/kernel.c": ONE, "z/01/kernel.c": ONE}) == ({FIRST: [ONE]}, [], [])
 
 
+def test_what_an_unpacked_copy_has_beside_is_nobodys_work(one: dict[str, Lab]) -> None:
+    beside = {
+        f"{FIRST}/grading/starting_code/kernel.c": GIVEN,
+        f"{FIRST}/grading/starting_code/kernel.f90": TWO,
+        f"earlier_release/labs/{FIRST}/kernel.c": TWO,
+    }
+    assert choose(one, beside | {f"{FIRST}/kernel.c": ONE}) == ({FIRST: [ONE]}, [], [])
+    assert choose(one, beside)[0] == {}
+
+
 def test_places_that_differ_are_asked_about(one: dict[str, Lab]) -> None:
     files = {"z/01/kernel.c": TWO, "y/01/kernel.c": TWO, "x/01/kernel.c": ONE, "01/kernel.c": GIVEN}
     taken, notes, problems = choose(one, files)

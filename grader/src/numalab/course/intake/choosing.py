@@ -34,8 +34,8 @@ from numalab.labs.variants import variant_name
 from numalab.strangers.visible import shown
 
 SOLUTIONS = "solutions"
-# In a lab's folder of the kit, with files that are nobody's work.
-_KITS_OWN = frozenset({"variant", "wrong"})
+# In a copy of the kit, with files that are nobody's work; the last two in one that was unpacked.
+_KITS_OWN = frozenset({"variant", "wrong", "starting_code", "earlier_release"})
 # Beside labs/ in a copy of the kit.
 _BESIDE_LABS = frozenset({"common", "grader", "slides"})
 _NUMBERED = re.compile(r"(\d\d)_\w+")
