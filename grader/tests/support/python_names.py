@@ -1,0 +1,38 @@
+"""Visible names of Python code: modules, classes, functions, parameters, fields, constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def visible_names(path: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, name and line of each name that is visible outside a function. Names that begin
+    with an underscore are a module's own, and count too: its reader meets them."""
+    yield "module", path.stem, 1
+    yield from _of_body(ast.parse(path.read_text(encoding="utf-8")).body, in_class=False)
+
+
+def _of_body(body: list[ast.stmt], in_class: bool) -> Iterator[tuple[str, str, int]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield "class", node.name, node.lineno
+            yield from _of_body(node.body, in_class=True)
+        elif isinstance(node, Function):
+            yield "function", node.name, node.lineno
+            arguments = node.args
+            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                if argument.arg not in ("self", "cls"):
+                    yield "parameter", argument.arg, argument.lineno
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield "field" if in_class else "constant", node.target.id, node.lineno
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        yield "field" if in_class else "constant", name.id, node.lineno
+        elif isinstance(node, ast.If | ast.Try):
+            yield from _of_body(node.body, in_class)
