@@ -14,6 +14,7 @@ settle_what_was_unpacked() {
         [ -f "$top/$path" ] || continue
         mkdir -p "$top/earlier_release/${path%/*}"
         mv -f "$top/$path" "$top/earlier_release/$path" && moved=$((moved + 1))
+        rmdir "$top/${path%/*}" 2>/dev/null || : # if it is empty now
     done <"$top/common/setup/gone.txt"
     [ "$moved" = 0 ] || say "files of an earlier release ($moved) are now in
 $top/earlier_release; remove it when you like"
