@@ -478,9 +478,9 @@ def test_the_fingerprint_stays_when_rules_change_and_a_job_builds_elsewhere(
         return folder / "worker"
 
     def of(program: Path, **changes: Any) -> str:
-        return continuing.fingerprint(
+        return continuing.fingerprints(
             own, lab, program, node | changes, effort_for("default", True), 4, record
-        )
+        )[0]
 
     first = built("job-a", "int f(void) { return 1; }\n")
     second = built("job-bb", "/* the same */\n\nint f(void) { return 1; }\n")
