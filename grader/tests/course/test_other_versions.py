@@ -24,8 +24,11 @@ from numalab.course.other_versions import results_of_others, seconds_taken, unde
 from numalab.course.records import Attempt, Item
 from numalab.course.rejudging import digests_of, judge_all, pending
 from numalab.errors import UserError
+from numalab.files import write_json
+from numalab.grading.continuing import Earlier, earlier_times, fingerprints
 from numalab.grading.former_digests import FILE, known_as
 from numalab.grading.kit_digests import measured_by
+from numalab.judging.effort import effort_for
 from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 
@@ -122,6 +125,25 @@ def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
         assert made.new.item == made.old.item and made.new.judged_by == digests.judged[LAB]
     finally:
         rules.write_text(before)
+
+
+def test_times_go_on_from_records_of_an_equal_version(own: Kit, tmp_path: Path) -> None:
+    record = {"build": {"kernel": {}}, "handed_in": [], "sandbox": "none"}
+
+    def prints() -> tuple[str, ...]:
+        lab, effort = load_labs(own.root)[LAB], effort_for("default", True)
+        return fingerprints(own, lab, tmp_path / "worker", {}, effort, 4, record)
+
+    (then,) = prints()
+    old, new = change_driver(own)
+    assert then not in prints()
+    proved_equal(own, old, new)
+    now, former = prints()
+    assert former == then != now
+    kept = invented.evidence(TWO_NODES, times=invented.steady(13, **FAST)) | {"fingerprint": then}
+    write_json(tmp_path / "evidence.json", kept)
+    assert len(earlier_times([tmp_path], (now, former)).runs) == 13
+    assert earlier_times([tmp_path], (now,)) == Earlier()
 
 
 ITEM = Item("ada", LAB, "d", "now", "default")
