@@ -17,7 +17,7 @@ static const struct numalab_driver driver_of_bench = {
     .create = create,
     .destroy = destroy,
     .advance = advance,
-    .change = change,
+    .change = change_element,
     .compare = compare,
 };
 
