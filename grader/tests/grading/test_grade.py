@@ -272,7 +272,7 @@ def test_which_files_are_still_the_handouts(kit: Kit, labs: dict[str, Lab], tmp_
     for one in (pristine, folder):
         one.mkdir(parents=True)
         for name in ("kernel.c", "kernel.f90", "launch.toml"):
-            (one / name).write_text(f"{name}, as handed out")
+            shutil.copyfile(kit.lab_folder(lab.name) / name, one / name)
     assert unchanged_files(of_test, lab, "c", folder) == ["kernel.c", "launch.toml"]
     assert is_pristine(of_test, lab, "c", folder, with_placements=True)
     (folder / "launch.toml").write_text("edited")
