@@ -31,6 +31,8 @@ from numalab.commands.test import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]
 
+NEEDS = "needs"  # a module that has to be picked
+
 
 def git(*arguments: str) -> bytes:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
@@ -66,17 +68,17 @@ def functions(root: Path, modules: frozenset[str]) -> int:
     return sum((root / m).read_text("utf-8", "replace").count("def test_") for m in modules)
 
 
-def is_reached(root: Path, commit: Commit, modules: Collection[str]) -> bool:
-    """Tell whether test modules pass in a commit's tree and fail without its other changes. root:
-    that tree, which is changed."""
+def what_it_needs(root: Path, commit: Commit, modules: Collection[str]) -> str:
+    """Return whether test modules that pass in a commit's tree fail without its other changes:
+    NEEDS them, or passes without. root: that tree, which is changed."""
     (root / "build").mkdir(exist_ok=True)  # where the suite's lock is
     if not passes(root, modules):
-        return False
+        return "fails here even with"
     for file in commit.others:
         (root / file).unlink(missing_ok=True)
     before = [file for file in commit.others if git("ls-tree", f"{commit.name}^", "--", file)]
     extract(root, f"{commit.name}^", *before)
-    return not passes(root, modules)
+    return "passes without" if passes(root, modules) else NEEDS
 
 
 def passes(root: Path, modules: Collection[str]) -> bool:
@@ -97,9 +99,9 @@ def extract(root: Path, commit: str, *files: str) -> None:
         archive.extractall(root, filter="data")
 
 
-def check(commit: Commit) -> tuple[Picked, frozenset[str], bool, float]:
-    """Return what is picked in a commit's tree, which of its test modules are not and whether one
-    of them should be, and the share of test functions that are picked."""
+def check(commit: Commit) -> tuple[Picked, frozenset[str], str, float]:
+    """Return what is picked in a commit's tree, which of its test modules are not and whether they
+    need its other files, and the share of test functions that are picked."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         extract(root, commit.name)
@@ -109,8 +111,8 @@ def check(commit: Commit) -> tuple[Picked, frozenset[str], bool, float]:
         )
         share = functions(root, picked.modules) / functions(root, everything)
         left_out = commit.tests - picked.modules
-        is_missing = bool(left_out) and is_reached(root, commit, left_out)
-    return picked, left_out, is_missing, share
+        needs = what_it_needs(root, commit, left_out) if left_out else ""
+    return picked, left_out, needs, share
 
 
 def main() -> int:
@@ -123,12 +125,11 @@ def main() -> int:
     drawn = random.Random(arguments.seed).sample(commits, min(arguments.commits, len(commits)))
     shares, missing = [], 0
     for commit in drawn:
-        picked, left_out, is_missing, share = check(commit)
+        picked, left_out, needs, share = check(commit)
         shares.append(share)
-        missing += is_missing
+        missing += needs == NEEDS
         why = f"; all, for {picked.unplaced}" if picked.unplaced else ""
-        ends = "needs" if is_missing else "passes without"
-        lacks = f", not {' '.join(sorted(left_out))}, which {ends} the others" if left_out else ""
+        lacks = f", not {' '.join(sorted(left_out))}, which {needs} the others" if left_out else ""
         print(f"{commit.name[:9]}: {share:.0%} picked{why}{lacks}", flush=True)
     print(
         f"{len(drawn)} of {len(commits)} commits: {missing} lack a test module that they changed; "
