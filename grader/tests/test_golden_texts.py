@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,7 @@ class Suite:
              "-c", str(KIT / "grader" / "pyproject.toml"), f"--rootdir={self.tests.parent}",
              *arguments],
             cwd=self.tests.parent, capture_output=True, text=True, check=False,
+            env={name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"},
         )  # fmt: skip
         return done.stdout + done.stderr
 

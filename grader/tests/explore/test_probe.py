@@ -20,9 +20,6 @@ from numalab.harness.monitor import describe_node
 from numalab.kit import Kit
 
 MIB = 2**20
-SOURCES = (
-    "main.c", "memory.c", "mixes.c", "places.c", "streams.c", "tables.c", "tlb_registers.c",
-)  # fmt: skip
 
 pytestmark = pytest.mark.builds
 
@@ -39,7 +36,7 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
     """The probe with a mistake, as it is built."""
     build_explorations(kit, [kit.probe.name])
     source = kit.root / "common" / "probe"
-    for name in (*SOURCES, *(path.name for path in source.glob("*.h"))):
+    for name in (path.name for path in source.glob("*.[ch]")):
         text = (source / name).read_text()
         if name == file:
             assert text.count(old) == 1
@@ -50,7 +47,7 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
     flags = shlex.split(read_build(kit)["probe_flags"])
     subprocess.run(
         ["gcc", "-std=c11", *flags, "-fopenmp", f"-I{common / 'include'}", f"-I{common}",
-         *(folder / name for name in SOURCES), common / "numbers.c", "-lm", "-o", program],
+         *sorted(folder.glob("*.c")), common / "numbers.c", "-lm", "-o", program],
         check=True,
     )  # fmt: skip
     return program

@@ -300,7 +300,9 @@ def test_what_was_seen_before_an_interruption_comes_with_it(
         pass  # it is free again
 
 
-@pytest.mark.parametrize("path", sorted(find_kit("gnu").root.glob("labs/*/grading/recorded/*.json")))
+@pytest.mark.parametrize(
+    "path", sorted(find_kit("gnu").root.glob("labs/*/grading/recorded/*.json"))
+)
 def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
     run = load_run(path, "recorded", kit)
     assert run.where == path.stem

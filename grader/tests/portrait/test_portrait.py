@@ -23,13 +23,14 @@ from numalab.explore.explore import parse_record, run_program
 from numalab.kit import Kit
 from numalab.machines.topology import topology_of_node
 from numalab.portrait import measure, plan
-from numalab.portrait.plan import GIB, KIB, MIB, portrait_plan
+from numalab.portrait.plan import KIB, MIB, portrait_plan
 from numalab.portrait.record import Portrait, load_portrait, read_portrait
 from numalab.portrait.sentences import cache_lines, tlb_lines
 from numalab.portrait.terminal import show
 from numalab.portrait.values import Occasion, cache_checks, portrait_of, steps_of
 from numalab.reports.portrait_page import portrait_page
 
+GIB = 1024 * MIB
 FREE = 32 * GIB
 NODES = {"hydra": hydra, "nebula": nebula, "memory only": memory_only, "unlike": unlike_cores}
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from numalab.errors import UserError
+from numalab.processes import shell_variables, starting
 
 SOURCES, TESTS, SUPPORT = "grader/src/", "grader/tests/", "grader/tests/support/"
 CONFTEST = f"{TESTS}conftest.py"
@@ -376,6 +377,6 @@ def changed_files(root: Path, revision: str) -> list[str]:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
-    ).stdout
+    done = starting.run(["git", *arguments], shell_variables.for_builders(), cwd=root)
+    done.check_returncode()
+    return done.stdout

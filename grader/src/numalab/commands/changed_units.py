@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from numalab.commands.changed_tests import BUILT, WORDS
+from numalab.processes import shell_variables, starting
 
 COMPILED = (".c", ".h", ".f90")
 
@@ -59,4 +59,6 @@ def read_dependencies(text: str, build: Path) -> dict[str, set[str]]:
 
 
 def _output(folder: Path, *command: str) -> str:
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    done = starting.run(list(command), shell_variables.for_builders(), cwd=folder)
+    done.check_returncode()
+    return done.stdout

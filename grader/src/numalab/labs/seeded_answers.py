@@ -66,9 +66,9 @@ def register(file: AnswerFile) -> None:
 
 
 def answer_files() -> Mapping[str, AnswerFile]:
-    """Return all kinds of files with answers, by goal."""
+    """Return all kinds of files with answers, by goal, in the order of these."""
     lab_modules.load_all()
-    return _registered
+    return dict(sorted(_registered.items()))
 
 
 def read_seed(table: Table, expected: int | None = None, about: str = "") -> int:
