@@ -298,9 +298,9 @@ def test_parts_with_their_rules_files_and_launches(tmp_path: Path) -> None:
     lab = read(tmp_path, MOST, "02_two")
     assert (lab.parts, lab.kernel_parts) == (("here", "there"), ("here",))
     assert (ONE.parts, ONE.kernel_parts) == ((None,), (None,))
-    assert lab.rules_of("here") == {"local_pages", "policy", "answers"}
-    assert lab.rules_of("there") == {"placed", "speedup", "answers"}
-    assert lab.rules_of(None) == {"answers"}
+    assert {c.rule for c in lab.criteria_of("here")} == {"local_pages", "policy", "answers"}
+    assert {c.rule for c in lab.criteria_of("there")} == {"placed", "speedup", "answers"}
+    assert {c.rule for c in lab.criteria_of(None)} == {"answers"}
     names = ["omp.env", "policy.env", "launch.toml", "node.toml"]
     assert [file.name for file in lab.files] == names
     assert [lab.part_of(file) for file in lab.files] == ["there", "here", "there", None]

@@ -20,7 +20,7 @@ from numalab.judging.judge import (
     refused_file,
 )
 from numalab.judging.refusals import loss
-from numalab.judging.rules import criteria_of, is_needed, reads, rule_of, rules
+from numalab.judging.rules import is_needed, reads, rule_of, rules
 from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
 from numalab.judging.store_rules import is_unnoted
 from numalab.judging.timing_claims import CLAIMS, claim_of
@@ -61,10 +61,8 @@ def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     what all criteria need, a run would only say so again."""
     return any(
         loss(lab, criterion, evidence.node) is None
-        for criterion in lab.criteria
-        if is_of_kernel(lab, criterion)
-        and criterion.part in (None, part)
-        and criterion.kind != "timing"
+        for criterion in lab.criteria_of(part)
+        if is_of_kernel(lab, criterion) and criterion.kind != "timing"
     )
 
 
@@ -100,7 +98,7 @@ def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str 
     return any(
         rule.needs_another_run is not None
         and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))
-        for criterion in criteria_of(lab, part)
+        for criterion in lab.criteria_of(part)
         if kind in (rule := rule_of(criterion)).runs
     )
 
@@ -122,8 +120,8 @@ def last_look_says(lab: Lab, evidence: Evidence, part: str | None) -> str | None
 def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
     """Whether one of the named criteria needs a part's kernel to be looked at."""
     return any(
-        c.name in names and c.part in (None, part) and c.kind == "evidence" and is_of_kernel(lab, c)
-        for c in lab.criteria
+        c.name in names and c.kind == "evidence" and is_of_kernel(lab, c)
+        for c in lab.criteria_of(part)
     )
 
 
@@ -136,7 +134,7 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     control = own.as_control()
     # How the work is shared is looked at in turns, and tells nothing of other rules; a job on a
     # link has a control of its own.
-    own_control = [c for c in criteria_of(lab, part) if rule_of(c).has_own_control]
+    own_control = [c for c in lab.criteria_of(part) if rule_of(c).has_own_control]
     if any(
         control.of(kind)
         for kind in LOOKS_OF_KERNEL
@@ -230,9 +228,7 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
     return tuple(
         Timed(part, slow)
         for part in lab.parts
-        for slow in dict.fromkeys(
-            c.slow for c in lab.criteria if c.part in (None, part) and c.rule in CLAIMS
-        )
+        for slow in dict.fromkeys(c.slow for c in lab.criteria_of(part) if c.rule in CLAIMS)
         if slow is not None or part in lab.kernel_parts
     )
 
@@ -264,11 +260,8 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
     """The criteria that a node allows to be decided by what is timed together."""
     return [
         c
-        for c in lab.criteria
-        if c.rule in CLAIMS
-        and c.part in (None, timed.part)
-        and c.slow == timed.slow
-        and gate(lab, c, evidence) is None
+        for c in lab.criteria_of(timed.part)
+        if c.rule in CLAIMS and c.slow == timed.slow and gate(lab, c, evidence) is None
     ]
 
 

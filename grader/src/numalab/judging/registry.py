@@ -5,9 +5,9 @@ A rule is declared where its function is:
     @Rule("released", runs=(MEMORY,))
     def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict: ...
 
-Planner, judge, doctor and reports ask the registry; a rule's name stands in its own file only. What
-else belongs to a rule (an oral question, a picture, a diagnosis) is registered under it in the
-package that shows it. rules.py imports every module of rules, so that the registry is complete.
+Planner, judge, doctor and reports ask the registry; a rule's name stands in its own file only. Its
+oral question is registered under it (principles.py); pictures go by the kinds of run that a rule
+reads. rules.py imports every module of rules, so that the registry is complete.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Rule:
 
     def criteria(self, lab: Lab, part: str | None) -> Iterator[Criterion]:
         """Yield a lab's criteria about a part that are judged by this rule."""
-        return (c for c in lab.criteria if self.judges(c) and c.part in (None, part))
+        return filter(self.judges, lab.criteria_of(part))
 
 
 _registered: dict[str, Rule] = {}  # by name; rules.py has all of them

@@ -53,12 +53,7 @@ def reads(criterion: Criterion, *kinds: Kind[Any]) -> bool:
 
 def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
     """Tell whether a kind of run tells anything that the lab judges of a part."""
-    return any(reads(criterion, kind) for criterion in criteria_of(lab, part))
-
-
-def criteria_of(lab: Lab, part: str | None) -> list[Criterion]:
-    """Return the criteria by which a part is judged."""
-    return [criterion for criterion in lab.criteria if criterion.part in (None, part)]
+    return any(reads(criterion, kind) for criterion in lab.criteria_of(part))
 
 
 def judges_answers(criterion: Criterion) -> bool:

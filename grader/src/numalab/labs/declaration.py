@@ -232,9 +232,9 @@ class Lab:
         """Those that the student's kernel runs."""
         return tuple(part for part in self.parts if part not in self.kit_parts)
 
-    def rules_of(self, part: str | None) -> frozenset[str]:
-        """The rules by which a part is judged."""
-        return frozenset(c.rule for c in self.criteria if c.part in (None, part))
+    def criteria_of(self, part: str | None) -> tuple[Criterion, ...]:
+        """Return the criteria by which a part is judged; those without a part are about all."""
+        return tuple(c for c in self.criteria if c.part in (None, part))
 
     @property
     def files(self) -> tuple[HandedFile, ...]:

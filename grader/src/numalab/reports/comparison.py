@@ -29,7 +29,7 @@ from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals
 from numalab.judging.page_rules import local_pages
 from numalab.judging.placing_rules import blocks_local
-from numalab.judging.rules import criteria_of, reads
+from numalab.judging.rules import reads
 from numalab.judging.thread_rules import located
 from numalab.judging.verdict import Verdict
 from numalab.judging.work_rules import balanced, looks_at
@@ -51,7 +51,7 @@ def _failed(criteria: Sequence[Criterion], verdict: Verdict, where: str) -> froz
 
 def _about(lab: Lab, part: str | None, kind: Kind[Any]) -> list[Criterion]:
     """Return the criteria of a part that are judged by one kind of run."""
-    return [c for c in criteria_of(lab, part) if reads(c, kind)]
+    return [c for c in lab.criteria_of(part) if reads(c, kind)]
 
 
 # ---- pages -----------------------------------------------------------------------------
