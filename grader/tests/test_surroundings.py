@@ -141,3 +141,26 @@ def test_interrupted_before_the_command_has_begun(kit: Kit) -> None:
         assert said == "" or process.returncode == 130
         codes.add(process.returncode)
     assert 130 in codes and codes <= {130, 0, -signal.SIGINT}
+
+
+def test_interrupted_where_python_drops_exceptions() -> None:
+    """In a destructor, as in the callback of an import's lock: the command ends all the same."""
+    program = """
+import signal, time
+from numalab.commands import root
+
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def command(**_):
+    Dropped()
+    time.sleep(60)
+
+root.cli.main = command
+root.main()
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=SOON_LIMIT_S
+    )
+    assert (run.returncode, run.stderr) == (130, "numalab: interrupted\n")

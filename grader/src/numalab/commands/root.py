@@ -28,10 +28,20 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise _Stopped
 
 
+def _raise_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt a moment later that came where Python drops exceptions: in a destructor
+    or a weak reference's callback, as the locks of imports have one."""
+    if isinstance(ignored.exc_value, _Stopped):
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+    else:
+        sys.__unraisablehook__(ignored)
+
+
 def main() -> None:
     """Runs a command; the one place that turns errors into messages and exit codes."""
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGHUP, _stop)
+    for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(ending, _stop)
+    sys.unraisablehook = _raise_again
     show_what_the_terminal_can()
     try:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -52,7 +62,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt, Interrupted):
         click.echo("numalab: interrupted", err=True)
         code = EXIT_INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is done
+    for interrupt in (signal.SIGINT, signal.SIGALRM):
+        signal.signal(interrupt, signal.SIG_IGN)  # it is done
     sys.exit(code if isinstance(code, int) else EXIT_PASSED)
 
 
