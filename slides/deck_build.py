@@ -22,7 +22,7 @@ from pathlib import Path
 
 import deck_check
 from deck import with_figures, with_fonts
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_whole
 from numalab.teaching.deck import Deck, parse_deck
 
@@ -101,17 +101,17 @@ def find_browser() -> str:
 
 
 def _run(command: Sequence[str | Path], what: str, **env: str) -> str:
-    """Returns what it printed. Raises KitError with its last words."""
+    """Returns what it printed. Raises NumalabError with its last words."""
     try:
         done = subprocess.run(
             [str(word) for word in command], env=os.environ | env, timeout=STEP_S, check=False,
             capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise KitError(f"{what}: not done after {STEP_S:.0f} s, given up") from error
+        raise NumalabError(f"{what}: not done after {STEP_S:.0f} s, given up") from error
     if done.returncode:
         last = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
-        raise KitError(f"{what} failed:\n{last}")
+        raise NumalabError(f"{what} failed:\n{last}")
     return done.stdout
 
 
@@ -120,7 +120,7 @@ def _run(command: Sequence[str | Path], what: str, **env: str) -> str:
 
 def install_packages(folder: Path) -> None:
     """npm's packages, as package-lock.json pins them, unless they are there. Raises UserError,
-    KitError, OSError."""
+    NumalabError, OSError."""
     find_node()
     npm = find_npm()
     lock = SOURCE / "package-lock.json"
@@ -148,7 +148,7 @@ def read_deck(name: str) -> tuple[Deck, str]:
 
 
 def write_html(name: str, folders: Folders) -> Path:
-    """One file, with figures and fonts inside. Raises UserError, KitError, OSError."""
+    """One file, with figures and fonts inside. Raises UserError, NumalabError, OSError."""
     _, text = read_deck(name)
     work = folders.work(name)
     work.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ def write_html(name: str, folders: Folders) -> Path:
     outside = deck_check.from_elsewhere(page.read_text(encoding="utf-8"))
     if outside:
         page.unlink()
-        raise KitError(
+        raise NumalabError(
             f"{name}.html would load from elsewhere: {', '.join(outside[:5])}. A lecture hall "
             "may have no network: use a figure of figures/, or a link"
         )
@@ -188,20 +188,20 @@ def _marp(name: str, folders: Folders, *options: str | Path) -> None:
 
 
 def write_pdf(name: str, folders: Folders) -> Path:
-    """Looks whether everything fits, and prints. Raises UserError, KitError, OSError."""
+    """Looks whether everything fits, and prints. Raises UserError, NumalabError, OSError."""
     browser = find_browser()
     deck, _ = read_deck(name)
     complaints = look(deck, folders, browser)
     if complaints:
         lines = "\n".join(f"  slide {number}: {what}" for number, what in complaints)
-        raise KitError(f"{name}.md has slides that can't be shown as they are:\n{lines}")
+        raise NumalabError(f"{name}.md has slides that can't be shown as they are:\n{lines}")
     path = folders.out / f"{name}.pdf"
     _marp(name, folders, "--pdf", "--pdf-outlines", "--browser-path", browser, "--output", path)
     return path
 
 
 def look(deck: Deck, folders: Folders, browser: str) -> list[tuple[int, str]]:
-    """What does not fit on its slide. Raises UserError, KitError, OSError."""
+    """What does not fit on its slide. Raises UserError, NumalabError, OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-slides-") as scratch:
         page = Path(scratch) / "look.html"
         _marp(deck.name, folders, "--template", "bare", "--output", page)
@@ -221,7 +221,7 @@ def look(deck: Deck, folders: Folders, browser: str) -> list[tuple[int, str]]:
 
 def draw_figures(name: str, folders: Folders, results: Path | None) -> None:
     """Draws what the deck shows. results: of an instructor's own gradings, used in the place
-    of the kit's records where they have the same. Raises UserError, KitError, OSError."""
+    of the kit's records where they have the same. Raises UserError, NumalabError, OSError."""
     from figures import draw
 
     deck, _ = read_deck(name)
@@ -259,7 +259,7 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         print(f"slides: {error}", file=sys.stderr)
         return 2
-    except KitError as error:
+    except NumalabError as error:
         print(f"slides: {error}", file=sys.stderr)
         return 3
     except OSError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 
 LEAST_PX = 20  # of letters on a slide of 1280 x 720, footers apart
 _OTHER_HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
@@ -123,11 +123,11 @@ def looking_at_itself(page: str) -> str:
 
 def too_much(dumped: str, slides: int) -> list[tuple[int, str]]:
     """Slides, and what of them does not fit or is too small to be read, from what the browser
-    made of the page. slides: how many there are. Raises KitError where they were not seen."""
+    made of the page. slides: how many there are. Raises NumalabError where they were not seen."""
     mark = re.search(rf'<pre id="{_MARK}">(.*?)</pre>', dumped, re.DOTALL)
     if mark is None:
-        raise KitError("the browser did not look at the slides; does it start at all?")
+        raise NumalabError("the browser did not look at the slides; does it start at all?")
     seen = json.loads(unescape(mark[1]))
     if seen["slides"] != slides:
-        raise KitError(f"the browser saw {seen['slides']} slides of {slides}")
+        raise NumalabError(f"the browser saw {seen['slides']} slides of {slides}")
     return [(int(number), str(what)) for number, what in seen["found"]]

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.evidence.read_record import validate
 from numalab.evidence.record import SOLUTION, Json
 from numalab.files import write_whole
@@ -64,7 +64,7 @@ def text_of(record: Json, many: str) -> str:
 
 
 def keep(results: Path, folder: Path) -> list[Path]:
-    """Returns what was written. Raises KitError, OSError."""
+    """Returns what was written. Raises NumalabError, OSError."""
     written = []
     for name, kinds in KINDS.items():
         source = results / name / "evidence.json"
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         written = keep(Path(arguments[0]), SOURCE / "evidence")
-    except KitError as error:
+    except NumalabError as error:
         print(f"slides: {error}", file=sys.stderr)
         return 3
     except (OSError, json.JSONDecodeError) as error:

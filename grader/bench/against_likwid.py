@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from progress import Progress
 from series import Appender, lines_of
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import parse_record, run_program
 from numalab.explore.intervals import Interval, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.processes import shell_variables
 
 MIB = 2**20
@@ -70,18 +70,20 @@ class Told:
 
 
 def read_likwid(output: str, passes: int) -> Told:
-    """Raises KitError where it is no report of so many passes."""
+    """Raises NumalabError where it is no report of so many passes."""
     try:
         values = {name: float(re.search(rf"^{re.escape(name)}\s+([\d.e+-]+)", output, re.M)[1])  # type: ignore[index]
                   for name in ("Time:", "Iterations per thread:", "Size (Byte):",
                                "Data volume (Byte):")}  # fmt: skip
     except TypeError as error:
-        raise KitError(f"{PROGRAM} gave no report, but: {output.strip()[-300:]!r}") from error
+        raise NumalabError(f"{PROGRAM} gave no report, but: {output.strip()[-300:]!r}") from error
     pus = re.findall(r"^Group: 0 Thread \d+ Global Thread \d+ running on hwthread (\d+)", output,
                      re.M)  # fmt: skip
     volume, size = values["Data volume (Byte):"], values["Size (Byte):"]
     if not pus or values["Iterations per thread:"] != passes or volume != passes * size:
-        raise KitError(f"{PROGRAM} counted its passes or threads otherwise than expected: {output}")
+        raise NumalabError(
+            f"{PROGRAM} counted its passes or threads otherwise than expected: {output}"
+        )
     return Told(1e-9 * volume / values["Time:"], tuple(map(int, pus)), round(size))
 
 
@@ -159,7 +161,7 @@ def likwid_command(loop: Loop, size: Size) -> list[str]:
 
 
 def run_likwid(loop: Loop, size: Size) -> Told:
-    """Raises KitError, and Interrupted."""
+    """Raises NumalabError, and Interrupted."""
     command = likwid_command(loop, size)
     try:
         done = subprocess.run(
@@ -168,32 +170,41 @@ def run_likwid(loop: Loop, size: Size) -> Told:
     except KeyboardInterrupt as error:
         raise Interrupted from error
     if done.returncode != 0:
-        raise KitError(f"{' '.join(command)} failed: {(done.stderr or done.stdout).strip()[-300:]}")
+        raise NumalabError(
+            f"{' '.join(command)} failed: {(done.stderr or done.stdout).strip()[-300:]}"
+        )
     told = read_likwid(done.stdout, size.passes)
     if len(told.pus) != size.threads:
-        raise KitError(f"{PROGRAM} ran {len(told.pus)} threads, not {size.threads}")
+        raise NumalabError(f"{PROGRAM} ran {len(told.pus)} threads, not {size.threads}")
     return told
 
 
-def run_probe(kit: Kit, name: str, size: Size, told: Told) -> float:
-    """GB/s, on the PUs that likwid took and as many bytes. Raises KitError, Interrupted."""
+def run_probe(installation: Installation, name: str, size: Size, told: Told) -> float:
+    """GB/s, on the PUs that likwid took and as many bytes. Raises NumalabError, Interrupted."""
     array_bytes = told.size_bytes // LOOPS[name].arrays
     arguments = (name, "pages=small", f"bytes={array_bytes}", f"repetitions={size.passes}",
                  "first_touch=one", f"pus={','.join(map(str, told.pus))}")  # fmt: skip
     key: dict[str, int | str] = {"threads": size.threads, "bytes": array_bytes}
-    record = parse_record(run_program(kit.probe, arguments, shell_variables.for_observers()), key)
+    record = parse_record(
+        run_program(installation.probe, arguments, shell_variables.for_observers()), key
+    )
     if record["thread_pus"] != list(told.pus):
-        raise KitError(f"the probe's threads sat on {record['thread_pus']}, not {told.pus}")
+        raise NumalabError(f"the probe's threads sat on {record['thread_pus']}, not {told.pus}")
     return probe_rate_gb_s(record)
 
 
-def pairs(kit: Kit, name: str, size: Size, told: Told) -> Iterator[tuple[float, float]]:
+def pairs(
+    installation: Installation, name: str, size: Size, told: Told
+) -> Iterator[tuple[float, float]]:
     """The probe's GB/s and likwid's, without end; who begins is drawn. told: of an earlier run."""
     while True:
         probe_first = random.random() < 0.5
-        first = run_probe(kit, name, size, told) if probe_first else None
+        first = run_probe(installation, name, size, told) if probe_first else None
         likwid_gb_s = run_likwid(LOOPS[name], size).rate_gb_s
-        yield (first if first is not None else run_probe(kit, name, size, told)), likwid_gb_s
+        yield (
+            (first if first is not None else run_probe(installation, name, size, told)),
+            likwid_gb_s,
+        )
 
 
 def size_of(node: Json, domain: str, array_mib: int, passes: int) -> Size:
@@ -220,14 +231,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Returns 0 where all agree, 1 where one differs or stays open."""
     if shutil.which(PROGRAM) is None:
         raise UserError(f"{PROGRAM} is not installed (Debian's package likwid)")
-    kit = find_kit(arguments.preset)
-    build_explorations(kit, [kit.probe.name])
-    size = size_of(describe_node(kit), arguments.domain, arguments.mib, arguments.passes)
+    installation = find_installation(arguments.preset)
+    build_explorations(installation, [installation.probe.name])
+    size = size_of(describe_node(installation), arguments.domain, arguments.mib, arguments.passes)
     found = recorded(arguments.out, size)
     out = Appender(arguments.out)
     try:
         # In turns, so that what disturbs the node for a while disturbs all loops.
-        running = {name: pairs(kit, name, size, run_likwid(LOOPS[name], size)) for name in LOOPS}
+        running = {
+            name: pairs(installation, name, size, run_likwid(LOOPS[name], size)) for name in LOOPS
+        }
         progress = Progress("pairs at most", sum(map(len, found.values())), MOST_PAIRS * len(LOOPS))
         for name in itertools.cycle(LOOPS):
             if all(is_over(of_loop) for of_loop in found.values()):
@@ -265,7 +278,7 @@ def main() -> None:
     parser.add_argument("--preset", default="gnu")
     try:
         sys.exit(run(parser.parse_args()))
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         sys.exit(f"against_likwid: {error}")
 
 

@@ -31,16 +31,16 @@ from progress import Progress
 from series import Appender, lines_of
 from sessions import generation_of_times, timing_criterion
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, Json
 from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging import needs
 from numalab.judging.needs import Timed
 from numalab.judging.timing_claims import claim_of
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
 LAGS = (1, 2, 3, 4, 5)
@@ -162,25 +162,27 @@ class Recorded:
         return [line for line in lines if all(line[k] == v for k, v in self.key.items())]
 
 
-def _solution_session(kit: Kit, lab: Lab, how: How, node: Json) -> Session:
-    return kits_own_session(kit, lab, how.language, how.effort, node, lambda step: None)
+def _solution_session(installation: Installation, lab: Lab, how: How, node: Json) -> Session:
+    return kits_own_session(installation, lab, how.language, how.effort, node, lambda step: None)
 
 
 def _generations(session: Session, timed: Timed) -> Iterator[dict[str, list[float]]]:
-    """Times by role, generation after generation. Raises KitError."""
+    """Times by role, generation after generation. Raises NumalabError."""
     for evidence in generations_of(session, timed):
         generation = evidence.of(GENERATION)[-1]
         bad = [role for role, part in generation.roles.items() if not part.outcome.ok]
         if bad:
-            raise KitError(f"{session.lab.name}: the kit's {bad[0]} did not come to its end")
+            raise NumalabError(f"{session.lab.name}: the kit's {bad[0]} did not come to its end")
         yield {role: list(times) for role, times in generation.elapsed_s.items()}
-    raise KitError(f"{session.lab.name}: this node can't time it")
+    raise NumalabError(f"{session.lab.name}: this node can't time it")
 
 
-def record(kit: Kit, recorded: Sequence[Recorded], count: int, path: Path) -> list[Json]:
+def record(
+    installation: Installation, recorded: Sequence[Recorded], count: int, path: Path
+) -> list[Json]:
     """All lines of the file, once it has count generations of each. Raises Interrupted."""
     lines = list(lines_of(path)) if path.is_file() else []
-    node = describe_node(kit)
+    node = describe_node(installation)
     missing = {r.name: max(0, count - len(r.lines(lines))) for r in recorded}
     progress = Progress("generations", 0, sum(missing.values()))
     done, run = 0, time.time()
@@ -189,7 +191,7 @@ def record(kit: Kit, recorded: Sequence[Recorded], count: int, path: Path) -> li
         for each in recorded:
             if not missing[each.name]:
                 continue
-            session = _solution_session(kit, each.lab, each.how, node)
+            session = _solution_session(installation, each.lab, each.how, node)
             taken = _generations(session, each.timed)
             for elapsed_s in itertools.islice(taken, missing[each.name]):
                 line = each.key | {"run": run, "at_s": time.time(), "elapsed_s": elapsed_s}
@@ -204,12 +206,12 @@ def record(kit: Kit, recorded: Sequence[Recorded], count: int, path: Path) -> li
     return lines
 
 
-def _chosen(kit: Kit, words: Sequence[str], how: How) -> list[Recorded]:
-    node = describe_node(kit)
+def _chosen(installation: Installation, words: Sequence[str], how: How) -> list[Recorded]:
+    node = describe_node(installation)
     found = []
-    for lab in map(only_timed, choose_labs(load_labs(kit.root), words)):
+    for lab in map(only_timed, choose_labs(load_labs(installation.root), words)):
         if lab.criteria:
-            evidence = _solution_session(kit, lab, how, node).evidence
+            evidence = _solution_session(installation, lab, how, node).evidence
             found += [
                 Recorded(lab, timed, how, tuple(needs.gradable_timing(lab, evidence, timed)))
                 for timed in needs.timings(lab)
@@ -238,13 +240,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.generations < 1:
         raise UserError("--generations must be 1 or more")
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     how = How(options.size, options.lang, options.cell)
-    recorded = _chosen(kit, options.labs, how)
+    recorded = _chosen(installation, options.labs, how)
     if not recorded:
         raise UserError("none of these labs is graded by time on this node")
-    with kit.lock(), competing_load(options.cell):
-        lines = record(kit, recorded, options.generations, options.out)
+    with installation.lock(), competing_load(options.cell):
+        lines = record(installation, recorded, options.generations, options.out)
     print(heading())
     for each in recorded:
         own = each.lines(lines)
@@ -259,5 +261,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         sys.exit(f"autocorrelation: {error}")

@@ -20,7 +20,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.gradebook.standing import Standing
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.virtual.host import cache_folder
 
 
@@ -48,13 +48,15 @@ def main() -> int:
     parser.add_argument("--students", type=int, default=40)
     parser.add_argument("--keep", type=Path, help="the course's folder; left out: none is kept")
     given = parser.parse_args()
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     with (
         tempfile.TemporaryDirectory(prefix="slurm-") as folder,
         tempfile.TemporaryDirectory(prefix="course-") as name,
     ):
         course = CourseFolder(given.keep or Path(name) / "course")
-        delivery, students, expected = make_class(kit, Path(name) / "in", count=given.students)
+        delivery, students, expected = make_class(
+            installation, Path(name) / "in", count=given.students
+        )
         course.root.mkdir(parents=True, exist_ok=True)
         course.rules.write_text("allow_quick = true\n", encoding="utf-8")
         slurm = OwnSlurm(Path(folder), fetched(cache_folder()), ("n1", "n2"))
@@ -62,7 +64,7 @@ def main() -> int:
             slurm.start()
             began_s = time.monotonic()
             done = subprocess.run(
-                [str(kit.root / "numalab"), "batch", "grade", str(delivery), "--students",
+                [str(installation.root / "numalab"), "batch", "grade", str(delivery), "--students",
                  str(students), "--out", str(course.root), "--labs", "01", "--quick",
                  # Both nodes are this machine, and would disturb each other's times.
                  "--jobs", "1"],

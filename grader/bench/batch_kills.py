@@ -23,7 +23,7 @@ from own_slurm import OwnSlurm, fetched
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.virtual.host import cache_folder
 
 Json = dict[str, object]
@@ -93,11 +93,11 @@ def trial(
     chance: random.Random,
 ) -> Json:
     """One batch with one kill."""
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     delivery, course = make_class(folder / "in", students), folder / "course"
     env = slurm.environment | {"NUMALAB_STAND_IN_S": "0.3"}
     more = ("--per-job", "3", "--poll", "0.2", "--grace", "3")
-    words = command(kit.root, delivery, course, *more)
+    words = command(installation.root, delivery, course, *more)
     started_s = time.monotonic()
     with (folder / "said-first").open("w") as said:
         process = subprocess.Popen(

@@ -18,7 +18,7 @@ from pathlib import Path
 from batch_kills import command, faults, make_class
 from own_slurm import OwnSlurm, fetched
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.virtual.host import cache_folder
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--per-job", type=int, help="left out: the command's own choice")
     parser.add_argument("--keep", type=Path, help="the course's folder; left out: none is kept")
     given = parser.parse_args()
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     per_job = [] if given.per_job is None else ["--per-job", str(given.per_job)]
     ideal_s = given.students * given.grading_s / given.nodes
     adopt_orphans()
@@ -62,7 +62,7 @@ def main() -> int:
             before_cpu_s = ended_cpu_s()
             started_s = time.monotonic()
             done = subprocess.run(
-                command(kit.root, delivery, course, *per_job), env=env,
+                command(installation.root, delivery, course, *per_job), env=env,
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             )  # fmt: skip
             elapsed_s = time.monotonic() - started_s

@@ -22,16 +22,16 @@ from load import competing_load
 from progress import Progress
 from series import Appender, lines_of
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading import handed_in
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_claims import CLAIMS
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
 VARIANTS = ("solution", "handout")
@@ -64,22 +64,22 @@ class How:
         return effort_for(self.size, quick=False)
 
 
-def grade_once(kit: Kit, lab: Lab, variant: str, how: How, node: Json) -> Json:
+def grade_once(installation: Installation, lab: Lab, variant: str, how: How, node: Json) -> Json:
     """Verdicts and seconds, and the logarithms of each criterion's margins. lab: of timing
-    criteria only. Raises KitError and Interrupted."""
+    criteria only. Raises NumalabError and Interrupted."""
     language = how.language
     folders = {
-        "solution": kit.solution_folder(lab.name),
-        "handout": kit.pristine_folder(lab.name),
+        "solution": installation.solution_folder(lab.name),
+        "handout": installation.pristine_folder(lab.name),
     }
     session = Session(
-        kit, lab, language, variant, folders[variant], how.effort, node,
+        installation, lab, language, variant, folders[variant], how.effort, node,
         lambda step: None, afresh=True,
     )  # fmt: skip
     start_s = time.monotonic()
     handed_in.read_files(session)
     if not session.build():
-        raise KitError(f"the {variant} of {lab.name} does not build")
+        raise NumalabError(f"the {variant} of {lab.name} does not build")
     take_times(session)
     spent_s = time.monotonic() - start_s
     verdict, evidence = session.verdict(), session.evidence
@@ -146,12 +146,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lang", choices=("c", "fortran"), default="c")
     parser.add_argument("--out", type=Path, required=True, help="a line for each grading; goes on")
     options = parser.parse_args(arguments)
-    kit = find_kit("gnu")
-    labs = [only_timed(lab) for lab in choose_labs(load_labs(kit.root), options.labs)]
+    installation = find_installation("gnu")
+    labs = [only_timed(lab) for lab in choose_labs(load_labs(installation.root), options.labs)]
     labs = [lab for lab in labs if lab.criteria]
     how = How("--quick" if options.quick else options.size, options.lang, options.cell)
     variants = options.variant or VARIANTS
-    node = describe_node(kit)
+    node = describe_node(installation)
     lines = [
         line
         for line in (list(lines_of(options.out)) if options.out.is_file() else [])
@@ -162,13 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     progress = Progress("gradings", sum(done.values()), wanted)
     file = Appender(options.out)
     try:
-        with kit.lock(), competing_load(how.cell):
+        with installation.lock(), competing_load(how.cell):
             for _ in range(options.times):
                 for lab in labs:
                     for variant in variants:
                         if done[lab.name, variant] >= options.times:
                             continue
-                        found = grade_once(kit, lab, variant, how, node)
+                        found = grade_once(installation, lab, variant, how, node)
                         file.append(found)
                         lines.append(found)
                         done[lab.name, variant] += 1
@@ -184,5 +184,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         sys.exit(f"grade_often: {error}")

@@ -21,9 +21,9 @@ from support.deliveries import put
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import read_rules
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import read_text
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 LAB = "01_first_touch"
@@ -66,10 +66,10 @@ def attacks(count: int) -> list[tuple[str, dict[str, bytes]]]:
     return found[:count]
 
 
-def members(kit: Kit, count: int, with_attackers: bool) -> list[Member]:
+def members(installation: Installation, count: int, with_attackers: bool) -> list[Member]:
     """Right, wrong and attacking, in turns; without attackers, those hand in the solution."""
-    solution = {"kernel.c": (kit.solution_folder(LAB) / "kernel.c").read_bytes()}
-    handout = {"kernel.c": (kit.lab_folder(LAB) / "kernel.c").read_bytes()}
+    solution = {"kernel.c": (installation.solution_folder(LAB) / "kernel.c").read_bytes()}
+    handout = {"kernel.c": (installation.lab_folder(LAB) / "kernel.c").read_bytes()}
     ready = iter(attacks(-(-count // EVERY)))
     found = []
     for number in range(count):
@@ -121,7 +121,9 @@ class Traces:
 Grade = dict[str, str]
 
 
-def graded(kit: Kit, folder: Path, people: list[Member]) -> tuple[dict[str, Grade], int]:
+def graded(
+    installation: Installation, folder: Path, people: list[Member]
+) -> tuple[dict[str, Grade], int]:
     """Statuses by criterion of everybody, and the exit code."""
     for member in people:
         put(folder / "in" / member.name / LAB, member.files)
@@ -129,7 +131,7 @@ def graded(kit: Kit, folder: Path, people: list[Member]) -> tuple[dict[str, Grad
     course.root.mkdir(parents=True)
     course.rules.write_text("allow_quick = true\n", encoding="utf-8")
     done = subprocess.run(
-        [str(kit.root / "numalab"), "batch", "grade", str(folder / "in"), "--out",
+        [str(installation.root / "numalab"), "batch", "grade", str(folder / "in"), "--out",
          str(course.root), "--labs", "01", "--quick", "--local", "--require-sandbox"],
         stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False,
     )  # fmt: skip
@@ -164,13 +166,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--students", type=int, default=40)
     given = parser.parse_args()
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     grades, codes = [], []
     with tempfile.TemporaryDirectory(prefix="class-") as name:
         before = Traces.now()
         for with_attackers in (False, True):
-            people = members(kit, given.students, with_attackers)
-            of_class, code = graded(kit, Path(name) / str(with_attackers), people)
+            people = members(installation, given.students, with_attackers)
+            of_class, code = graded(installation, Path(name) / str(with_attackers), people)
             grades.append(of_class)
             codes.append(code)
         left = Traces.now().left_since(before)
@@ -188,5 +190,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         sys.exit(f"hostile_class: {error}")

@@ -46,7 +46,7 @@ from tables import (
 from trials import BUDGET_S, FAIL, PASS, UNDECIDED, Judging, Outcomes, times_of
 from workload import Workload, bench_kit, passes_of
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import HANDOUT, Json
 from numalab.files import write_json
 
@@ -93,9 +93,9 @@ def record(options: argparse.Namespace) -> None:
     """Appends generations until the file has as many of the cell as asked for."""
     cell = _cell(options)
     earlier = [line for line in _earlier(options.out, cell) if line["kind"] == "generation"]
-    kit = bench_kit()
-    with kit.lock():
-        workload = Workload.built(kit)
+    installation = bench_kit()
+    with installation.lock():
+        workload = Workload.built(installation)
         scale = _scale(workload, cell, earlier)
         generations = [generation_of(line) for line in earlier]
         progress = Progress("generations", len(generations), options.generations)
@@ -137,9 +137,9 @@ def live(options: argparse.Namespace) -> None:
         line for line in earlier if line["kind"] == "trial" and line.get("mode") == judging.mode
     ]
     number = max((line["trial"] for line in earlier if line["trial"] is not None), default=-1) + 1
-    kit = bench_kit()
-    with kit.lock():
-        workload = Workload.built(kit)
+    installation = bench_kit()
+    with installation.lock():
+        workload = Workload.built(installation)
         scale = _scale(workload, cell, earlier)
         progress = Progress("trials", len(trials), options.trials)
         file = Appender(options.out)
@@ -319,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         _complain(str(error))
         return 2
-    except KitError as error:
+    except NumalabError as error:
         _complain(str(error))
         return 3
     except BrokenPipeError:  # the reader, such as head, has seen enough

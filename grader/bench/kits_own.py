@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence
 from numalab.grading.session import Session
 from numalab.grading.timing import time_kits_own
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.judging import needs
 from numalab.judging.needs import Timed
 
 
 def generations_of(session: Session, timed: Timed) -> Iterator[Evidence]:
     """As many as are asked for, as time_kits_own yields them; their programs are built now.
-    session: of the solution, with its files read. Raises KitError."""
+    session: of the solution, with its files read. Raises NumalabError."""
     needed = needs.timing_roles(session.lab, session.evidence, timed)
     roles = (*([HANDOUT] if HANDOUT in needed else []), SOLUTION, CONTROL)
     programs = {session.program(role).name for role in roles}
-    build_kit(session.kit, sorted(programs | {session.kit.monitor(session.lab.name).name}))
+    build_targets(
+        session.installation,
+        sorted(programs | {session.installation.monitor(session.lab.name).name}),
+    )
     return time_kits_own(session, timed, roles)

@@ -15,18 +15,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Generation, Json
 from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session, time_kits_own
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging.effort import effort_for
 from numalab.judging.lightspeed import OfLightspeed, of_lightspeed
 from numalab.judging.needs import Timed
 from numalab.judging.sequential import CAREFUL, QUICK
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
 
 LEAST = 8  # generations, before an interval is looked at: as many as bound one
@@ -42,12 +42,12 @@ class Course:
     generations: list[Generation] = field(default_factory=list)
 
     def take(self) -> None:
-        """One more generation. Raises KitError and Interrupted."""
+        """One more generation. Raises NumalabError and Interrupted."""
         evidence = next(self.runs)
         generation = evidence.of(GENERATION)[-1]
         for role, part in generation.roles.items():
             if not part.outcome.ok or part.results.wrong:
-                raise KitError(f"{self.name}: the {role} did not end well: {part}")
+                raise NumalabError(f"{self.name}: the {role} did not end well: {part}")
         self.generations.append(generation)
 
     def share(self) -> OfLightspeed:
@@ -70,16 +70,22 @@ class Course:
         return (found.high - found.low) / found.median <= width
 
 
-def courses_of(kit: Kit, labs: Sequence[Lab], size: str, node: Json) -> Iterator[Course]:
-    """Their programs are built. Raises KitError."""
+def courses_of(
+    installation: Installation, labs: Sequence[Lab], size: str, node: Json
+) -> Iterator[Course]:
+    """Their programs are built. Raises NumalabError."""
     effort = effort_for(size, quick=False)
     for lab in labs:
         for found in lab.lightspeed:
             for language in LANGUAGES if found.has_probe else ():
-                session = kits_own_session(kit, lab, language, effort, node, lambda step: None)
+                session = kits_own_session(
+                    installation, lab, language, effort, node, lambda step: None
+                )
                 roles = (SOLUTION, PROBE)
                 programs = {session.program(role).name for role in roles}
-                build_kit(kit, sorted(programs | {kit.monitor(lab.name).name}))
+                build_targets(
+                    installation, sorted(programs | {installation.monitor(lab.name).name})
+                )
                 name = " ".join(filter(None, (lab.number, found.part, language)))
                 yield Course(name, session, time_kits_own(session, Timed(found.part), roles))
 
@@ -105,10 +111,10 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=240.0, help="in all (240)")
     options = parser.parse_args()
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     try:
-        labs = choose_labs(load_labs(kit.root), options.labs)
-        courses = list(courses_of(kit, labs, options.size, describe_node(kit)))
+        labs = choose_labs(load_labs(installation.root), options.labs)
+        courses = list(courses_of(installation, labs, options.size, describe_node(installation)))
         end_s = time.monotonic() + options.seconds
         going = courses
         while going and time.monotonic() < end_s:
@@ -116,9 +122,9 @@ def main() -> int:
                 course.take()
             print(f"{max(len(c.generations) for c in courses)} generations", file=sys.stderr)
             going = [course for course in going if not course.is_done(options.most, options.width)]
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         print(f"lightspeed: {error}", file=sys.stderr)
-        return 3 if isinstance(error, KitError) else 2
+        return 3 if isinstance(error, NumalabError) else 2
     except (KeyboardInterrupt, Interrupted):
         print("lightspeed: interrupted; what there is by now:", file=sys.stderr)
     for course in courses:

@@ -239,20 +239,29 @@ class Coverage:
         return sorted(found, key=lambda test: (not test.startswith(package), test))
 
 
-def run(kit: Path, mutant: Mutant, tests: list[str]) -> str:
+def run(installation: Path, mutant: Mutant, tests: list[str]) -> str:
     """Return the first test that fails of a mutant, "" where none does."""
-    path = kit / "grader/src/numalab" / mutant.file
+    path = installation / "grader/src/numalab" / mutant.file
     text = path.read_bytes()
     path.write_bytes(mutated(text, mutant))
     command = [
-        str(kit / ".venv/bin/python"), "-m", "pytest", "-q", "-x", "--one-build", "--tb=no",
-        "-p", "no:cacheprovider", "-m", QUICK,
-    ]  # fmt: skip
-    names = kit / "tests.txt"
+        str(installation / ".venv/bin/python"),
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--one-build",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        QUICK,
+    ]
+    names = installation / "tests.txt"
     names.write_text("\n".join(tests), "utf-8")
     try:
         done = subprocess.run(
-            [*command, f"@{names}"], cwd=kit / "grader", capture_output=True, text=True,
+            [*command, f"@{names}"], cwd=installation / "grader", capture_output=True, text=True,
             timeout=LIMIT_S, check=False,
             env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""},
         )  # fmt: skip
@@ -283,16 +292,16 @@ def main() -> None:
         return
     coverage = Coverage(options.coverage) if options.coverage else None
     kits: queue.Queue[Path] = queue.Queue()
-    for kit in options.kits:
-        kits.put(kit.resolve())
+    for installation in options.kits:
+        kits.put(installation.resolve())
 
     def look(mutant: Mutant) -> bool:
         tests = coverage.of(mutant) if coverage else [f"tests/{mutant.file.split('/')[0]}"]
-        kit = kits.get()
+        installation = kits.get()
         try:
-            by = run(kit, mutant, tests) if tests else ""
+            by = run(installation, mutant, tests) if tests else ""
         finally:
-            kits.put(kit)
+            kits.put(installation)
         print(f"{'killed' if by else 'SURVIVES'} {mutant} ({len(tests)} tests) {by}", flush=True)
         if options.json:
             with options.json.open("a") as out:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from numalab.evidence.repeats import outcomes, paused_s
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 
 Json = dict[str, Any]
 NEVER = ("fail", "error")  # what a pause may not make of a solution
@@ -96,16 +96,16 @@ class Pauses:
         return lengths_s
 
 
-def grading(kit: Kit, words: Sequence[str], limit_s: float | None) -> list[str]:
+def grading(installation: Installation, words: Sequence[str], limit_s: float | None) -> list[str]:
     """The command. limit_s: in the place of a phase's usual limits."""
     command = ["grade", "--afresh", *words]
     if limit_s is None:
-        return [str(kit.root / "numalab"), *command]
+        return [str(installation.root / "numalab"), *command]
     return [sys.executable, str(Path(__file__).resolve()), _LIMITED, str(limit_s), *command]
 
 
 def paused_grading(
-    kit: Kit,
+    installation: Installation,
     lab: str,
     more: Sequence[str],
     pauses: Pauses,
@@ -117,11 +117,11 @@ def paused_grading(
     with tempfile.TemporaryDirectory(prefix="pauses-") as folder:
         path = Path(folder) / "out.json"
         words = [lab, "--solutions", "--lang", "c", "--quick", "--here-only", *more]
-        command = grading(kit, [*words, "--json", str(path)], limit_s)
+        command = grading(installation, [*words, "--json", str(path)], limit_s)
         start_s = time.monotonic()
         with (Path(folder) / "said").open("wb") as said:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=kit.root
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=installation.root
             )
             try:
                 lengths_s = pauses.during(process, chance)
@@ -133,7 +133,7 @@ def paused_grading(
             told = (Path(folder) / "said").read_text("utf-8", "replace")
             return {"lab": lab, "pauses": len(lengths_s), "faults": [told[-800:]]}
         result = json.loads(path.read_text("utf-8"))["results"][0]
-    evidence = kit.results_folder(result["lab"], "c", "solution") / "evidence.json"
+    evidence = installation.results_folder(result["lab"], "c", "solution") / "evidence.json"
     runs = json.loads(evidence.read_text("utf-8"))["runs"]
     left_out = Counter(run["tried_again"] for run in runs if "tried_again" in run)
     ends = Counter(
@@ -185,14 +185,14 @@ def main(tell: Callable[[str], None] = print) -> int:
     parser.add_argument("--sandbox", action="store_true", help="as grade's")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    chance, kit = random.Random(given.seed), find_kit("gnu")
+    chance, installation = random.Random(given.seed), find_installation("gnu")
     faults = 0
     for lab in given.labs:
         pauses = 0
         while pauses < given.pauses:
             how = Pauses(given.least_s, given.most_s, given.between_s, given.pauses - pauses)
             more = ["--sandbox"] if given.sandbox else []
-            found = paused_grading(kit, lab, more, how, chance, given.limit_s)
+            found = paused_grading(installation, lab, more, how, chance, given.limit_s)
             pauses += found["pauses"]
             faults += bool(found["faults"])
             tell(json.dumps(found))

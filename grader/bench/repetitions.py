@@ -21,15 +21,15 @@ from kits_own import generations_of
 from progress import Progress
 from series import Appender, lines_of
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Json
 from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging import needs
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 
 FEW = 3  # repetitions, whatever starting takes
@@ -45,23 +45,23 @@ class Timed:
     generations: Iterator[Evidence]
 
     def take(self, size: str) -> Json:
-        """One more generation, as a line of the file. Raises KitError and Interrupted."""
+        """One more generation, as a line of the file. Raises NumalabError and Interrupted."""
         start_s = time.monotonic()
         if next(self.generations, None) is None:
-            raise KitError(f"{self.name} has no launch on this node")
+            raise NumalabError(f"{self.name} has no launch on this node")
         spent_s = time.monotonic() - start_s
         record = self.session.data["runs"][-1]
         for entry in record["roles"]:
             if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
-                raise KitError(f"{self.name}: the {entry['role']} did not end well: {entry}")
+                raise NumalabError(f"{self.name}: the {entry['role']} did not end well: {entry}")
         return {"timed": self.name, "size": size, "spent_s": spent_s, "record": record}
 
 
-def timed_of(kit: Kit, lab: Lab, size: str, node: Json) -> Iterator[Timed]:
+def timed_of(installation: Installation, lab: Lab, size: str, node: Json) -> Iterator[Timed]:
     """All that can be timed of a lab on this node; its programs are built."""
     effort = effort_for(size, quick=size == "quick")
     for timed in needs.timings(lab):
-        session = kits_own_session(kit, lab, "c", effort, node, lambda step: None)
+        session = kits_own_session(installation, lab, "c", effort, node, lambda step: None)
         if needs.timing_roles(lab, session.evidence, timed):
             name = " ".join(filter(None, (lab.name[:2], timed.part)))
             yield Timed(name, session, generations_of(session, timed))
@@ -147,14 +147,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--generations", type=int, default=30, help="more of each (30)")
     parser.add_argument("--out", type=Path, required=True, help="a line for each; goes on")
     options = parser.parse_args(arguments)
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     file = Appender(options.out)
     try:
-        with kit.lock():
-            build_kit(kit, ["describe_node"])
-            node = describe_node(kit)
-            labs = choose_labs(load_labs(kit.root), options.labs)
-            timed = [one for lab in labs for one in timed_of(kit, lab, options.size, node)]
+        with installation.lock():
+            build_targets(installation, ["describe_node"])
+            node = describe_node(installation)
+            labs = choose_labs(load_labs(installation.root), options.labs)
+            timed = [one for lab in labs for one in timed_of(installation, lab, options.size, node)]
             wanted = options.generations * len(timed)
             progress = Progress("generations", 0, wanted)
             for number in range(wanted):
@@ -171,5 +171,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         sys.exit(f"repetitions: {error}")

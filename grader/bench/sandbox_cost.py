@@ -16,13 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import SOLUTION
 from numalab.explore.intervals import compare, median_interval
 from numalab.harness import monitor
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 
 RANKS = 2  # of a job
@@ -39,9 +39,11 @@ class Taken:
     other_s: float
 
 
-def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]) -> Taken:
-    """A fresh process or job of the solution. Raises KitError."""
-    program = kit.worker(lab.name, language, "solution")
+def take(
+    installation: Installation, lab: Lab, language: str, threads: int, options: Sequence[str]
+) -> Taken:
+    """A fresh process or job of the solution. Raises NumalabError."""
+    program = installation.worker(lab.name, language, "solution")
     command = [
         *options,
         *monitor.worker_option(SOLUTION, program),
@@ -52,25 +54,35 @@ def take(kit: Kit, lab: Lab, language: str, threads: int, options: Sequence[str]
     ]  # fmt: skip
     environment = monitor.worker_environment(lab, threads)
     start = time.monotonic()
-    record = monitor.run_monitor(kit, lab, monitor.MonitorRun("generation", command, environment))
+    record = monitor.run_monitor(
+        installation, lab, monitor.MonitorRun("generation", command, environment)
+    )
     spent_s = time.monotonic() - start
     (role,) = record["roles"]
     if role["outcome"]["status"] != "ok":
-        raise KitError(f"{program.name} did not end well: {role['outcome']}")
+        raise NumalabError(f"{program.name} did not end well: {role['outcome']}")
     times = [sample["elapsed_s"] for sample in record["samples"]]
     return Taken(min(times), spent_s - sum(times))
 
 
-def measure_lab(kit: Kit, lab: Lab, language: str, sandbox: Sandbox, rounds: int) -> str:
+def measure_lab(
+    installation: Installation, lab: Lab, language: str, sandbox: Sandbox, rounds: int
+) -> str:
     """One line of the result. Each round has one of each, in random order."""
-    build_kit(kit, [kit.monitor(lab.name).name, kit.worker(lab.name, language, "solution").name])
-    cores = int(monitor.describe_node(kit)["cores"])
+    build_targets(
+        installation,
+        [
+            installation.monitor(lab.name).name,
+            installation.worker(lab.name, language, "solution").name,
+        ],
+    )
+    cores = int(monitor.describe_node(installation)["cores"])
     threads = max(1, cores // RANKS) if lab.mpi else cores
     ways = {"inside": sandbox.monitor_options(), "outside": []}
     found: dict[str, dict[int, Taken]] = {way: {} for way in ways}
     for number in range(rounds):
         for way in random.sample(list(ways), len(ways)):
-            found[way][number] = take(kit, lab, language, threads, ways[way])
+            found[way][number] = take(installation, lab, language, threads, ways[way])
     best = {way: {n: one.best_s for n, one in of.items()} for way, of in found.items()}
     comparison = compare(best["inside"], best["outside"])
     assert comparison is not None
@@ -91,18 +103,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     arguments = parser.parse_args()
     try:
-        kit = find_kit("gnu")
-        sandbox = find_sandbox(kit)
+        installation = find_installation("gnu")
+        sandbox = find_sandbox(installation)
         if isinstance(sandbox, NoSandbox):
-            raise KitError(f"{sandbox.why}; {sandbox.remedy}")
-        with kit.lock():
-            build_kit(kit, ["describe_node", sandbox.confine.name])
+            raise NumalabError(f"{sandbox.why}; {sandbox.remedy}")
+        with installation.lock():
+            build_targets(installation, ["describe_node", sandbox.confine.name])
             print("lab                  language inside / outside         more to start and end")
-            for lab in choose_labs(load_labs(kit.root), arguments.labs):
+            for lab in choose_labs(load_labs(installation.root), arguments.labs):
                 if any(c.kind == "timing" for c in lab.criteria):
-                    line = measure_lab(kit, lab, arguments.lang, sandbox, arguments.rounds)
+                    line = measure_lab(installation, lab, arguments.lang, sandbox, arguments.rounds)
                     print(line, flush=True)
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         print(f"sandbox_cost: {error}", file=sys.stderr)
         return 3
     except (KeyboardInterrupt, Interrupted):

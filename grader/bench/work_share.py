@@ -25,71 +25,75 @@ from loads import LOADS, other_load
 from series import Appender, lines_of
 from work_share_kernels import KERNELS, WRONG, BenchKernel, text_of
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Placement
 from numalab.evidence.work import inflation_of, work_share
 from numalab.grading.session import Session
 from numalab.harness import monitor
+from numalab.installation import Installation, find_installation
 from numalab.judging import needs
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
 
 LAB, PART = "03_scheduling", "pair_energy"
 
 
-def the_lab(kit: Kit) -> Lab:
+def the_lab(installation: Installation) -> Lab:
     """With `balanced` alone."""
-    (lab,) = choose_labs(load_labs(kit.root), ["03"])
+    (lab,) = choose_labs(load_labs(installation.root), ["03"])
     return replace(lab, criteria=tuple(c for c in lab.criteria if c.rule == "balanced"))
 
 
-def build(kit: Kit, node: Json, kernel: BenchKernel, folder: Path) -> Path:
-    """The worker of a kernel, in a folder; not again where it is there. Raises KitError."""
+def build(installation: Installation, node: Json, kernel: BenchKernel, folder: Path) -> Path:
+    """The worker of a kernel, in a folder; not again where it is there. Raises NumalabError."""
     worker = folder / f"{kernel.name}-{kernel.language}"
     if worker.exists():
         return worker
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-        (Path(scratch) / KERNEL_FILES[kernel.language]).write_text(text_of(kernel, kit))
+        (Path(scratch) / KERNEL_FILES[kernel.language]).write_text(text_of(kernel, installation))
         session = Session(
-            kit, the_lab(kit), kernel.language, SUBMISSION, Path(scratch),
+            installation, the_lab(installation), kernel.language, SUBMISSION, Path(scratch),
             effort_for("quick", True), node, lambda step: None,
         )  # fmt: skip
-        with kit.lock():
+        with installation.lock():
             if not session.build():
-                raise KitError(f"{worker.name} does not build: {session.data['build']['kernel']}")
+                raise NumalabError(
+                    f"{worker.name} does not build: {session.data['build']['kernel']}"
+                )
             shutil.copy2(session.program(SUBMISSION), worker)
     return worker
 
 
-def look(kit: Kit, lab: Lab, worker: Path, threads: int) -> Json:
-    """One run of the monitor, as a grading has it. Raises KitError."""
+def look(installation: Installation, lab: Lab, worker: Path, threads: int) -> Json:
+    """One run of the monitor, as a grading has it. Raises NumalabError."""
     options = [
         *monitor.worker_option(SUBMISSION, worker),
         *monitor.common_options(PART, threads, "default", 30.0),
         "--with-one-thread",
     ]
     environment = monitor.worker_environment(lab, threads)
-    return monitor.run_monitor(kit, lab, monitor.MonitorRun("placement", options, environment))
+    return monitor.run_monitor(
+        installation, lab, monitor.MonitorRun("placement", options, environment)
+    )
 
 
-def record(kit: Kit, options: argparse.Namespace) -> None:
+def record(installation: Installation, options: argparse.Namespace) -> None:
     """Rounds: a look at each kernel, one after another, beside a load."""
-    node = monitor.describe_node(kit)
-    lab = the_lab(kit)
+    node = monitor.describe_node(installation)
+    lab = the_lab(installation)
     folder = options.out.parent / "work_share"
     folder.mkdir(parents=True, exist_ok=True)
     kernels = [k for k in KERNELS if not options.kernel or k.name in ("solution", *options.kernel)]
     file = Appender(options.out)
     try:
-        workers = [build(kit, node, kernel, folder) for kernel in kernels]
+        workers = [build(installation, node, kernel, folder) for kernel in kernels]
         with other_load(options.load):
             progress = Progress("rounds", 0, options.rounds)
             for number in range(options.rounds):
                 for kernel, worker in zip(kernels, workers, strict=True):
-                    found = look(kit, lab, worker, int(node["cores"]))
+                    found = look(installation, lab, worker, int(node["cores"]))
                     file.append({
                         "load": options.load, "round": number, "kernel": kernel.name,
                         "language": kernel.language, "node": node, "record": found,
@@ -113,7 +117,7 @@ def read_looks(path: Path) -> tuple[Looked, Json]:
     for line in lines_of(path):
         node = line["node"]
         if line["record"]["outcome"]["status"] != "ok":
-            raise KitError(f"{line['kernel']} ended badly: {line['record']['outcome']}")
+            raise NumalabError(f"{line['kernel']} ended badly: {line['record']['outcome']}")
         run = PLACEMENT.parse(line["record"])
         looked[line["load"], line["kernel"], line["language"]].append(run)
     return looked, node
@@ -139,12 +143,19 @@ def grade(
     return verdict.status, len(own) + len(of_solution)
 
 
-def replay(kit: Kit, options: argparse.Namespace) -> None:
+def replay(installation: Installation, options: argparse.Namespace) -> None:
     """Prints a row for each load and kernel."""
-    lab = the_lab(kit)
+    lab = the_lab(installation)
     looked, node = read_looks(options.out)
     empty = Session(
-        kit, lab, "c", SUBMISSION, kit.root, effort_for("quick", True), node, lambda step: None
+        installation,
+        lab,
+        "c",
+        SUBMISSION,
+        installation.root,
+        effort_for("quick", True),
+        node,
+        lambda step: None,
     ).evidence
     generator = random.Random(1)
     print(
@@ -191,9 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel", action="append", help="record: beside the solution (all)")
     parser.add_argument("--draws", type=int, default=200, help="replay: more, by lot (200)")
     options = parser.parse_args(arguments)
-    kit = find_kit("gnu")
+    installation = find_installation("gnu")
     try:
-        {"record": record, "replay": replay}[options.command](kit, options)
+        {"record": record, "replay": replay}[options.command](installation, options)
     except (KeyboardInterrupt, Interrupted):
         print("interrupted; what was seen is kept", file=sys.stderr)
     return 0
@@ -202,5 +213,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (KitError, UserError) as error:
+    except (NumalabError, UserError) as error:
         sys.exit(f"work_share: {error}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES
 
 # even, uneven: how the work is shared. spins: unevenly, and threads that wait take CPU time.
@@ -256,8 +256,8 @@ def _fortran_text(kernel: BenchKernel, solution: str) -> str:
 _OMP = "omp_get_num_threads, omp_get_thread_num"
 
 
-def text_of(kernel: BenchKernel, kit: Kit) -> str:
+def text_of(kernel: BenchKernel, installation: Installation) -> str:
     """The whole kernel file."""
-    file = kit.solution_folder("03_scheduling") / KERNEL_FILES[kernel.language]
+    file = installation.solution_folder("03_scheduling") / KERNEL_FILES[kernel.language]
     write = {"c": _c_text, "fortran": _fortran_text}[kernel.language]
     return write(kernel, file.read_text())

@@ -16,10 +16,10 @@ from pathlib import Path
 from other_rules import ASKED_RATIO
 from series import CANDIDATE, REFERENCE, Cell
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import CONTROL, HANDOUT, Json
 from numalab.harness import monitor
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, load_lab
 
 LAB = "01_first_touch"
@@ -35,22 +35,27 @@ _REPETITION = struct.Struct("dd")
 _SHARED_MEMORY = Path("/dev/shm")
 
 
-def bench_kit() -> Kit:
+def bench_kit() -> Installation:
     """The kit, with a build folder of the benchmark's own."""
-    return Kit(find_kit("gnu").root, "bench")
+    return Installation(find_installation("gnu").root, "bench")
 
 
-def build(kit: Kit) -> None:
-    """Builds what there is to run. Raises KitError with the tools' last words."""
-    folder = kit.root / "grader" / "bench"
+def build(installation: Installation) -> None:
+    """Builds what there is to run. Raises NumalabError with the tools' last words."""
+    folder = installation.root / "grader" / "bench"
     steps: list[list[str]] = []
-    if not (kit.build / "build.ninja").is_file():
+    if not (installation.build / "build.ninja").is_file():
         steps.append(
-            ["cmake", "-S", str(folder), "-B", str(kit.build), "-G", "Ninja",
+            ["cmake", "-S", str(folder), "-B", str(installation.build), "-G", "Ninja",
              "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_Fortran_COMPILER=gfortran"]
         )  # fmt: skip
-    targets = [kit.monitor(LAB).name, kit.worker(LAB, "c", "passes").name, "describe_node", "duet"]
-    steps.append(["ninja", "-C", str(kit.build), *targets])
+    targets = [
+        installation.monitor(LAB).name,
+        installation.worker(LAB, "c", "passes").name,
+        "describe_node",
+        "duet",
+    ]
+    steps.append(["ninja", "-C", str(installation.build), *targets])
     for step in steps:
         try:
             done = subprocess.run(
@@ -59,12 +64,12 @@ def build(kit: Kit) -> None:
                 check=False,
             )  # fmt: skip
         except FileNotFoundError as error:
-            raise KitError(f"{step[0]} is missing; run ./numalab setup") from error
+            raise NumalabError(f"{step[0]} is missing; run ./numalab setup") from error
         except subprocess.TimeoutExpired as error:
-            raise KitError(f"{step[0]} did not end within {_BUILD_LIMIT_S} s") from error
+            raise NumalabError(f"{step[0]} did not end within {_BUILD_LIMIT_S} s") from error
         if done.returncode != 0:
             said = "\n".join(done.stdout.strip().splitlines()[-20:])
-            raise KitError(f"the benchmark's programs can't be built:\n{said}")
+            raise NumalabError(f"the benchmark's programs can't be built:\n{said}")
 
 
 # Passes of the processes of a speedup that is not faster than 1.0: handout and solution ask for
@@ -92,21 +97,21 @@ def passes_of(cell: Cell, scale: int) -> dict[str, int]:
 class Workload:
     """What runs generations. threads: of each process, one per core."""
 
-    kit: Kit
+    installation: Installation
     lab: Lab
     threads: int
 
     @classmethod
-    def built(cls, kit: Kit) -> Workload:
-        """Raises KitError."""
-        build(kit)
-        cores = int(monitor.describe_node(kit)["cores"])
-        return cls(kit, load_lab(kit.lab_folder(LAB)), cores)
+    def built(cls, installation: Installation) -> Workload:
+        """Raises NumalabError."""
+        build(installation)
+        cores = int(monitor.describe_node(installation)["cores"])
+        return cls(installation, load_lab(installation.lab_folder(LAB)), cores)
 
     def _run(self, passes: Mapping[str, int], repetitions: int) -> Json:
         """One generation of fresh processes, one for each role that passes names. Raises
-        KitError where one of them did not do its work, and Interrupted."""
-        program = self.kit.worker(LAB, "c", "passes")
+        NumalabError where one of them did not do its work, and Interrupted."""
+        program = self.installation.worker(LAB, "c", "passes")
         options = [
             *(word for role in passes for word in monitor.worker_option(role, program)),
             *(
@@ -120,10 +125,10 @@ class Workload:
         ]  # fmt: skip
         environment = monitor.worker_environment(self.lab, self.threads)
         run = monitor.MonitorRun("generation", options, environment)
-        record = monitor.run_monitor(self.kit, self.lab, run)
+        record = monitor.run_monitor(self.installation, self.lab, run)
         for entry in record["roles"]:
             if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
-                raise KitError(
+                raise NumalabError(
                     f"the {entry['role']} did not end well: {entry['outcome']}, "
                     f"{entry['results']['wrong']} wrong results"
                 )
@@ -137,8 +142,8 @@ class Workload:
         return max(1, round(cell.rep_ms / 1e3 / pass_s / passes_of(cell, 1)[CANDIDATE]))
 
     def _duet(self, passes: Mapping[str, int], repetitions: int) -> Json:
-        """Both sides at once, each with a team as a grading gives it. Raises KitError."""
-        program = self.kit.monitor(LAB).with_name("duet")
+        """Both sides at once, each with a team as a grading gives it. Raises NumalabError."""
+        program = self.installation.monitor(LAB).with_name("duet")
         size = _MEETING_BYTES + 2 * repetitions * _REPETITION.size
         environment = monitor.worker_environment(self.lab, self.threads)
         with tempfile.NamedTemporaryFile(dir=_SHARED_MEMORY) as file:
@@ -151,14 +156,14 @@ class Workload:
                     sides.append(subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL))
                 codes = [side.wait(_DUET_LIMIT_S) for side in sides]
             except subprocess.TimeoutExpired as error:
-                raise KitError(f"a duet did not end within {_DUET_LIMIT_S} s") from error
+                raise NumalabError(f"a duet did not end within {_DUET_LIMIT_S} s") from error
             finally:
                 for side in sides:
                     side.kill()
                     side.wait()
             content = Path(file.name).read_bytes()[_MEETING_BYTES:]
         if any(codes):
-            raise KitError(f"the sides of a duet ended with exit codes {codes}")
+            raise NumalabError(f"the sides of a duet ended with exit codes {codes}")
         times = list(_REPETITION.iter_unpack(content))
         pairs = zip(times[:repetitions], times[repetitions:], strict=True)
         first_s = min(times)[0]
@@ -181,7 +186,7 @@ class Workload:
         roles: Sequence[str] | None = None,
     ) -> Json:
         """A generation as a line of a file. roles: all of the cell's, unless given. Raises
-        KitError and Interrupted."""
+        NumalabError and Interrupted."""
         passes = passes_of(cell, scale)
         if roles is not None:
             passes = {role: passes[role] for role in roles}

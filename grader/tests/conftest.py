@@ -21,8 +21,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from numalab.editions.objects import LEVELS
 from numalab.grading.turns import OFF, VARIABLE, taken
-from numalab.harness.build import build_kit, configure
-from numalab.kit import Kit, find_kit
+from numalab.harness.build import build_targets, configure
+from numalab.installation import Installation, find_installation
 from numalab.labs import lab_modules
 from numalab.labs.declaration import Lab, load_labs
 from numalab.virtual.plan import build_programs
@@ -40,7 +40,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each process of the suite has a build folder of its own. All hold this lock: shared, or alone
 # for what is timed.
 BUILDS = {"gw1": "second", "gw2": "third"}
-LOCK = find_kit("gnu").root / "build" / "suite.lock"
+LOCK = find_installation("gnu").root / "build" / "suite.lock"
 # Both boot machines of the same name and look whether they are gone.
 SHARED = {"test_virtual_nodes": "test_machine_run"}
 # Of the longest, each lab or class of attacks is one: what its tests' names begin with.
@@ -98,7 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(GoldenTexts(config), GoldenTexts.NAME)
     folder = BUILDS.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
     if folder and not config.getoption("one_build"):
-        os.environ["NUMALAB_BUILD"] = str(find_kit("gnu").root / "build" / folder)
+        os.environ["NUMALAB_BUILD"] = str(find_installation("gnu").root / "build" / folder)
 
 
 def is_timed(item: pytest.Item) -> bool:
@@ -175,23 +175,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 
 @pytest.fixture(scope="session")
-def kit() -> Kit:
-    kit = find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
-    if kit.builds is not None:  # the suite's command has built the other one
-        configure(kit)
-        build_kit(kit, ["all"])
-        build_programs(kit, for_cluster=True)
-    return kit
+def installation() -> Installation:
+    installation = find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
+    if installation.builds is not None:  # the suite's command has built the other one
+        configure(installation)
+        build_targets(installation, ["all"])
+        build_programs(installation, for_cluster=True)
+    return installation
 
 
 @pytest.fixture(scope="session")
-def kit_root(kit: Kit) -> Path:
-    return kit.root
+def kit_root(installation: Installation) -> Path:
+    return installation.root
 
 
 @pytest.fixture(scope="session")
-def labs(kit: Kit) -> dict[str, Lab]:
-    return load_labs(kit.root)
+def labs(installation: Installation) -> dict[str, Lab]:
+    return load_labs(installation.root)
 
 
 @pytest.fixture(scope="session")
@@ -200,5 +200,5 @@ def first_touch(labs: dict[str, Lab]) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def schema(kit: Kit) -> Path:
-    return kit.root / "common" / "schema" / "evidence.schema.json"
+def schema(installation: Installation) -> Path:
+    return installation.root / "common" / "schema" / "evidence.schema.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
@@ -43,7 +43,7 @@ def test_likwids_words_are_read() -> None:
 )  # fmt: skip
 def test_another_report_is_none(old: str, new: str) -> None:
     assert old in SAID
-    with pytest.raises(KitError):
+    with pytest.raises(NumalabError):
         read_likwid(SAID.replace(old, new), 10)
 
 

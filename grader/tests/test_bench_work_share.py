@@ -15,7 +15,7 @@ from support.sessions import worked
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Placement
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
@@ -51,9 +51,9 @@ def test_a_grading_is_drawn_as_it_would_be_taken(
 
 
 def test_every_kernel_is_another_one(kit_root: Path) -> None:
-    kit = Kit(kit_root)
+    installation = Installation(kit_root)
     kernels = work_share_kernels.KERNELS
-    texts = {work_share_kernels.text_of(kernel, kit) for kernel in kernels}
+    texts = {work_share_kernels.text_of(kernel, installation) for kernel in kernels}
     assert len(texts) == len({(kernel.name, kernel.language) for kernel in kernels}) == len(kernels)
     assert all("pair_energy" in text and "stream_update" in text for text in texts)
     assert not any("LOOP" in text or "PART" in text or "TEAM" in text for text in texts)

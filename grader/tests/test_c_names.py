@@ -12,9 +12,9 @@ import pytest
 from support.banned_names import complaints, words
 from support.c_names import local_names, visible_names
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 
 # Of a banned word: names in which it stands for something else, or is stored, and why.
 KEPT = {

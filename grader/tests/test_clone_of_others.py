@@ -11,8 +11,8 @@ import pytest
 from support.commands import numalab_command
 
 from numalab.harness.build import configure
+from numalab.installation import Installation
 from numalab.installing.image import examine
-from numalab.kit import Kit
 
 LAB, FILE = "01_first_touch", "kernel.c"
 NOBODY = 65534
@@ -50,7 +50,7 @@ def commit(root: Path) -> None:
 
 
 def test_starting_code_is_what_git_has_of_it(
-    kit: Kit, tmp_path: Path, without_exceptions: None
+    installation: Installation, tmp_path: Path, without_exceptions: None
 ) -> None:
     """By the function that configuring calls, alone."""
     root, build = tmp_path / "clone", tmp_path / "build"
@@ -61,7 +61,7 @@ def test_starting_code_is_what_git_has_of_it(
     (folder / FILE).write_text("edited\n")
     give_away(root)
     assert examine(root).changed == (f"labs/{LAB}/{FILE}",)
-    whole = (kit.root / "common" / "cmake" / "AddLab.cmake").read_text()
+    whole = (installation.root / "common" / "cmake" / "AddLab.cmake").read_text()
     begin = whole.index("function(numalab_keep_handout")
     function = whole[begin : whole.index("endfunction()", begin)] + "endfunction()\n"
     (tmp_path / "keep.cmake").write_text(
@@ -79,18 +79,18 @@ def test_starting_code_is_what_git_has_of_it(
 @pytest.mark.builds
 @pytest.mark.slow
 def test_a_clone_of_somebody_else_tells_starting_code_from_edits(
-    kit: Kit, tmp_path: Path, without_exceptions: None
+    installation: Installation, tmp_path: Path, without_exceptions: None
 ) -> None:
     root = tmp_path / "clone"
     ignored = shutil.ignore_patterns("__pycache__", "build", ".venv", ".git")
-    shutil.copytree(kit.root, root, symlinks=True, ignore=ignored)
+    shutil.copytree(installation.root, root, symlinks=True, ignore=ignored)
     commit(root)
     kernel = root / "labs" / LAB / FILE
     before = kernel.read_text()
     kernel.write_text(before.replace("void", "/* edited */ void", 1))
     give_away(root)
-    (root / ".venv").symlink_to(kit.root / ".venv")
-    theirs = Kit(root, kit.preset, tmp_path / "build")
+    (root / ".venv").symlink_to(installation.root / ".venv")
+    theirs = Installation(root, installation.preset, tmp_path / "build")
     configure(theirs)
     assert (theirs.pristine_folder(LAB) / FILE).read_text() == before
     done = numalab_command(

@@ -18,7 +18,7 @@ from numalab.errors import BusyError
 from numalab.file_systems import locks as file_locks
 from numalab.file_systems.locks import LockFile, stand_in
 from numalab.grading import turns
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 REFUSALS = [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EIO]
 
@@ -64,8 +64,8 @@ def test_without_locks_a_file_of_the_node_keeps_a_second_command_out(
     refuse(number, shared)
     link = tmp_path / "link"
     link.symlink_to(shared)
-    kit, by_link = (Kit(tmp_path, "gnu", path) for path in (shared, link))
-    with kit.lock():
+    installation, by_link = (Installation(tmp_path, "gnu", path) for path in (shared, link))
+    with installation.lock():
         said = " ".join(capsys.readouterr().err.split())
         assert "has no file locks" in said and "other nodes are not kept out" in said
         with pytest.raises(BusyError), by_link.lock():
@@ -80,7 +80,7 @@ def test_where_nothing_can_be_locked_commands_go_on_and_say_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     refuse(errno.ENOLCK, tmp_path)
-    with Kit(tmp_path, "gnu", shared).lock():
+    with Installation(tmp_path, "gnu", shared).lock():
         said = " ".join(capsys.readouterr().err.split())
     assert "a second command is not kept out" in said
 
@@ -88,8 +88,8 @@ def test_where_nothing_can_be_locked_commands_go_on_and_say_so(
 def test_with_locks_another_command_is_told_from_none(
     shared: Path, nodes_own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kit = Kit(tmp_path, "gnu", shared)
-    with kit.lock(), pytest.raises(BusyError), kit.lock():
+    installation = Installation(tmp_path, "gnu", shared)
+    with installation.lock(), pytest.raises(BusyError), installation.lock():
         pass
     assert not list(nodes_own.iterdir()) and not capsys.readouterr().err
 

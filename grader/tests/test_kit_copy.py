@@ -17,7 +17,7 @@ from support.commands import without_times as no_times
 from support.no_locks import no_locks
 
 from numalab.harness.build import configure
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 pytestmark = pytest.mark.builds
 
@@ -33,35 +33,38 @@ LONG = 180  # characters of its path
 
 
 @pytest.fixture(scope="module")
-def copy(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
+def copy(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """In a folder with an odd path, reached by a link, and with the build that was copied along."""
     above = tmp_path_factory.mktemp("kit")
     root = above / ODD / ("x" * max(1, LONG - len(str(above / ODD)) - 1))
     root.mkdir(parents=True)
     for name in ("common", "grader", "labs", "solutions"):
         shutil.copytree(
-            kit.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "tests")
-            if name == "grader" else shutil.ignore_patterns("__pycache__"),
-        )  # fmt: skip
+            installation.root / name,
+            root / name,
+            ignore=shutil.ignore_patterns("__pycache__", "tests")
+            if name == "grader"
+            else shutil.ignore_patterns("__pycache__"),
+        )
     for name in ("CMakeLists.txt", "CMakePresets.json", "numalab"):
-        shutil.copy(kit.root / name, root)
-    (root / ".venv").symlink_to(kit.root / ".venv")
-    copied = Kit(root, kit.preset).build
+        shutil.copy(installation.root / name, root)
+    (root / ".venv").symlink_to(installation.root / ".venv")
+    copied = Installation(root, installation.preset).build
     copied.mkdir(parents=True)
     for name in ("CMakeCache.txt", "build.ninja", ".ninja_log", "build.json"):
-        shutil.copy(kit.build / name, copied)
+        shutil.copy(installation.build / name, copied)
     link = tmp_path_factory.mktemp("linked") / "kit"
     link.symlink_to(root)
-    made = Kit(link, kit.preset)
+    made = Installation(link, installation.preset)
     said = io.StringIO()
     with redirect_stderr(said):
         configure(made)
-    assert f"was built from {kit.root.resolve()}" in " ".join(said.getvalue().split())
+    assert f"was built from {installation.root.resolve()}" in " ".join(said.getvalue().split())
     return made
 
 
 @pytest.fixture
-def hand_in(copy: Kit, tmp_path: Path) -> Path:
+def hand_in(copy: Installation, tmp_path: Path) -> Path:
     """Of right kernels in both languages, in a folder of no less odd a name."""
     folder = tmp_path / ODD
     shutil.copytree(copy.solution_folder(LAB), folder / LAB)
@@ -69,7 +72,7 @@ def hand_in(copy: Kit, tmp_path: Path) -> Path:
 
 
 def test_a_copy_grades_what_is_handed_in_to_it_wherever_it_lies(
-    copy: Kit, hand_in: Path, tmp_path: Path
+    copy: Installation, hand_in: Path, tmp_path: Path
 ) -> None:
     """By its own build, of no other folder; where no file can be executed, and where none can be
     locked."""
@@ -99,7 +102,7 @@ def test_a_copy_grades_what_is_handed_in_to_it_wherever_it_lies(
              for text in ("exit 1\n", "if (\n", "exec /nowhere/compiler\n"))],
 )  # fmt: skip
 def test_what_fails_before_a_compiler_runs_is_no_kernels_fault(
-    copy: Kit, hand_in: Path, tmp_path: Path, text: str | None
+    copy: Installation, hand_in: Path, tmp_path: Path, text: str | None
 ) -> None:
     launcher = copy.compile_apart
     before = launcher.read_text()
@@ -121,12 +124,12 @@ def test_what_fails_before_a_compiler_runs_is_no_kernels_fault(
     "character", [*" '(),&%`!^*?{}~@=+", "\t", "é", os.fsdecode(b"\xdc")],
 )  # fmt: skip
 def test_a_copy_grades_in_a_folder_with_each_odd_character(
-    copy: Kit, hand_in: Path, tmp_path: Path, character: str
+    copy: Installation, hand_in: Path, tmp_path: Path, character: str
 ) -> None:
     root = tmp_path / f"a{character}b"
     shutil.copytree(copy.root, root, symlinks=True, ignore=shutil.ignore_patterns("build"))
     _, result = grade_json(
-        Kit(root, copy.preset), tmp_path, "01", "--quick", "--submission", str(hand_in),
+        Installation(root, copy.preset), tmp_path, "01", "--quick", "--submission", str(hand_in),
         **no_times(tmp_path),
     )  # fmt: skip
     for verdict in result["results"]:
@@ -145,7 +148,7 @@ def changed(path: Path, old: str, new: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def without_times(copy: Kit) -> Iterator[Kit]:
+def without_times(copy: Installation) -> Iterator[Installation]:
     """No criterion is about times on a node with one NUMA node."""
     declared = copy.root / "labs" / LAB / "grading/lab.toml"
     with changed(declared, 'kind = "timing"\npoints = 1\n', NEVER_TIMED):
@@ -153,7 +156,7 @@ def without_times(copy: Kit) -> Iterator[Kit]:
 
 
 @pytest.mark.slow
-def test_audit_passes(without_times: Kit, tmp_path: Path) -> None:
+def test_audit_passes(without_times: Installation, tmp_path: Path) -> None:
     """On a machine that the lab does not name."""
     path = tmp_path / "audit.json"
     done = numalab_command(
@@ -166,7 +169,7 @@ def test_audit_passes(without_times: Kit, tmp_path: Path) -> None:
         assert places["local_pages"] == "tioga", verdict
 
 
-def test_an_audit_here_alone_is_on_no_machine(without_times: Kit) -> None:
+def test_an_audit_here_alone_is_on_no_machine(without_times: Installation) -> None:
     done = numalab_command(without_times, "audit", "01", "--on", "tioga", "--here-only")
     assert done.code == 2 and "exclude each other" in done.err
 
@@ -187,7 +190,7 @@ _SOLUTION, _HANDOUT = f"solutions/{LAB}/kernel.c", f"labs/{LAB}/kernel.c"
         ], id="broken_solution_and_repaired_handout"),
     ],
 )  # fmt: skip
-def test_audit_fails(without_times: Kit, changes: list[tuple[str, str, str, str]]) -> None:
+def test_audit_fails(without_times: Installation, changes: list[tuple[str, str, str, str]]) -> None:
     with ExitStack() as stack:
         for file, old, new, _ in changes:
             stack.enter_context(changed(without_times.root / file, old, new))
@@ -197,7 +200,7 @@ def test_audit_fails(without_times: Kit, changes: list[tuple[str, str, str, str]
         assert says in " ".join(done.out.split())
 
 
-def build(copy: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
+def build(copy: Installation, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["cmake", *arguments], cwd=copy.root, capture_output=True, text=True, check=False
     )
@@ -211,7 +214,7 @@ def build(copy: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
         (f"add_lab({LAB} CONTRACT first_touch.h LANGUAGES C Cobol)", "unknown language: Cobol"),
     ],
 )
-def test_a_misspelt_keyword_stops_configuration(copy: Kit, line: str, says: str) -> None:
+def test_a_misspelt_keyword_stops_configuration(copy: Installation, line: str, says: str) -> None:
     path = copy.root / "labs" / LAB / "grading/CMakeLists.txt"
     with changed(path, path.read_text(), line):
         done = build(copy, "--preset", copy.preset)
@@ -220,7 +223,7 @@ def test_a_misspelt_keyword_stops_configuration(copy: Kit, line: str, says: str)
     assert build(copy, "--preset", copy.preset).returncode == 0
 
 
-def test_a_kernel_that_does_not_compile_leaves_the_build_green(copy: Kit) -> None:
+def test_a_kernel_that_does_not_compile_leaves_the_build_green(copy: Installation) -> None:
     staged = copy.staged_folder(LAB) / "kernel.c"
     staged.parent.mkdir(parents=True, exist_ok=True)
     staged.write_text("this is not C\n")
@@ -230,7 +233,7 @@ def test_a_kernel_that_does_not_compile_leaves_the_build_green(copy: Kit) -> Non
     assert done.returncode == 0, done.stdout
 
 
-def test_both_languages_run_on_the_chosen_openmp_runtime(copy: Kit) -> None:
+def test_both_languages_run_on_the_chosen_openmp_runtime(copy: Installation) -> None:
     """Linking OpenMP to one language alone would build the other silently serial."""
     for language in ("c", "fortran"):
         program = copy.worker(LAB, language, "solution")
@@ -247,7 +250,7 @@ def test_both_languages_run_on_the_chosen_openmp_runtime(copy: Kit) -> None:
         assert "GOMP_parallel" in undefined or "__kmpc_fork_call" in undefined, language
 
 
-def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> None:
+def test_times_are_compared_with_the_handout_that_was_given_out(copy: Installation) -> None:
     kept = copy.pristine_folder(LAB) / "kernel.c"
     given = kept.read_text()
     with changed(copy.root / "labs" / LAB / "kernel.c", "i % 7", "i % 9"):
@@ -256,7 +259,7 @@ def test_times_are_compared_with_the_handout_that_was_given_out(copy: Kit) -> No
         assert "i % 7" in given
 
 
-def test_only_the_edited_kernel_is_graded_unless_asked(without_times: Kit) -> None:
+def test_only_the_edited_kernel_is_graded_unless_asked(without_times: Installation) -> None:
     copy = without_times
     with changed(copy.root / "labs" / LAB / "kernel.c", SERIAL, PARALLEL):
         done = numalab_command(copy, "grade", "01", "--quick", "--here-only")
@@ -270,7 +273,9 @@ def test_only_the_edited_kernel_is_graded_unless_asked(without_times: Kit) -> No
     assert f"{LAB}  Fortran" in both.out
 
 
-def test_missing_packages_are_listed_and_nothing_is_done(copy: Kit, tmp_path: Path) -> None:
+def test_missing_packages_are_listed_and_nothing_is_done(
+    copy: Installation, tmp_path: Path
+) -> None:
     """Without root, sudo and apt: a command that knows too little stops, and says why."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -304,7 +309,7 @@ def test_missing_packages_are_listed_and_nothing_is_done(copy: Kit, tmp_path: Pa
     assert "gfortran" in missing and "CMake" not in missing
 
 
-def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Path) -> None:
+def test_a_build_folder_that_cannot_be_written_is_named(copy: Installation, tmp_path: Path) -> None:
     """As any user but root meets it; root may write everywhere, so a file is in the way."""
     other = tmp_path / "kit"
     shutil.copytree(copy.root, other, symlinks=True, ignore=shutil.ignore_patterns("build"))
@@ -330,7 +335,7 @@ def test_a_build_folder_that_cannot_be_written_is_named(copy: Kit, tmp_path: Pat
     ],
 )
 def test_a_broken_lab_toml_is_named_with_its_place(
-    copy: Kit, old: str, new: str, says: str
+    copy: Installation, old: str, new: str, says: str
 ) -> None:
     with changed(copy.root / "labs" / LAB / "grading/lab.toml", old, new):
         done = numalab_command(copy, "hint", "01")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 FOLDERS = ("common", "grader", "labs", "slides", "solutions")
 SUFFIXES = {".c", ".cmake", ".env", ".f90", ".h", ".html", ".ipynb", ".md", ".py", ".toml", ".yml"}
 MADE = {"node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".ipynb_checkpoints"}

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from support.no_locks import no_locks
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 NOBODY = 64001  # a user whom nobody has to make
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >>"{log}"\n'
 TOOLS = (

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from numalab.harness.build_folder import UNUSABLE
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 
 
 def make_copy(root: Path) -> Path:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from numalab.harness.compilers import chosen_compilers
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 TABLE = ROOT / "common/setup/packages.tsv"
 TOOLS = (
     "basename", "cat", "cmp", "cp", "date", "dirname", "env", "mktemp", "rm", "sed", "sh", "tail",

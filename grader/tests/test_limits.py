@@ -12,7 +12,7 @@ import pytest
 from support.commands import environment, statuses, without_times
 
 from numalab.files import read_json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.processes.limits import limits_in_force, limits_sentence
 from numalab.virtual import guest
 
@@ -61,15 +61,27 @@ def test_what_ended_qemu_is_told_with_the_limits(
 
 @pytest.mark.builds
 @pytest.mark.slow
-def test_too_little_address_space_is_not_the_students(kit: Kit, tmp_path: Path) -> None:
+def test_too_little_address_space_is_not_the_students(
+    installation: Installation, tmp_path: Path
+) -> None:
     path = tmp_path / "out.json"
     words = ["grade", "03", "--quick", "--here-only", "--lang", "c", "--solutions", "--json"]
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", str(kit.root / "numalab"), *words,
-         str(path)],
-        capture_output=True, text=True, check=False, cwd=kit.root,
-        env=environment(kit, **without_times(tmp_path)),
-    )  # fmt: skip
+        [
+            "sh",
+            "-c",
+            'ulimit -v 4000000; exec "$@"',
+            "sh",
+            str(installation.root / "numalab"),
+            *words,
+            str(path),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=installation.root,
+        env=environment(installation, **without_times(tmp_path)),
+    )
     assert done.returncode == 0, done.stderr
     (result,) = read_json(path)["results"]
     assert statuses(result)["race_free"] == "not_gradable"

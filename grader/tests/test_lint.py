@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 pytestmark = pytest.mark.slow
 
@@ -143,8 +143,8 @@ def without_exceptions(
     assert dict(found) == expected, said
 
 
-def test_cppcheck_finds_nothing_new(kit: Kit) -> None:
-    files = sources(kit.root)
+def test_cppcheck_finds_nothing_new(installation: Installation) -> None:
+    files = sources(installation.root)
     done = subprocess.run(
         [
             program("cppcheck"), "--quiet", "--std=c11", "--inline-suppr",
@@ -153,21 +153,21 @@ def test_cppcheck_finds_nothing_new(kit: Kit) -> None:
             *(f"--suppress={check}" for check in CPPCHECK_LEFT_OUT),
             "-Icommon", "-Icommon/include", *files,
         ],
-        cwd=kit.root, capture_output=True, text=True, check=False,
+        cwd=installation.root, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     lines = re.findall(r"^(\S+?):\d+ (\w+) ", done.stderr, re.MULTILINE)
     without_exceptions(Counter(lines), CPPCHECK_EXCEPTIONS, done.stderr)
 
 
-def test_clang_tidy_finds_nothing_new(kit: Kit, tmp_path: Path) -> None:
-    files = sources(kit.root)
-    write_commands(kit.root, kit.build, files, tmp_path)
+def test_clang_tidy_finds_nothing_new(installation: Installation, tmp_path: Path) -> None:
+    files = sources(installation.root)
+    write_commands(installation.root, installation.build, files, tmp_path)
 
     def look(file: str) -> str:
         done = subprocess.run(
             [program("clang-tidy"), "--quiet", "-p", str(tmp_path), file],
-            cwd=kit.root, capture_output=True, text=True, check=False,
+            cwd=installation.root, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert "clang-diagnostic-error" not in done.stdout, done.stdout
         return done.stdout
@@ -176,6 +176,6 @@ def test_clang_tidy_finds_nothing_new(kit: Kit, tmp_path: Path) -> None:
         said = "".join(pool.map(look, files))
     # A header's finding comes with each file that includes it.
     lines = set(re.findall(r"^(\S+?):(\d+:\d+): warning: .* \[([\w.,-]+)\]$", said, re.MULTILINE))
-    root = f"{kit.root}{os.sep}"
+    root = f"{installation.root}{os.sep}"
     found = Counter((file.removeprefix(root), check) for file, _, check in lines)
     without_exceptions(found, TIDY_EXCEPTIONS, said)

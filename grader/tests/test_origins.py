@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 
 UNIT = (
     r"[GMT]i?B/s|ns|us|ms|GHz|MHz|MT/s|cycles|%"

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from support.commands import environment
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.file_systems import room
 from numalab.files import write_whole
 from numalab.harness import build, monitor
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.virtual import kernel
 
 
@@ -62,27 +62,30 @@ def test_what_else_a_system_refuses_is_no_shortage(
 def test_commands_that_measure_stop_before_they_begin(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kit = Kit(tmp_path, "gnu", tmp_path / "build")
+    installation = Installation(tmp_path, "gnu", tmp_path / "build")
     fill(monkeypatch, temporary)
-    with pytest.raises(KitError, match="TMPDIR"), kit.lock():
+    with pytest.raises(NumalabError, match="TMPDIR"), installation.lock():
         pass
-    fill(monkeypatch, kit.build)
+    fill(monkeypatch, installation.build)
     monkeypatch.delenv("TMPDIR")
-    with pytest.raises(KitError, match=f"{kit.build}.*NUMALAB_BUILD"), kit.lock():
+    with (
+        pytest.raises(NumalabError, match=f"{installation.build}.*NUMALAB_BUILD"),
+        installation.lock(),
+    ):
         pass
 
 
 def test_where_a_build_has_failed_a_full_folder_is_named_and_no_kernel(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kit = Kit(tmp_path, "gnu", tmp_path / "build")
+    installation = Installation(tmp_path, "gnu", tmp_path / "build")
     failed = subprocess.CompletedProcess(["ninja"], 1, "clang: error: linker command failed")
-    monkeypatch.setattr(build, "configure", lambda kit: None)
+    monkeypatch.setattr(build, "configure", lambda installation: None)
     monkeypatch.setattr(build, "_run", lambda command, cwd, sandbox: failed)
-    assert build._ninja(kit, ["all"]) is failed
+    assert build._ninja(installation, ["all"]) is failed
     fill(monkeypatch, temporary)
-    with pytest.raises(KitError, match="no space left in TMPDIR"):
-        build._ninja(kit, ["all"])
+    with pytest.raises(NumalabError, match="no space left in TMPDIR"):
+        build._ninja(installation, ["all"])
 
 
 def test_a_reason_names_the_file_or_the_folder_that_is_full(
@@ -133,14 +136,14 @@ def test_a_program_that_ends_for_want_of_room_is_no_kernels_fault(
     monkeypatch.setattr(monitor, "HERE", place)
     lab = type("Lab", (), {"name": "lab"})()
     asked = monitor.MonitorRun("correct", [], {})
-    run = lambda: monitor.run_monitor(Kit(Path("/kit")), lab, asked, place)  # noqa: E731
+    run = lambda: monitor.run_monitor(Installation(Path("/kit")), lab, asked, place)  # noqa: E731
     if ended != "no record":
         assert run()["outcome"]["signal"] == ended
     fill(monkeypatch, temporary)
     if ended == "SIGSEGV":
         assert run()["outcome"]["signal"] == ended
         return
-    with pytest.raises(KitError, match="no space left in TMPDIR"):
+    with pytest.raises(NumalabError, match="no space left in TMPDIR"):
         run()
 
 
@@ -156,7 +159,7 @@ def test_a_kernel_for_virtual_nodes_finds_no_room_and_needs_no_network(
     with pytest.raises(UserError, match="Is there a network"):
         kernel._fetched(store, lambda step: None)
     fill(monkeypatch, store)
-    with pytest.raises(KitError, match=f"no space left in {store}.*XDG_CACHE_HOME"):
+    with pytest.raises(NumalabError, match=f"no space left in {store}.*XDG_CACHE_HOME"):
         kernel._fetched(store, lambda step: None)
 
 
@@ -165,7 +168,9 @@ ON_A_SMALL_DISK = 'mount -t tmpfs -o size=$1 tmpfs "$2" && shift 2 && exec "$@"'
 
 @pytest.mark.builds
 @pytest.mark.parametrize("variable", ["TMPDIR", "NUMALAB_BUILD"])
-def test_a_disk_that_is_full_is_named(kit: Kit, tmp_path: Path, variable: str) -> None:
+def test_a_disk_that_is_full_is_named(
+    installation: Installation, tmp_path: Path, variable: str
+) -> None:
     """In a mount namespace of its own."""
     small = tmp_path / "small"
     small.mkdir()
@@ -173,9 +178,9 @@ def test_a_disk_that_is_full_is_named(kit: Kit, tmp_path: Path, variable: str) -
     if subprocess.run([*command, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no namespaces for users here")
     done = subprocess.run(
-        [*command, str(kit.root / "numalab"), "grade", "01", "--quick", "--here-only"],
+        [*command, str(installation.root / "numalab"), "grade", "01", "--quick", "--here-only"],
         capture_output=True, text=True, check=False,
-        env=environment(kit) | {variable: str(small)},
+        env=environment(installation) | {variable: str(small)},
     )  # fmt: skip
     assert done.returncode == 3, done.stdout + done.stderr
     said = " ".join(done.stderr.split())

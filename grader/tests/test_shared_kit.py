@@ -12,7 +12,14 @@ from support.desks import make_desk
 
 from numalab.errors import UserError
 from numalab.grading.own_files import provide
-from numalab.kit import RECORD, Kit, find_kit, is_shared, make_private, own_places
+from numalab.installation import (
+    RECORD,
+    Installation,
+    find_installation,
+    is_shared,
+    make_private,
+    own_places,
+)
 from numalab.labs.declaration import Lab
 
 LAB = "01_first_touch"
@@ -23,15 +30,15 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def shared(kit: Kit, tmp_path: Path) -> Path:
+def shared(installation: Installation, tmp_path: Path) -> Path:
     """The folder of an installed kit."""
-    root = make_desk(kit, tmp_path).root
+    root = make_desk(installation, tmp_path).root
     (root / RECORD).write_text("{}\n")
     return root
 
 
-def kit_of(root: Path, user: Path) -> Kit:
-    return Kit(root, "gnu", user / "builds", user / "numalab", user / "state")
+def kit_of(root: Path, user: Path) -> Installation:
+    return Installation(root, "gnu", user / "builds", user / "numalab", user / "state")
 
 
 def told(notes: list[str]) -> str:
@@ -48,7 +55,7 @@ def test_an_installed_kit_is_shared_even_by_its_owner(
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
     for name in ("NUMALAB_BUILD", "NUMALAB_WORK", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    found = find_kit("gnu")
+    found = find_installation("gnu")
     home = tmp_path / "ada"
     assert found.own_folder(LAB) == home / "numalab" / "labs" / LAB
     assert found.lab_folder(LAB) == shared / "labs" / LAB
@@ -58,18 +65,18 @@ def test_an_installed_kit_is_shared_even_by_its_owner(
     results = found.results_folder(LAB, "c", "submission")
     assert results.is_relative_to(home / ".local" / "state" / "numalab" / "gnu")
     (shared / RECORD).unlink()
-    own = find_kit("gnu")
+    own = find_installation("gnu")
     assert own.own_folder(LAB) == own.lab_folder(LAB)
     assert own.build == shared / "build" / "gnu"
     assert not home.exists(), "nothing is made before it is needed"
 
 
 def test_a_kit_that_can_not_be_written_to_is_shared(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not is_shared(kit.root)
-    monkeypatch.setattr("os.access", lambda path, how: path != kit.root / "labs")
-    assert is_shared(kit.root)
+    assert not is_shared(installation.root)
+    monkeypatch.setattr("os.access", lambda path, how: path != installation.root / "labs")
+    assert is_shared(installation.root)
 
 
 def test_folders_are_where_the_user_says(tmp_path: Path) -> None:
@@ -87,7 +94,7 @@ def test_results_of_a_user_who_names_a_build_folder_lie_there(
 ) -> None:
     monkeypatch.setenv("NUMALAB_ROOT", str(shared))
     monkeypatch.setenv("NUMALAB_BUILD", str(tmp_path / "scratch"))
-    found = find_kit("gnu")
+    found = find_installation("gnu")
     assert found.results_folder(LAB, "c", "submission").is_relative_to(tmp_path / "scratch" / "gnu")
     with found.lock():
         assert mode(tmp_path / "scratch") == 0o700
@@ -118,13 +125,15 @@ def test_a_folder_of_another_user_is_not_taken(
         make_private(tmp_path / "numalab")
 
 
-def test_two_users_see_nothing_of_each_other(kit: Kit, shared: Path, tmp_path: Path) -> None:
+def test_two_users_see_nothing_of_each_other(
+    installation: Installation, shared: Path, tmp_path: Path
+) -> None:
     before = {path: path.lstat().st_mtime_ns for path in sorted(shared.rglob("*"))}
 
     def command(user: str, *words: str) -> Done:
         home = tmp_path / user
         home.mkdir(exist_ok=True)
-        desk = Kit(shared, kit.preset)
+        desk = Installation(shared, installation.preset)
         return numalab_command(
             desk, *words, HOME=str(home), XDG_CACHE_HOME="", XDG_STATE_HOME="", NUMALAB_WORK=""
         )
@@ -150,27 +159,27 @@ def test_two_users_see_nothing_of_each_other(kit: Kit, shared: Path, tmp_path: P
 def test_files_are_copied_once_and_never_again(
     shared: Path, tmp_path: Path, first_touch: Lab
 ) -> None:
-    kit, notes = kit_of(shared, tmp_path / "ada"), list[str]()
+    installation, notes = kit_of(shared, tmp_path / "ada"), list[str]()
     (shared / "labs" / LAB / "kernel.c").chmod(0o444)
-    provide(kit, [first_touch], notes.append)
+    provide(installation, [first_touch], notes.append)
     assert str(tmp_path / "ada" / "numalab") in told(notes)
-    folder = kit.own_folder(LAB)
+    folder = installation.own_folder(LAB)
     assert mode(tmp_path / "ada" / "numalab") == 0o700
     handout = (shared / "labs" / LAB / "kernel.c").read_text()
     assert (folder / "kernel.c").read_text() == handout
     (folder / "kernel.c").write_text("mine\n")
     (folder / "kernel.f90").unlink()
     notes.clear()
-    provide(kit, [first_touch], notes.append)
+    provide(installation, [first_touch], notes.append)
     assert notes == []
     assert (folder / "kernel.c").read_text() == "mine\n"
     assert not (folder / "kernel.f90").exists(), "what was removed stays away"
     assert (folder / "README.md").read_text().startswith("# ")
-    assert kit.is_own(folder) and kit.shown(folder) == Path("labs") / LAB
+    assert installation.is_own(folder) and installation.shown(folder) == Path("labs") / LAB
 
 
 def test_links_and_the_command_follow_a_kit_that_moved(
-    kit: Kit, shared: Path, tmp_path: Path, first_touch: Lab
+    installation: Installation, shared: Path, tmp_path: Path, first_touch: Lab
 ) -> None:
     user = tmp_path / "ada"
     provide(kit_of(shared, user), [first_touch], lambda text: None)
@@ -181,23 +190,27 @@ def test_links_and_the_command_follow_a_kit_that_moved(
     provide(kit_of(moved, user), [first_touch], lambda text: None)
     assert (own.parent / "README.md").resolve() == moved / "labs" / LAB / "README.md"
     assert own.read_text() == "/* mine */\n"
-    done = numalab_command(Kit(user / "numalab", kit.preset), "--version")
+    done = numalab_command(Installation(user / "numalab", installation.preset), "--version")
     assert done.code == 0 and "numalab" in done.out
 
 
 def test_a_folder_that_can_not_be_made_is_named(
     shared: Path, tmp_path: Path, first_touch: Lab
 ) -> None:
-    from numalab.errors import KitError
+    from numalab.errors import NumalabError
 
     (tmp_path / "ada").write_text("in the way\n")
-    with pytest.raises(KitError, match="NUMALAB_WORK"):
+    with pytest.raises(NumalabError, match="NUMALAB_WORK"):
         provide(kit_of(shared, tmp_path / "ada"), [first_touch], lambda text: None)
 
 
 @pytest.mark.parametrize("words", [("test", "tests/none"), ("notebook", "01", "--publish")])
 def test_what_changes_the_kit_is_refused(
-    kit: Kit, shared: Path, tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    shared: Path,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMALAB_ROOT", str(shared))
     from click.testing import CliRunner

@@ -16,8 +16,8 @@ from support.commands import numalab_command
 
 from numalab.doctor.doctor import shell_variables as finding_of
 from numalab.harness import monitor
-from numalab.harness.build import build_kit
-from numalab.kit import Kit
+from numalab.harness.build import build_targets
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.processes import shell_variables, starting
 
@@ -191,7 +191,7 @@ def test_the_look_for_other_ways_finds_them(text: str) -> None:
 
 
 USERS = {  # who may have the whole environment, and for what
-    "kit.py",  # names of folders
+    "installation.py",  # names of folders
     "commands/gradebook.py",  # the run's number at GitHub
     "commands/test.py", "course/jobs/local.py", "installing/install.py",  # numalab once more
     "commands/notebook.py",  # JupyterLab, whose kernels choose anew
@@ -234,22 +234,25 @@ def disguised(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.mark.builds
 def test_a_machine_is_what_it_is(
-    kit: Kit, first_touch: Lab, disguised: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    disguised: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = monitor.describe_node(kit)
-    worker = kit.worker(first_touch.name, "c", "solution")
-    build_kit(kit, [worker.name])
+    plain = monitor.describe_node(installation)
+    worker = installation.worker(first_touch.name, "c", "solution")
+    build_targets(installation, [worker.name])
     options = [
         *monitor.worker_option("solution", worker),
         *monitor.common_options(None, 2, "quick", 60.0),
     ]
     for name, value in disguised.items():
         monkeypatch.setenv(name, value)
-    told = monitor.describe_node(kit)
+    told = monitor.describe_node(installation)
     same = ("numa_nodes", "cores", "pus", "memory_bytes")
     assert {key: told[key] for key in same} == {key: plain[key] for key in same}
     record = monitor.run_monitor(
-        kit,
+        installation,
         first_touch,
         monitor.MonitorRun("check", options, monitor.worker_environment(first_touch, 2)),
     )
@@ -257,11 +260,16 @@ def test_a_machine_is_what_it_is(
 
 
 @pytest.mark.builds
-def test_launch_plans_for_this_machine(kit: Kit, tmp_path: Path, disguised: dict[str, str]) -> None:
+def test_launch_plans_for_this_machine(
+    installation: Installation, tmp_path: Path, disguised: dict[str, str]
+) -> None:
     policy = tmp_path / "launch.toml"
     policy.write_text('ranks = { one_per = "numa_node" }\nbind_to = "numa_node"\n')
     words = ("launch", str(policy), "--print", "--", "env")
-    plain, found = numalab_command(kit, *words), numalab_command(kit, *words, **disguised)
+    plain, found = (
+        numalab_command(installation, *words),
+        numalab_command(installation, *words, **disguised),
+    )
     assert plain.code == found.code == 0
     assert found.err == plain.err
     line, without = (done.out.replace("\\\n    ", "") for done in (found, plain))
@@ -270,12 +278,12 @@ def test_launch_plans_for_this_machine(kit: Kit, tmp_path: Path, disguised: dict
 
 
 @pytest.mark.builds
-def test_doctor_is_about_this_machine(kit: Kit, tmp_path: Path) -> None:
+def test_doctor_is_about_this_machine(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "doctor.json"
     given = steering.STEERING | {"SLURM_JOB_ID": "7"}
-    assert numalab_command(kit, "doctor", "--json", str(path), **given).code == 0
+    assert numalab_command(installation, "doctor", "--json", str(path), **given).code == 0
     told = json.loads(path.read_text())
-    plain = monitor.describe_node(kit)
+    plain = monitor.describe_node(installation)
     assert (told["node"]["pus"], told["node"]["cores"]) == (plain["pus"], plain["cores"])
     (named,) = [one for one in told["findings"] if one["topic"] == "variables"]
     assert named["found"].startswith("HWLOC_")

@@ -22,12 +22,12 @@ from typing import Any
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit, find_kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab
 from numalab.teaching.deck import Deck, minutes_of, parse_deck
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 SLIDES = ROOT / "slides"
 sys.path.insert(0, str(SLIDES))
 
@@ -190,7 +190,7 @@ def test_times_and_virtual_nodes_are_apart(drawn: dict[str, Any], tmp_path: Path
         real.parent.mkdir(parents=True)
         shutil.copyfile(virtual, real)
     for name in ("first_touch_times", "launch_times"):
-        with pytest.raises(KitError, match="times of a virtual node"):
+        with pytest.raises(NumalabError, match="times of a virtual node"):
             FIGURES[name](Sources(tmp_path))
 
 
@@ -344,9 +344,9 @@ def test_an_exploration_is_read_back() -> None:
         assert again == {key: value for key, value in data.items() if key in again}
         broken = copy.deepcopy(data)
         del broken["configurations"][0]["arguments"]
-        with pytest.raises(KitError, match="explore --json"):
+        with pytest.raises(NumalabError, match="explore --json"):
             read_found(broken)
-        with pytest.raises(KitError, match="version"):
+        with pytest.raises(NumalabError, match="version"):
             read_found(data | {"schema": 2})
 
 
@@ -388,9 +388,9 @@ def test_what_a_browser_saw() -> None:
     seen = {"slides": 2, "found": [[2, "p ends 40 px too low"]]}
     page = f'<body><pre id="numalab-looked-at">{json.dumps(seen)}</pre></body>'
     assert deck_check.too_much(page, 2) == [(2, "p ends 40 px too low")]
-    with pytest.raises(KitError, match="2 slides of 3"):
+    with pytest.raises(NumalabError, match="2 slides of 3"):
         deck_check.too_much(page, 3)
-    with pytest.raises(KitError, match="did not look"):
+    with pytest.raises(NumalabError, match="did not look"):
         deck_check.too_much("<body></body>", 2)
 
 
@@ -445,7 +445,7 @@ def test_slides_are_no_part_of_the_default_build() -> None:
     assert targets["slides-own"] == ["slides-own"]
 
 
-def test_a_deck_is_built(kit: Kit, tmp_path: Path) -> None:
+def test_a_deck_is_built(installation: Installation, tmp_path: Path) -> None:
     """HTML and PDF of one deck, and of the same with a slide that is too full."""
     try:
         deck_build.find_node(), deck_build.find_npm()
@@ -454,7 +454,7 @@ def test_a_deck_is_built(kit: Kit, tmp_path: Path) -> None:
         pytest.skip(str(error))
     name = "01_first_touch"
     # Packages stay, so that they are fetched once.
-    folders = deck_build.Folders(tmp_path, kit.build / "slides" / "packages")
+    folders = deck_build.Folders(tmp_path, installation.build / "slides" / "packages")
     deck_build.install_packages(folders.packages)
     deck_build.draw_figures(name, folders, None)
     page = deck_build.write_html(name, folders).read_text()

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import numalab
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.labs.declaration import load_labs
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 KERNELS = [
     pytest.param(path, id=f"{path.parent.parent.name}-{path.name}")
     for folder in ("labs", "solutions")
@@ -71,7 +71,11 @@ def test_hooks_before_a_commit_are_these_tests() -> None:
     listed = run("git", "ls-files", *C_FILES).stdout.splitlines()
     assert [file for file in tracked if re.search(on_c, file)] == listed
     for pattern in on_python:
-        for file in ("grader/src/numalab/kit.py", "slides/deck.py", "grader/pyproject.toml"):
+        for file in (
+            "grader/src/numalab/installation.py",
+            "slides/deck.py",
+            "grader/pyproject.toml",
+        ):
             assert re.search(pattern, file)
 
 

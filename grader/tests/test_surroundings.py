@@ -14,23 +14,23 @@ from pathlib import Path
 import pytest
 from support.commands import SOON_LIMIT_S, environment
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 
 @pytest.fixture(scope="session")
-def elsewhere(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def elsewhere(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the kit in a folder whose name is not ASCII, set up like this one."""
     root = tmp_path_factory.mktemp("copy") / "Übung"
     root.mkdir()
     for name in ("numalab", "CMakePresets.json"):
-        shutil.copy(kit.root / name, root)
+        shutil.copy(installation.root / name, root)
     for name in ("common", "labs", "solutions"):
-        (root / name).symlink_to(kit.root / name)
+        (root / name).symlink_to(installation.root / name)
     shutil.copytree(
-        kit.root / "grader", root / "grader",
+        installation.root / "grader", root / "grader",
         ignore=shutil.ignore_patterns("tests", "bench", ".*_cache", "__pycache__"),
     )  # fmt: skip
-    ours, theirs = kit.root / ".venv", root / ".venv"
+    ours, theirs = installation.root / ".venv", root / ".venv"
     packages = Path(f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages")
     (theirs / packages).mkdir(parents=True)
     shutil.copytree(ours / "bin", theirs / "bin", symlinks=True)
@@ -42,7 +42,11 @@ def elsewhere(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ours / packages / own, theirs / packages / own)
     for path in ours.glob("installed-*"):
         shutil.copy(path, theirs)
-    facts = (theirs / "installed-package").read_text().replace(str(kit.root.resolve()), str(root))
+    facts = (
+        (theirs / "installed-package")
+        .read_text()
+        .replace(str(installation.root.resolve()), str(root))
+    )
     (theirs / "installed-package").write_text(facts)
     return root
 
@@ -59,13 +63,18 @@ def latin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def call(
-    root: Path, kit: Kit, *words: str, more: str = "", cwd: Path | None = None, **env: str
+    root: Path,
+    installation: Installation,
+    *words: str,
+    more: str = "",
+    cwd: Path | None = None,
+    **env: str,
 ) -> tuple[int, bytes, bytes]:
     """./numalab as a shell calls it. more: redirections. Returns exit code, output, errors."""
     done = subprocess.run(
         ["sh", "-c", f'"$0" "$@" {more}', str(root / "numalab"), *words], cwd=cwd or root,
         capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=SOON_LIMIT_S,
-        env=environment(kit, **env),
+        env=environment(installation, **env),
     )  # fmt: skip
     assert b"Traceback" not in done.stderr and b"Fatal" not in done.stderr, done.stderr.decode()
     return done.returncode, done.stdout, done.stderr
@@ -75,11 +84,15 @@ def call(
 
 
 @pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONIOENCODING"])
-def test_variables_of_python_change_nothing(kit: Kit, tmp_path: Path, name: str) -> None:
+def test_variables_of_python_change_nothing(
+    installation: Installation, tmp_path: Path, name: str
+) -> None:
     for module in ("click", "json", "signal"):
         (tmp_path / f"{module}.py").write_text("raise SystemExit('another module')\n")
     value = "latin-1" if name == "PYTHONIOENCODING" else str(tmp_path)
-    code, out, said = call(kit.root, kit, "--version", cwd=tmp_path, **{name: value})
+    code, out, said = call(
+        installation.root, installation, "--version", cwd=tmp_path, **{name: value}
+    )
     assert (code, said) == (0, b"") and out.startswith(b"numalab, version")
 
 
@@ -93,19 +106,21 @@ def test_variables_of_python_change_nothing(kit: Kit, tmp_path: Path, name: str)
     ids=lambda env: "-".join(env.values()),
 )  # fmt: skip
 def test_a_folder_that_the_locale_can_not_spell(
-    kit: Kit, elsewhere: Path, env: dict[str, str]
+    installation: Installation, elsewhere: Path, env: dict[str, str]
 ) -> None:
-    code, out, _ = call(elsewhere, kit, "progress", **env)
+    code, out, _ = call(elsewhere, installation, "progress", **env)
     assert code == 0 and b"01_first_touch" in out
-    code, _, said = call(elsewhere, kit, "launch", "Öde.toml", "--", "true", **env)
+    code, _, said = call(elsewhere, installation, "launch", "Öde.toml", "--", "true", **env)
     assert code == 2 and "Öde.toml" in said.decode()
 
 
-def test_a_terminal_in_latin_1(kit: Kit, elsewhere: Path, latin: dict[str, str]) -> None:
+def test_a_terminal_in_latin_1(
+    installation: Installation, elsewhere: Path, latin: dict[str, str]
+) -> None:
     """It gets its own encoding, and "?" for what that does not have."""
-    code, _, said = call(elsewhere, kit, "launch", "Öde….toml", "--", "true", **latin)
+    code, _, said = call(elsewhere, installation, "launch", "Öde….toml", "--", "true", **latin)
     assert code == 2 and "Öde?.toml".encode("latin-1") in said
-    code, out, _ = call(elsewhere, kit, "progress", **latin)
+    code, out, _ = call(elsewhere, installation, "progress", **latin)
     assert code == 0 and b"01_first_touch" in out
 
 
@@ -113,27 +128,33 @@ def test_a_terminal_in_latin_1(kit: Kit, elsewhere: Path, latin: dict[str, str])
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&-", "0<&- 1>&- 2>&-"])
-def test_closed_streams_are_silent(kit: Kit, closed: str) -> None:
-    code, out, said = call(kit.root, kit, "progress", more=closed)
+def test_closed_streams_are_silent(installation: Installation, closed: str) -> None:
+    code, out, said = call(installation.root, installation, "progress", more=closed)
     assert code == 0 and said == b""
     assert (out == b"") == ("1>&-" in closed)
-    code, _, said = call(kit.root, kit, "launch", "no.toml", "--", "true", more=closed)
+    code, _, said = call(
+        installation.root, installation, "launch", "no.toml", "--", "true", more=closed
+    )
     assert code == 2 and (said == b"") == ("2>&-" in closed)
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------
 
 
-def test_interrupted_before_the_command_has_begun(kit: Kit) -> None:
+def test_interrupted_before_the_command_has_begun(installation: Installation) -> None:
     """In the launcher, while Python starts, in imports and in the command: no traceback, and the
     exit code of any interrupt. Until the launcher's first line the system's own."""
     codes = set()
     for number in range(25):
         with subprocess.Popen(
-            [str(kit.root / "numalab"), "progress"], env=environment(kit), text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [str(installation.root / "numalab"), "progress"],
+            env=environment(installation),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
-        ) as process:  # fmt: skip
+        ) as process:
             time.sleep(0.01 * number)
             os.killpg(process.pid, signal.SIGINT)
             said = process.communicate(timeout=SOON_LIMIT_S)[1].lstrip("\n")

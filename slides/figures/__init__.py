@@ -17,7 +17,7 @@ FIGURES: dict[str, Draw] = (
 
 def draw(names: Sequence[str], folder: Path, results: Path | None) -> Iterator[str]:
     """Writes NAME.svg for each. results: an instructor's own records, as build/gnu/results, or
-    None; then yields what of them was used. Raises UserError, KitError, OSError."""
+    None; then yields what of them was used. Raises UserError, NumalabError, OSError."""
     unknown = sorted(set(names) - set(FIGURES))
     if unknown:
         raise UserError(f"no script in slides/figures draws {', '.join(unknown)}")

@@ -69,12 +69,12 @@ class Recorded:
     def words(self) -> str:
         """Where it was taken. A virtual node shows placement, never times."""
         node = self.evidence.node
-        kit = "" if self.is_own else ", with this kit"
+        installation = "" if self.is_own else ", with this kit"
         if self.evidence.is_virtual:
             cores = node["cores"] // node["numa_nodes"]
-            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{kit}"
+            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{installation}"
         nodes = f"{node['numa_nodes']} NUMA node{'s' if node['numa_nodes'] > 1 else ''}"
-        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{kit}"
+        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{installation}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Sources:
         return (own if own is not None and is_own else SHIPPED / relative), is_own
 
     def record(self, lab: str, variant: str, machine: str | None = None) -> Recorded:
-        """The C part's. Raises KitError where it is no valid record."""
+        """The C part's. Raises NumalabError where it is no valid record."""
         where = f"on_{machine}/" if machine else ""
         path, is_own = self.path(f"{lab}/c/{variant}/{where}evidence.json")
         schema = ROOT / "common" / "schema" / "evidence.schema.json"

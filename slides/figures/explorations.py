@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
 from numalab.explore.samples import Configuration, Found, Sample, Virtual
@@ -35,10 +35,10 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
 
 
 def read_found(data: Json) -> Found:
-    """From what to_json made of it; only the node's PUs are lost. Raises KitError."""
+    """From what to_json made of it; only the node's PUs are lost. Raises NumalabError."""
     try:
         if data["schema"] != 1:
-            raise KitError(f"the exploration has schema version {data['schema']}, not 1")
+            raise NumalabError(f"the exploration has schema version {data['schema']}, not 1")
         made, samples = _read_runs(data)
         there = data.get("virtual")
         return Found(
@@ -54,14 +54,14 @@ def read_found(data: Json) -> Found:
             and Virtual(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise KitError(f"not what ./numalab explore --json writes: {error!r}") from error
+        raise NumalabError(f"not what ./numalab explore --json writes: {error!r}") from error
 
 
 def _explored(made: Sequence[Configuration], rounds: int) -> Explorable:
     """What was run, from the configurations that it became."""
     first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
-        raise KitError(
+        raise NumalabError(
             "an earlier version of the kit made this exploration of tables, which timed updates "
             "only. Run ./numalab explore 04 --json again"
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from figures.common import Draw, Drawn, Sources, paper
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.machines.machine import LOCAL_DISTANCE, Machine
 from numalab.machines.machine import Figure as Published
 from numalab.palette import BLUE, GREY, THREAD_COLOURS, VERMILION, thinned
@@ -22,10 +22,10 @@ STREAM = ("Copy", "Scale", "Add", "Triad")
 
 
 def published(figures: Sequence[Published], words: str) -> Published:
-    """The one figure whose description has these words. Raises KitError."""
+    """The one figure whose description has these words. Raises NumalabError."""
     found = [figure for figure in figures if words in figure.what]
     if len(found) != 1:
-        raise KitError(f"{len(found)} published figures are about {words!r}, and not one")
+        raise NumalabError(f"{len(found)} published figures are about {words!r}, and not one")
     return found[0]
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
 from figures.explorations import read_found
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
 from numalab.explore.explore_plot import exploration_figure, pages_figure
@@ -35,9 +35,9 @@ CLOSE_FILE = "omp_close.env"
 
 
 def _need_real(recorded: Recorded) -> Recorded:
-    """Raises KitError where times would come from a virtual node."""
+    """Raises NumalabError where times would come from a virtual node."""
     if recorded.evidence.is_virtual:
-        raise KitError("times of a virtual node mean nothing, and are not drawn")
+        raise NumalabError("times of a virtual node mean nothing, and are not drawn")
     return recorded
 
 
@@ -98,14 +98,14 @@ def huge_pages_table(sources: Sources) -> Drawn:
 def _times(
     generations: Sequence[Generation], roles: Sequence[tuple[str, str]], what: str
 ) -> Sequence[tuple[str, list[float]]]:
-    """For each role with a name the best time of each generation in ms. Raises KitError."""
+    """For each role with a name the best time of each generation in ms. Raises NumalabError."""
     named = []
     for role, name in roles:
         best = [1e3 * min(g.elapsed_s[role]) for g in generations if g.elapsed_s.get(role)]
         if best:
             named.append((name, best))
     if not named:
-        raise KitError(f"the record has no times of {what}; grade without --here-only or --on")
+        raise NumalabError(f"the record has no times of {what}; grade without --here-only or --on")
     return named
 
 
@@ -151,21 +151,21 @@ def latency_curve(sources: Sources) -> Drawn:
 
 
 def _found(sources: Sources, lab: str) -> tuple[Found, str]:
-    """An exploration, and whether the kit recorded it, in words. Raises KitError."""
+    """An exploration, and whether the kit recorded it, in words. Raises NumalabError."""
     path, is_own = sources.path(f"explore/{lab}.json")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"{path} can't be read: {error}") from error
+        raise NumalabError(f"{path} can't be read: {error}") from error
     return read_found(data), "" if is_own else ", with this kit"
 
 
 def _exploration(lab: str) -> Draw:
     def draw(sources: Sources) -> Drawn:
-        found, kit = _found(sources, lab)
+        found, installation = _found(sources, lab)
         figure = exploration_figure(found, (12.08, 5.2))
         words = (
-            f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{kit}"
+            f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{installation}"
         )
         return Drawn(figure, words)
 
@@ -174,18 +174,18 @@ def _exploration(lab: str) -> Draw:
 
 def stream_pages_nhm(sources: Sources) -> Drawn:
     """Of a virtual machine: it has no times."""
-    found, kit = _found(sources, AFFINITY)
+    found, installation = _found(sources, AFFINITY)
     if found.virtual is None or not found.virtual.samples:  # one's own record may have none
-        found, kit = _found(replace(sources, results=None, used={}), AFFINITY)
+        found, installation = _found(replace(sources, results=None, used={}), AFFINITY)
     figure = pages_figure(found, (12.08, 4.6))
     if figure is None or found.virtual is None:
-        raise KitError(
+        raise NumalabError(
             "the exploration of lab 02 has no pages of a virtual machine; this node's own stand "
             "below its rates"
         )
     machine = found.virtual.machine
     cores = machine["cores_per_numa_node"]
-    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{kit}"
+    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{installation}"
     return Drawn(figure, words)
 
 

@@ -26,7 +26,7 @@ class NothingToDraw(UserError):
     """Evidence lacks what a picture is made of."""
 
 
-class KitError(Exception):
+class NumalabError(Exception):
     """The kit itself could not do its part; exit code 3."""
 
 

@@ -25,7 +25,7 @@ TREE = {
     "tests/conftest.py": """
 from numalab.deep import taken
 def pytest_configure(): taken()
-def kit(): return find_kit()
+def kit(): return find_installation()
 def kit_root(kit): return kit.root
 def labs(kit): return load_labs(kit)
 """,

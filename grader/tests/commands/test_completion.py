@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from support.commands import environment, numalab_command
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import lab_names
 from numalab.machines.gallery import machine_names
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
-def completed(kit: Kit, *cases: tuple[str, ...]) -> list[list[str]]:
+def completed(installation: Installation, *cases: tuple[str, ...]) -> list[list[str]]:
     """What bash would offer for the last word of each command line."""
     script = ['eval "$(./numalab completion bash)"', "complete -p numalab >&2"]
     for words in cases:
@@ -28,14 +28,18 @@ def completed(kit: Kit, *cases: tuple[str, ...]) -> list[list[str]]:
         ]
     done = subprocess.run(
         ["bash", "--norc", "-c", "\n".join(script)],
-        capture_output=True, text=True, cwd=kit.root, env=environment(kit), check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=installation.root,
+        env=environment(installation),
+        check=True,
+    )
     assert "-F _numalab_completion numalab" in done.stderr
     return [line.split() for line in done.stdout.splitlines()]
 
 
-def test_bash_completes(kit: Kit) -> None:
-    labs = lab_names(kit.root)
+def test_bash_completes(installation: Installation) -> None:
+    labs = lab_names(installation.root)
     program = "./numalab"
     expected = {
         (program, "wat"): ["watch"],
@@ -46,30 +50,30 @@ def test_bash_completes(kit: Kit) -> None:
         (program, "grade", "--here"): ["--here-only"],
         (program, "watch", "01", "--lang", "f"): ["fortran"],
         (program, "grade", "01", "--on", "w"): ["westmere-ep", "westmere-ex"],
-        (program, "machine", "show", ""): machine_names(kit),
+        (program, "machine", "show", ""): machine_names(installation),
         (program, "hint", "06", ""): ["ping_pong", "near", "far", "predict"],
         (program, "hint", "99", ""): [],
     }
-    assert dict(zip(expected, completed(kit, *expected), strict=True)) == expected
+    assert dict(zip(expected, completed(installation, *expected), strict=True)) == expected
 
 
-def test_hidden_commands_are_not_offered(kit: Kit) -> None:
-    (commands,) = completed(kit, ("./numalab", ""))
+def test_hidden_commands_are_not_offered(installation: Installation) -> None:
+    (commands,) = completed(installation, ("./numalab", ""))
     assert {"grade", "hint", "progress", "watch"} <= set(commands)
     assert not {"measure", "criterion"} & set(commands)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_a_script(kit: Kit, shell: str) -> None:
-    done = numalab_command(kit, "completion", shell)
+def test_each_shell_gets_a_script(installation: Installation, shell: str) -> None:
+    done = numalab_command(installation, "completion", shell)
     assert done.code == 0
     assert "_NUMALAB_COMPLETE" in done.out and f"{shell}_complete" in done.out
 
 
-def test_completing_sets_nothing_up(kit: Kit, tmp_path: Path) -> None:
+def test_completing_sets_nothing_up(installation: Installation, tmp_path: Path) -> None:
     """In a copy of the kit that is not set up yet, with no tool that could do it."""
-    shutil.copy(kit.root / "numalab", tmp_path)
-    shutil.copytree(kit.root / "common" / "setup", tmp_path / "common" / "setup")
+    shutil.copy(installation.root / "numalab", tmp_path)
+    shutil.copytree(installation.root / "common" / "setup", tmp_path / "common" / "setup")
     (tmp_path / "bin").mkdir()
     for tool in ("sh", "dirname", "date"):
         found = shutil.which(tool)

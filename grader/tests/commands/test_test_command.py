@@ -16,7 +16,7 @@ import pytest
 from support.commands import SOON_LIMIT_S, numalab_command
 
 from numalab.commands.test import ALL, QUICK, USUAL, Extent, pytest_command, units_command
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 REPORT = Path("report.xml")
 
@@ -43,26 +43,28 @@ def test_arguments_come_last_and_have_no_company() -> None:
     assert not any("numprocesses" in word for word in chosen_by(QUICK, "-k", "x"))
 
 
-def test_only_quick_leaves_unit_tests_out(kit: Kit) -> None:
-    assert "long" in units_command(kit, QUICK, REPORT)
-    assert "long" not in units_command(kit, USUAL, REPORT)
+def test_only_quick_leaves_unit_tests_out(installation: Installation) -> None:
+    assert "long" in units_command(installation, QUICK, REPORT)
+    assert "long" not in units_command(installation, USUAL, REPORT)
     listed = subprocess.run(
-        [*units_command(kit, QUICK, REPORT), "--show-only"], capture_output=True, text=True,
+        [*units_command(installation, QUICK, REPORT), "--show-only"],
+        capture_output=True,
+        text=True,
         check=True,
-    ).stdout  # fmt: skip
+    ).stdout
     assert "unit-record" in listed and "unit-job" not in listed
 
 
 @pytest.mark.parametrize("ways", [("--quick", "--all"), ("--changed", "--quick")])
-def test_two_ways_at_once_are_refused(kit: Kit, ways: tuple[str, ...]) -> None:
-    done = numalab_command(kit, "test", *ways)
+def test_two_ways_at_once_are_refused(installation: Installation, ways: tuple[str, ...]) -> None:
+    done = numalab_command(installation, "test", *ways)
     assert done.code == 2
     assert "take one of them" in done.said
 
 
-def test_without_chosen_unit_tests_none_is_named(kit: Kit) -> None:
+def test_without_chosen_unit_tests_none_is_named(installation: Installation) -> None:
     some = replace(QUICK, units=(*(QUICK.units or ()), "--tests-regex", "^(unit-x)$"))
-    assert units_command(kit, some, REPORT).count("--tests-regex") == 1
+    assert units_command(installation, some, REPORT).count("--tests-regex") == 1
     assert chosen_by(QUICK, *QUICK.processes, "tests/a.py")[-3:] == [*QUICK.processes, "tests/a.py"]
 
 
@@ -73,8 +75,8 @@ def test_a_part_is_chosen_beside_markers() -> None:
 
 
 @pytest.mark.parametrize("part", ["5/4", "0/2", "two", "1/"])
-def test_what_is_no_part_is_refused(kit: Kit, part: str) -> None:
-    done = numalab_command(kit, "test", "--part", part)
+def test_what_is_no_part_is_refused(installation: Installation, part: str) -> None:
+    done = numalab_command(installation, "test", "--part", part)
     assert done.code == 2
     assert "such as 1/4" in done.said
 

@@ -24,10 +24,10 @@ from numalab.commands.shared import progress_line
 from numalab.errors import wrapped
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
+from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Status, Warned, with_machine
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
 from numalab.reports.rate_words import duration
@@ -124,9 +124,9 @@ def test_errors_fit_80_columns_and_a_path_stays_whole() -> None:
     assert all(len(line) <= 80 for line in told.splitlines() if line != path)
 
 
-def test_without_a_command_there_is_help_and_no_error(kit: Kit) -> None:
+def test_without_a_command_there_is_help_and_no_error(installation: Installation) -> None:
     for arguments in ((), ("machine",)):
-        done = numalab_command(kit, *arguments)
+        done = numalab_command(installation, *arguments)
         assert done.code == 2
         assert done.err.startswith("Usage: numalab") and done.err.count("Usage:") == 1
         assert "Error" not in done.err
@@ -153,14 +153,14 @@ def test_what_another_program_said_keeps_its_marks() -> None:
     assert lines[-2:] == ["    1 | int  x", "      |       ^"]
 
 
-def test_misuse_is_told_with_the_nearest_name(kit: Kit) -> None:
+def test_misuse_is_told_with_the_nearest_name(installation: Installation) -> None:
     for arguments, says in (
         (["garde", "01"], "Did you mean 'grade'?"),
         (["grade", "--quik"], "Did you mean '--quick'?"),
         (["machine", "shwo", "hydra"], "Did you mean 'show'?"),
         (["grade", "01_first_tuch"], "Did you mean 01_first_touch?"),
     ):
-        done = numalab_command(kit, *arguments)
+        done = numalab_command(installation, *arguments)
         assert done.code == 2 and says in done.said
         assert max(map(len, done.err.splitlines())) <= 80
 
@@ -204,7 +204,9 @@ def test_a_heading_is_broken_where_its_brackets_begin(first_touch: Lab) -> None:
     assert second == "  (1 open, 4 not gradable here)"
 
 
-def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_next_names_the_first_and_how_many_there_are(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     lab = labs["06_message_latency"]
     files = {
         "near.toml": "ranks = 2",
@@ -218,7 +220,7 @@ def test_next_names_the_first_and_how_many_there_are(kit: Kit, labs: dict[str, L
     checks = [
         invented.checked(part="ping_pong", synchronous=synchronous) for synchronous in (False, True)
     ]
-    node = node_of(kit, "hydra")
+    node = node_of(installation, "hydra")
     text = shown(lab, session(*checks, *both, files=files, node=node))
     assert (
         "Next: fix near (the first of 2 criteria that fail). A hint: ./numalab hint 06 near The "
@@ -300,11 +302,11 @@ def test_a_report_tells_a_runtimes_warning_once() -> None:
     ]
 
 
-def test_the_legend_comes_with_the_first_map(messages: Lab, kit: Kit) -> None:
+def test_the_legend_comes_with_the_first_map(messages: Lab, installation: Installation) -> None:
     files = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": ""}
     loose = invented.launched("near.toml", "placement", invented.job([[0, 1]], [[0, 1]]))
     bound = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
-    node = node_of(kit, "hydra")
+    node = node_of(installation, "hydra")
     without = shown(messages, session(loose, files=files, node=node))
     assert "may run on" in without and "[ ] a core" not in without
     lines = shown(messages, session(loose, bound, files=files, node=node)).splitlines()

@@ -13,7 +13,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import HandIn
 from numalab.course.privacy import paragraph
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 HANDOUT = """\
@@ -85,10 +85,17 @@ def test_who_is_listed():
     assert changed_tokens(tokens_of(HANDOUT, "c"), tokens_of(HANDOUT, "c")) == 0
 
 
-def test_what_is_kept_of_a_person(kit, tmp_path):
+def test_what_is_kept_of_a_person(installation, tmp_path):
     (tmp_path / "course.toml").write_text('title = "Parallel 1"\n')
     done = numalab_command(
-        kit, "gradebook", "privacy", str(tmp_path), "--until", "2027-10-01", "--contact", "me@x.org"
+        installation,
+        "gradebook",
+        "privacy",
+        str(tmp_path),
+        "--until",
+        "2027-10-01",
+        "--contact",
+        "me@x.org",
     )
     assert done.code == 0
     text = " ".join(done.out.split())
@@ -100,9 +107,11 @@ def test_what_is_kept_of_a_person(kit, tmp_path):
     assert "until the instructors remove" in paragraph("", None, None)
     text = 'title = "Parallel 1"\nkept_until = 2027-10-02\ncontact = "you@x.org"\n'
     (tmp_path / "course.toml").write_text(text)
-    told = numalab_command(kit, "gradebook", "privacy", str(tmp_path)).out
+    told = numalab_command(installation, "gradebook", "privacy", str(tmp_path)).out
     assert told.split() == paragraph("Parallel 1", "2027-10-02", "you@x.org").split()
-    other = numalab_command(kit, "gradebook", "privacy", str(tmp_path), "--until", "2028").out
+    other = numalab_command(
+        installation, "gradebook", "privacy", str(tmp_path), "--until", "2028"
+    ).out
     assert "until 2028." in " ".join(other.split())
 
 
@@ -165,14 +174,14 @@ def test_those_alike_are_by_lab_language_and_students() -> None:
 
 
 def test_what_was_handed_in_last_is_compared(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     """With the public solution, whatever was in its place before; starting code says nothing."""
     lab = "01_first_touch"
     course = CourseFolder(tmp_path)
     solution, handout = (
         (folder / "kernel.c").read_text()
-        for folder in (kit.solution_folder(lab), kit.lab_folder(lab))
+        for folder in (installation.solution_folder(lab), installation.lab_folder(lab))
     )
     hand_ins = {}
     for student, texts in (("ada", (handout, solution)), ("bob", (solution, handout))):
@@ -184,7 +193,7 @@ def test_what_was_handed_in_last_is_compared(
             some.append(HandIn(digest, None, datetime(2027, 5, 1, tzinfo=UTC)))
         hand_ins[student, lab] = some
     hand_ins["cy", lab], hand_ins["ada", "99_gone"] = [], hand_ins["ada", lab]
-    (one,) = alike_of(course, kit, labs, hand_ins)
+    (one,) = alike_of(course, installation, labs, hand_ins)
     assert (one.lab, one.language, one.students, one.is_solution) == (lab, "c", ("ada",), True)
     assert one.changed > 0
 
@@ -197,11 +206,13 @@ def test_without_a_handout_everything_is_changed(labs: dict[str, Lab], tmp_path:
         folder.mkdir(parents=True)
         (folder / "kernel.f90").write_text("end")
         hand_ins[student, lab] = [HandIn("d1", None, datetime(2027, 5, 1, tzinfo=UTC))]
-    (one,) = alike_of(course, Kit(tmp_path / "kit"), labs, hand_ins)
+    (one,) = alike_of(course, Installation(tmp_path / "kit"), labs, hand_ins)
     assert (one.language, one.students, one.changed) == ("fortran", ("ada", "bob"), 1)
 
 
-def test_a_course_without_a_gradebook_is_left_alone(kit: Kit, tmp_path: Path) -> None:
+def test_a_course_without_a_gradebook_is_left_alone(
+    installation: Installation, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="no gradebook"):
-        alike_in(CourseFolder(tmp_path), kit)
+        alike_in(CourseFolder(tmp_path), installation)
     assert list(tmp_path.iterdir()) == []

@@ -25,9 +25,9 @@ from numalab.course.jobs.progress import class_text, known_states, status_of, te
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.course.jobs.work import Outcome, why_not_graded
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Student, Submission
-from numalab.errors import BusyError, KitError, UserError
+from numalab.errors import BusyError, NumalabError, UserError
 from numalab.files import read_text
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.words import CountedStep
 
 LAB = "01_first_touch"
@@ -163,7 +163,7 @@ def test_a_run_is_read_as_it_was_written(course: CourseFolder) -> None:
     assert runs.open_runs(course) == []
     assert runs.last_run(course) == [run]
     (course.run(run.id) / "run.json").write_text('{"schema": 1}')
-    with pytest.raises(KitError, match=r"run\.json"):
+    with pytest.raises(NumalabError, match=r"run\.json"):
         runs.load(course, run.id)
 
 
@@ -258,7 +258,10 @@ def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) ->
 
 
 def test_a_lost_answer_of_sbatch_submits_no_second_job(
-    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    course: CourseFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = run_of(tasks("ada"))
     fake_slurm(
@@ -268,13 +271,16 @@ def test_a_lost_answer_of_sbatch_submits_no_second_job(
         sacct="echo 'Slurm accounting storage is disabled' >&2; exit 1",
     )  # fmt: skip
     runs.keep(course, run)
-    slurm.Slurm(course, kit).submit(run)
+    slurm.Slurm(course, installation).submit(run)
     assert (tmp_path / "calls").read_text() == "x\n"
     assert runs.noted_job(course, run) == "7"
 
 
 def test_a_refused_job_is_told_in_slurms_words(
-    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    course: CourseFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake_slurm(
         tmp_path / "bin", monkeypatch,
@@ -283,20 +289,23 @@ def test_a_refused_job_is_told_in_slurms_words(
     run = run_of(tasks("ada"))
     runs.keep(course, run)
     with pytest.raises(UserError, match="Invalid partition name specified"):
-        slurm.Slurm(course, kit).submit(run)
+        slurm.Slurm(course, installation).submit(run)
     assert runs.open_runs(course) == []
 
 
 def test_no_answer_is_not_taken_for_no_job(
-    kit: Kit, course: CourseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    course: CourseFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     no_answer = "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1"
     fake_slurm(tmp_path / "bin", monkeypatch, squeue=no_answer, sacct=no_answer)
     run = run_of(tasks("ada"))
     runs.keep(course, run)
-    engine = slurm.Slurm(course, kit)
+    engine = slurm.Slurm(course, installation)
     assert engine.look([run]) is None
-    with pytest.raises(KitError, match="Nothing is lost"):
+    with pytest.raises(NumalabError, match="Nothing is lost"):
         engine.take_up(run)
 
 
@@ -462,7 +471,7 @@ def test_a_job_that_nobody_waits_for_leaves_nothing(
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
     monkeypatch.setattr(work, "run_grading", graded)
-    bench = work.Bench(course, run, tmp_path, Kit(tmp_path, builds=tmp_path / "b"), "7_0")
+    bench = work.Bench(course, run, tmp_path, Installation(tmp_path, builds=tmp_path / "b"), "7_0")
     if is_over:
         assert bench.grade(task) is None
         assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
@@ -491,22 +500,24 @@ def test_what_is_removed_takes_nothing_more(
     assert list(course.attempts(task.item).iterdir()) == []
 
 
-def test_quick_is_refused_where_it_does_not_count(kit: Kit, tmp_path: Path) -> None:
+def test_quick_is_refused_where_it_does_not_count(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Before anything is taken in."""
     course = tmp_path / "course"
     (tmp_path / "in").mkdir()
     words = ("batch", "grade", str(tmp_path / "in"), "--out", str(course), "--local", "--quick")
-    done = numalab_command(kit, *words)
+    done = numalab_command(installation, *words)
     said = " ".join(done.err.split())
     assert done.code == 2 and "1 in 20" in said and "gradebook init" in said
     assert not course.exists()
     course.mkdir()
     (course / "course.toml").write_text("[late]\nper_day = 0.1\n")
-    done = numalab_command(kit, *words)
+    done = numalab_command(installation, *words)
     said = " ".join(done.err.split())
     assert done.code == 2 and f"write it into {course}/course.toml, above its first" in said
     (course / "course.toml").write_text("allow_quick = true\n")
-    done = numalab_command(kit, *words)
+    done = numalab_command(installation, *words)
     assert "--quick" not in done.err and (course / "gradebook.sqlite").is_file()
 
 

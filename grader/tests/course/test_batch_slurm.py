@@ -23,7 +23,7 @@ from numalab.course import attempts
 from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.virtual.host import cache_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -106,23 +106,27 @@ def held_up(words: list[str], folder: Path, first: str) -> list[str]:
 
 
 @pytest.fixture
-def own(kit: Kit, slurm: OwnSlurm) -> dict[str, str]:
+def own(installation: Installation, slurm: OwnSlurm) -> dict[str, str]:
     """What commands are started with."""
     slurm.until_idle()
-    return environment(kit) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
+    return environment(installation) | slurm.environment | {"NUMALAB_STAND_IN_S": "0.2"}
 
 
-def run(kit: Kit, words: list[str], env: dict[str, str], limit_s: float = LIMIT_S) -> Done:
+def run(
+    installation: Installation, words: list[str], env: dict[str, str], limit_s: float = LIMIT_S
+) -> Done:
     done = subprocess.run(
-        [str(kit.root / "numalab"), *words], env=env, capture_output=True, text=True,
+        [str(installation.root / "numalab"), *words], env=env, capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=limit_s, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
 
 
-def started(kit: Kit, words: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+def started(
+    installation: Installation, words: list[str], env: dict[str, str]
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(kit.root / "numalab"), *words], env=env, stdin=subprocess.DEVNULL, text=True,
+        [str(installation.root / "numalab"), *words], env=env, stdin=subprocess.DEVNULL, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
 
@@ -158,10 +162,10 @@ def assert_whole(course: Path, students: Mapping[str, str]) -> None:
     assert not list(course.rglob(".partial-*"))
 
 
-def test_a_class_on_slurm(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+def test_a_class_on_slurm(installation: Installation, own: dict[str, str], tmp_path: Path) -> None:
     students = {"ada": "right", "bob": "wrong", "eve": "right", "kim": "kit-error"}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "a course"
-    done = run(kit, arguments(delivery, course, "--per-job", "2", "--requeues", "1"), own)
+    done = run(installation, arguments(delivery, course, "--per-job", "2", "--requeues", "1"), own)
     assert done.code == 1, done.err
     said = " ".join(done.out.split())
     assert "kim 01_first_touch: kit error" in said and "the kit is broken" in said
@@ -181,43 +185,49 @@ def test_a_class_on_slurm(kit: Kit, own: dict[str, str], tmp_path: Path) -> None
     # Once more: nothing but kim, and of the changed one a new attempt.
     (delivery / "kim" / LAB / "kernel.c").write_text("fixed")
     before = set((course / "runs").iterdir())
-    done = run(kit, arguments(delivery, course), own)
+    done = run(installation, arguments(delivery, course), own)
     assert done.code == 0, done.out
     after = set((course / "runs").iterdir())
     new = [runs.load(CourseFolder(course), path.name) for path in after - before]
     assert {task.item.student_id for one in new for task in one.tasks} == {"kim"}
-    done = run(kit, arguments(delivery, course), own)
+    done = run(installation, arguments(delivery, course), own)
     assert done.code == 0 and set((course / "runs").iterdir()) == after
     assert graded(course) == Counter(dict.fromkeys(students, 1))
-    done = run(kit, arguments(delivery, course, "--student", "ada", "--regrade"), own)
+    done = run(installation, arguments(delivery, course, "--student", "ada", "--regrade"), own)
     assert done.code == 0 and graded(course)["ada"] == 2 and graded(course)["bob"] == 1
-    status = run(kit, ["batch", "status", str(course)], own)
+    status = run(installation, ["batch", "status", str(course)], own)
     assert "1 of 1 graded" in status.out and "over" in status.out
 
 
-def test_what_slurm_refuses_is_told(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+def test_what_slurm_refuses_is_told(
+    installation: Installation, own: dict[str, str], tmp_path: Path
+) -> None:
     delivery = class_of(tmp_path / "in", {"ada": "right"})
-    done = run(kit, arguments(delivery, tmp_path / "course", "-p", "nosuch"), own)
+    done = run(installation, arguments(delivery, tmp_path / "course", "-p", "nosuch"), own)
     assert done.code == 2 and "Invalid partition name specified" in done.said
     # Nothing of it is in the way of the right command.
-    assert run(kit, arguments(delivery, tmp_path / "course"), own).code == 0
+    assert run(installation, arguments(delivery, tmp_path / "course"), own).code == 0
 
 
-def test_nothing_is_timed_on_a_login_node(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+def test_nothing_is_timed_on_a_login_node(
+    installation: Installation, own: dict[str, str], tmp_path: Path
+) -> None:
     """Which the cluster's sinfo lists as none of its nodes."""
     delivery = class_of(tmp_path / "in", {"ada": "right"})
     path = f"{without_times(tmp_path)['PATH'].partition(':')[0]}:{own['PATH']}"
     words = ["batch", "grade", str(delivery), "--out", str(tmp_path / "c"), "--local"]
-    done = run(kit, words, own | {"PATH": path})
+    done = run(installation, words, own | {"PATH": path})
     assert done.code == 2 and "login node" in done.said
 
 
-def test_jobs_go_on_without_the_command(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+def test_jobs_go_on_without_the_command(
+    installation: Installation, own: dict[str, str], tmp_path: Path
+) -> None:
     students = {"ada": "right", "bob": "right"}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "course"
-    done = run(kit, arguments(delivery, course, "--no-wait"), own)
+    done = run(installation, arguments(delivery, course, "--no-wait"), own)
     assert done.code == 0 and "Jobs go on without this command" in done.out
-    process = started(kit, arguments(delivery, course), own)
+    process = started(installation, arguments(delivery, course), own)
     mine = f"process {process.pid} "
     until(lambda: (course / "lock").read_text().startswith(mine), "the head's lock")
     process.send_signal(signal.SIGINT)
@@ -227,29 +237,31 @@ def test_jobs_go_on_without_the_command(kit: Kit, own: dict[str, str], tmp_path:
     ends = (130, -signal.SIGINT)
     assert process.returncode in ends or graded(course) == Counter(students.keys())
     assert "Traceback" not in said
-    assert run(kit, arguments(delivery, course), own).code == 0
+    assert run(installation, arguments(delivery, course), own).code == 0
     assert_whole(course, students)
     assert len(list((course / "runs").iterdir())) == 1
 
 
-def test_cancelling(kit: Kit, own: dict[str, str], slurm: OwnSlurm, tmp_path: Path) -> None:
+def test_cancelling(
+    installation: Installation, own: dict[str, str], slurm: OwnSlurm, tmp_path: Path
+) -> None:
     students = {"ada": "right", "bob": "stuck"}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "course"
-    process = started(kit, arguments(delivery, course), own)
+    process = started(installation, arguments(delivery, course), own)
     until(lambda: bool(graded(course)), "ada's grade")
     until(lambda: bool(under_way(course)), "bob's beginning")
-    assert run(kit, ["batch", "cancel", str(course)], own).code == 0
+    assert run(installation, ["batch", "cancel", str(course)], own).code == 0
     assert process.wait(LIMIT_S) == 1
     slurm.until_idle()
     assert booked(course) == [("ada", 1, "graded")]
     assert runs.open_runs(CourseFolder(course)) == []
     (delivery / "bob" / LAB / "kernel.c").write_text("fixed")
-    assert run(kit, arguments(delivery, course), own).code == 0
+    assert run(installation, arguments(delivery, course), own).code == 0
     assert_whole(course, students)
 
 
 def test_preempted_jobs_are_begun_again(
-    kit: Kit, own: dict[str, str], slurm: OwnSlurm, tmp_path: Path
+    installation: Installation, own: dict[str, str], slurm: OwnSlurm, tmp_path: Path
 ) -> None:
     students = {"ada": "right", "bob": "right"}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "course"
@@ -258,7 +270,7 @@ def test_preempted_jobs_are_begun_again(
         arguments(delivery, course, "--per-job", "1", "-p", "main"), tmp_path,
         f'[ -e "{tmp_path}/go" ] || {{ : >"{tmp_path}/held-$$"; sleep 600; }}',
     )  # fmt: skip
-    process = started(kit, words, own)
+    process = started(installation, words, own)
     # Not `under_way`: a grading is that before its shell looks for the file.
     until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both gradings")
     (tmp_path / "go").touch()
@@ -297,7 +309,7 @@ def kill_node(process: subprocess.Popen[str], slurm: OwnSlurm) -> None:
      (kill_node, "while grading")],
 )  # fmt: skip
 def test_whatever_is_killed_nothing_is_lost_or_graded_twice(
-    kit: Kit,
+    installation: Installation,
     own: dict[str, str],
     slurm: OwnSlurm,
     tmp_path: Path,
@@ -307,7 +319,7 @@ def test_whatever_is_killed_nothing_is_lost_or_graded_twice(
     students = {f"s{n}": "right" for n in range(6)}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "course"
     words = arguments(delivery, course, "--per-job", "3")
-    process = started(kit, words, own)
+    process = started(installation, words, own)
     if moment == "before any grading":
         until(lambda: bool(list(course.glob("runs/*/run.json"))), "a run")
     else:
@@ -315,7 +327,7 @@ def test_whatever_is_killed_nothing_is_lost_or_graded_twice(
     kill(process, slurm)
     if process.poll() is None:
         process.wait(LIMIT_S)
-    done = run(kit, words, own)
+    done = run(installation, words, own)
     assert done.code == 0, done.out + done.err
     assert_whole(course, students)
 
@@ -324,11 +336,13 @@ def test_whatever_is_killed_nothing_is_lost_or_graded_twice(
 
 
 @pytest.fixture
-def here(kit: Kit) -> dict[str, str]:
-    return environment(kit) | {"NUMALAB_STAND_IN_S": "0.2"}
+def here(installation: Installation) -> dict[str, str]:
+    return environment(installation) | {"NUMALAB_STAND_IN_S": "0.2"}
 
 
-def test_a_class_here_goes_on_after_kill(kit: Kit, here: dict[str, str], tmp_path: Path) -> None:
+def test_a_class_here_goes_on_after_kill(
+    installation: Installation, here: dict[str, str], tmp_path: Path
+) -> None:
     students = {f"s{n}": "right" for n in range(5)}
     delivery, course = class_of(tmp_path / "in", students), tmp_path / "course"
     # Each command makes one grade, and is at the next until it is ended; the last makes all.
@@ -339,24 +353,24 @@ def test_a_class_here_goes_on_after_kill(kit: Kit, here: dict[str, str], tmp_pat
     )  # fmt: skip
     for number, stop in enumerate((signal.SIGINT, signal.SIGKILL)):
         one.touch()
-        process = started(kit, words, here)
+        process = started(installation, words, here)
         until(lambda number=number: sum(graded(course).values()) > number, "a grade")  # type: ignore[misc]
         process.send_signal(stop)
         assert process.wait(LIMIT_S) in (130, -signal.SIGKILL)
         assert sum(graded(course).values()) == number + 1
     rest.touch()
-    assert run(kit, words, here).code == 0
+    assert run(installation, words, here).code == 0
     assert_whole(course, students)
 
 
 def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
-    kit: Kit, here: dict[str, str], tmp_path: Path
+    installation: Installation, here: dict[str, str], tmp_path: Path
 ) -> None:
     """By the same command, with the records of all that the student has handed in."""
     delivery, course = class_of(tmp_path / "in", {"ada": "open", "bob": "right"}), tmp_path / "c"
     words = arguments(delivery, course, "--local")
     for number in (1, 2):
-        done = run(kit, words, here)
+        done = run(installation, words, here)
         said = " ".join(done.out.split())
         assert done.code == 0 and "1 grading with open points" in said
         assert f"ada {LAB}, C: correct (2 points)" in said
@@ -364,7 +378,7 @@ def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
             *(("ada", n, "graded") for n in range(1, number + 1)), ("bob", 1, "graded"),
         ]  # fmt: skip
     (delivery / "ada" / LAB / "kernel.c").write_text("/* ada again, stand-in: open */\n")
-    done = run(kit, words, here)
+    done = run(installation, words, here)
     assert done.code == 0 and "open points" not in done.out
     found = [a for a in kept_attempts(CourseFolder(course)) if a.item.student_id == "ada"]
     before = next(a.item.digest for a in found if a.number == 2)
@@ -374,28 +388,28 @@ def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
 
 
 def test_a_stuck_grading_is_the_kits_and_ends(
-    kit: Kit, here: dict[str, str], tmp_path: Path
+    installation: Installation, here: dict[str, str], tmp_path: Path
 ) -> None:
     delivery = class_of(tmp_path / "in", {"ada": "stuck", "bob": "right"})
     more = ("--local", "--limit", "5", "--requeues", "0")  # bob takes 0.2 s, on a quiet node
-    done = run(kit, arguments(delivery, tmp_path / "course", *more), here)
+    done = run(installation, arguments(delivery, tmp_path / "course", *more), here)
     assert done.code == 1 and "did not end within 5 s" in " ".join(done.out.split())
     assert booked(tmp_path / "course") == [("ada", 1, "kit_error"), ("bob", 1, "graded")]
 
 
 @pytest.mark.slow
-def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
+def test_two_at_a_time_take_times_in_turns(installation: Installation, tmp_path: Path) -> None:
     delivery, course = tmp_path / "in", tmp_path / "course"
     for student in ("ada", "bob"):
         (delivery / student / LAB).mkdir(parents=True)
-        source = (kit.pristine_folder(LAB) / "kernel.c").read_text()
+        source = (installation.pristine_folder(LAB) / "kernel.c").read_text()
         assert "i % 7" in source  # wrong, so that its times do not take long
         source = f"/* {student} */\n{source.replace('i % 7', 'i % 8')}"
         (delivery / student / LAB / "kernel.c").write_text(source)
     lets_quick_count(course)
     words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", "--local"]
-    env = {k: v for k, v in environment(kit).items() if k != "NUMALAB_BUILD"}
-    done = run(kit, [*words, "--jobs", "2", *QUICK_LOOKS], env, COMMAND_LIMIT_S)
+    env = {k: v for k, v in environment(installation).items() if k != "NUMALAB_BUILD"}
+    done = run(installation, [*words, "--jobs", "2", *QUICK_LOOKS], env, COMMAND_LIMIT_S)
     assert done.code == 0, done.err
     for one in kept_attempts(CourseFolder(course)):
         assert one.state == "graded" and one.results[0]["status"] == "fail"
@@ -407,10 +421,12 @@ def test_two_at_a_time_take_times_in_turns(kit: Kit, tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
-def test_the_kit_grades_a_class(kit: Kit, own: dict[str, str], tmp_path: Path) -> None:
+def test_the_kit_grades_a_class(
+    installation: Installation, own: dict[str, str], tmp_path: Path
+) -> None:
     delivery, course = tmp_path / "in", tmp_path / "course"
     sources = {
-        "ada": (kit.solution_folder(LAB) / "kernel.c").read_text(),
+        "ada": (installation.solution_folder(LAB) / "kernel.c").read_text(),
         "bob": "int not_a_kernel;\n",
     }
     for student, text in sources.items():
@@ -420,7 +436,7 @@ def test_the_kit_grades_a_class(kit: Kit, own: dict[str, str], tmp_path: Path) -
     words = ["batch", "grade", str(delivery), "--out", str(course), "--quick", *QUICK_LOOKS]
     env = {k: v for k, v in own.items() if k != "NUMALAB_BUILD"}
     done = subprocess.run(
-        [str(kit.root / "numalab"), *words], env=env, capture_output=True, text=True,
+        [str(installation.root / "numalab"), *words], env=env, capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

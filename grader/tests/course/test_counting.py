@@ -193,7 +193,7 @@ def test_a_grading_without_a_delivery_makes_its_hand_in_up() -> None:
 
 def test_a_hand_in_that_is_made_up_is_as_old_as_its_first_grading() -> None:
     first = attempt(ADA, result(5, 5), number=2, at="2027-05-03T10:00:00+00:00")
-    second = attempt(ADA, result(6, 4), kit="k2", at="2027-05-09T10:00:00+00:00")
+    second = attempt(ADA, result(6, 4), installation="k2", at="2027-05-09T10:00:00+00:00")
     found = counted([], [second, first])
     assert [hand_in.last_at.day for hand_in in found.hand_ins] == [3]
     assert found.row.attempt is second

@@ -32,8 +32,8 @@ from numalab.course.pages.mistakes import mistakes, typical
 from numalab.course.pages.reports import write_reports
 from numalab.course.pages.student_page import lab_title, student_page
 from numalab.course.records import Student
+from numalab.installation import Installation
 from numalab.judging.verdict import CAUSES
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import STATUS_WORDS, TEMPLATES
@@ -46,14 +46,16 @@ HEAT = "Each student's criteria by lab"
 
 
 @pytest.fixture(scope="module")
-def demo(kit: Kit, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory) -> CourseFolder:
+def demo(
+    installation: Installation, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory
+) -> CourseFolder:
     """With all its pages."""
-    every = labs_and_variants(kit.root)
+    every = labs_and_variants(installation.root)
     root = tmp_path_factory.mktemp("demo") / "course"
     course = demo_course(root, list(every.values()), STUDENTS)
     with open_gradebook(course) as book:
         found = book.standing(read_rules(course.rules, every))
-    write_reports(course, kit, found, lambda step: None)
+    write_reports(course, installation, found, lambda step: None)
     return course
 
 
@@ -115,8 +117,8 @@ def test_all_links_of_all_pages_lead_to_files_and_places_that_are_there(
         assert_sound(path.read_text(), path.parent)
 
 
-def test_a_column_of_the_heat_map_is_its_criterions(page: str, kit: Kit) -> None:
-    labs = labs_and_variants(kit.root)
+def test_a_column_of_the_heat_map_is_its_criterions(page: str, installation: Installation) -> None:
+    labs = labs_and_variants(installation.root)
     found = _Cells(page)
     assert len(found.rows) == STUDENTS
     columns = {int(head["data-column"]): head for head in found.heads if "data-column" in head}
@@ -483,7 +485,7 @@ def test_progress_is_of_kernels_and_variants(labs: dict[str, Lab]) -> None:
 
 
 def test_a_students_page_is_made_again_when_parts_change(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     course = CourseFolder(tmp_path / "course")
     index = course.student_report("ada") / "index.html"
@@ -491,7 +493,7 @@ def test_a_students_page_is_made_again_when_parts_change(
     for share in (0.25, 0.75):
         shown = [replace(UNDERSTOOD[0], share=share), *UNDERSTOOD[1:]]
         found = standing(with_parts(ADA, labs, *shown)[:1])
-        write_reports(course, kit, found, lambda step: None)
+        write_reports(course, installation, found, lambda step: None)
         texts.append(index.read_text())
     assert "1 of 4" in texts[0]
     assert "3 of 4" in texts[1]

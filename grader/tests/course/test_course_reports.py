@@ -37,10 +37,10 @@ from numalab.course.pages.histogram import BINS, bins, histogram, values_words
 from numalab.course.pages.reports import write_reports
 from numalab.course.pages.student_page import attempt_name, student_page
 from numalab.course.records import Attempt, Problem, Student
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Build
+from numalab.installation import Installation
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned, read_verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.palette import luminance
 from numalab.reports.html_page import TEMPLATES
@@ -447,12 +447,14 @@ def keep(course: CourseFolder, one: Attempt, page: str = "the page") -> None:
     (folder / "report.html").write_text(page)
 
 
-def written(course: CourseFolder, kit: Kit, found: Standing, **more: Any) -> list[str]:
+def written(
+    course: CourseFolder, installation: Installation, found: Standing, **more: Any
+) -> list[str]:
     """Which students' pages were."""
     before = {path: path.stat().st_mtime_ns for path in course.root.rglob("index.html")}
     for path in before:
         os.utime(path, ns=(0, 0))
-    write_reports(course, kit, found, lambda step: None, **more)
+    write_reports(course, installation, found, lambda step: None, **more)
     return sorted(
         path.parent.name
         for path in course.student_report("x").parent.glob("*/index.html")
@@ -470,9 +472,9 @@ def pair(lab: Lab, course: CourseFolder) -> list[StandingRow]:
 
 
 def test_all_pages_are_there_and_linked(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow]
+    installation: Installation, course: CourseFolder, pair: list[StandingRow]
 ) -> None:
-    page = write_reports(course, kit, standing(pair), lambda step: None)
+    page = write_reports(course, installation, standing(pair), lambda step: None)
     assert page == course.report / "index.html"
     pages = sorted(course.report.rglob("*.html"))
     assert len(pages) == 6
@@ -486,29 +488,35 @@ def test_all_pages_are_there_and_linked(
 
 
 def test_a_students_folder_shows_nothing_of_others(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow]
+    installation: Installation, course: CourseFolder, pair: list[StandingRow]
 ) -> None:
-    write_reports(course, kit, standing(pair), lambda step: None)
+    write_reports(course, installation, standing(pair), lambda step: None)
     for path in course.student_report("ada").iterdir():
         assert "bob" not in path.read_text().lower() and "../" not in path.read_text()
 
 
 def test_only_what_changed_is_written_again(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow]
+    installation: Installation, course: CourseFolder, pair: list[StandingRow]
 ) -> None:
-    assert written(course, kit, standing(pair)) == ["ada", "bob"]
-    assert written(course, kit, replace(standing(pair), made_at="2028-01-01T00:00:00+00:00")) == []
+    assert written(course, installation, standing(pair)) == ["ada", "bob"]
+    assert (
+        written(course, installation, replace(standing(pair), made_at="2028-01-01T00:00:00+00:00"))
+        == []
+    )
     ada, bob = pair
-    assert written(course, kit, standing([ada, replace(bob, points=3.0)])) == ["bob"]
+    assert written(course, installation, standing([ada, replace(bob, points=3.0)])) == ["bob"]
     more = replace(ada, others=(attempt(ADA, state="lost", number=2),))
-    assert written(course, kit, standing([more, replace(bob, points=3.0)])) == ["ada"]
+    assert written(course, installation, standing([more, replace(bob, points=3.0)])) == ["ada"]
     (course.student_report("bob") / "index.html").unlink()
-    assert written(course, kit, standing([more, replace(bob, points=3.0)])) == ["bob"]
-    assert written(course, kit, standing([more, bob], title="Other")) == ["ada", "bob"]
+    assert written(course, installation, standing([more, replace(bob, points=3.0)])) == ["bob"]
+    assert written(course, installation, standing([more, bob], title="Other")) == ["ada", "bob"]
 
 
 def test_what_was_made_before_an_interruption_is_not_made_again(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    course: CourseFolder,
+    pair: list[StandingRow],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from numalab.course.pages import reports
 
@@ -520,45 +528,50 @@ def test_what_was_made_before_an_interruption_is_not_made_again(
     with monkeypatch.context() as patch:
         patch.setattr(reports, "student_page", stopped)
         with pytest.raises(KeyboardInterrupt):
-            write_reports(course, kit, standing(pair), lambda step: None)
-    assert written(course, kit, standing(pair)) == ["bob"]
+            write_reports(course, installation, standing(pair), lambda step: None)
+    assert written(course, installation, standing(pair)) == ["bob"]
 
 
 def test_damaged_notes_only_cost_time(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow]
+    installation: Installation, course: CourseFolder, pair: list[StandingRow]
 ) -> None:
-    written(course, kit, standing(pair))
+    written(course, installation, standing(pair))
     course.pages_made.write_text("{")
-    assert written(course, kit, standing(pair)) == ["ada", "bob"]
+    assert written(course, installation, standing(pair)) == ["ada", "bob"]
 
 
 def test_one_students_page_is_written_alone(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow]
+    installation: Installation, course: CourseFolder, pair: list[StandingRow]
 ) -> None:
-    assert written(course, kit, standing(pair), students=("bob",)) == ["bob"]
+    assert written(course, installation, standing(pair), students=("bob",)) == ["bob"]
     assert not (course.report / "index.html").exists()
     with pytest.raises(UserError, match="no student 'bop'"):
-        write_reports(course, kit, standing(pair), lambda step: None, ("bop",))
+        write_reports(course, installation, standing(pair), lambda step: None, ("bop",))
 
 
 def test_pages_are_copied_where_there_are_no_links(
-    kit: Kit, course: CourseFolder, pair: list[StandingRow], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    course: CourseFolder,
+    pair: list[StandingRow],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(source: Path, target: Path) -> None:
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    write_reports(course, kit, standing(pair), lambda step: None)
+    write_reports(course, installation, standing(pair), lambda step: None)
     assert pair[0].attempt is not None
     copy = course.student_report("ada") / f"{attempt_name(pair[0].attempt)}.html"
     assert copy.read_text() == "the page of ada" and copy.stat().st_nlink == 1
 
 
 @pytest.mark.parametrize("bad", ["..", "a/b", "", ".x"])
-def test_an_id_that_leads_elsewhere_is_refused(kit: Kit, course: CourseFolder, bad: str) -> None:
+def test_an_id_that_leads_elsewhere_is_refused(
+    installation: Installation, course: CourseFolder, bad: str
+) -> None:
     rows = [row(Student(bad, "x", {}), FIRST, None)]
-    with pytest.raises(KitError, match="can't be a folder's name"):
-        write_reports(course, kit, standing(rows), lambda step: None)
+    with pytest.raises(NumalabError, match="can't be a folder's name"):
+        write_reports(course, installation, standing(rows), lambda step: None)
     assert not course.root.exists()
 
 

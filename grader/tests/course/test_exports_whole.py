@@ -17,7 +17,7 @@ from support.invented_class import row, standing
 from numalab.course.exports import classroom50, exports, gradescope, junit
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Problem, Student
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 
 Json = dict[str, Any]
 AT = datetime(2026, 10, 7, 8, 0, tzinfo=UTC)
@@ -278,7 +278,7 @@ def test_classroom_50_is_told_why_there_is_nothing() -> None:
     assert [one["test-name"] for one in c50(absent)["tests"]] == [f"{LAB}: handed in"]
     failed = row(ADA, LAB, attempt(ADA, result(0, 10)))
     assert [one["test-name"] for one in c50(failed)["tests"]] == ["local_pages"]
-    with pytest.raises(KitError, match=rf"\({LAB}: Not graded\.\)"):
+    with pytest.raises(NumalabError, match=rf"\({LAB}: Not graded\.\)"):
         c50(FAILED, GRADED)
 
 

@@ -22,7 +22,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import Table, defused, read_table, table_text, write_private
 from numalab.course.records import Attempt, Item, Problem, Submission
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
-from numalab.errors import BusyError, KitError, UserError
+from numalab.errors import BusyError, NumalabError, UserError
 from numalab.labs.seeds import DRAWS
 
 AT = "2026-11-22T08:00:00+00:00"
@@ -114,7 +114,7 @@ def test_a_damaged_attempt_is_told(course: CourseFolder) -> None:
     path = course.attempt(ITEM, 1) / attempts.FILE
     for text in ("", "[]", "{}", '{"item": {"student_id": "ada"}}'):
         path.write_text(text)
-        with pytest.raises(KitError, match=r"attempt\.json is damaged"):
+        with pytest.raises(NumalabError, match=r"attempt\.json is damaged"):
             attempts.read_attempt(course.attempt(ITEM, 1))
     assert attempts.read_attempt(course.attempt(ITEM, 2)) is None
 

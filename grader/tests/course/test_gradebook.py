@@ -37,7 +37,7 @@ from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_ru
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.jobs.progress import class_text
 from numalab.course.records import Attempt, Intake, Problem
-from numalab.errors import BusyError, KitError, UserError
+from numalab.errors import BusyError, NumalabError, UserError
 from numalab.files import write_json
 
 DEADLINE = f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
@@ -270,7 +270,7 @@ def test_a_last_hand_in_that_is_not_graded_yet_has_no_grade(tmp_path: Path) -> N
 
 def test_a_regrading_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     first = attempt(ADA, result(5, 5))
-    second = attempt(ADA, result(7, 3), kit="k2", at="2027-05-09T10:00:00+00:00")
+    second = attempt(ADA, result(7, 3), installation="k2", at="2027-05-09T10:00:00+00:00")
     row = only_row(tmp_path, [intake(submission(ADA))], [second, first])
     assert row.points == 7
     assert row.others[0].item.kit_digest.startswith("k1")
@@ -601,7 +601,7 @@ def test_a_rebuild_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     before = course.gradebook.read_bytes()
     spoilt = course.attempt(TWICE[1][0].item, 1) / "attempt.json"
     spoilt.write_text("{}")
-    with pytest.raises(KitError, match=str(spoilt)):
+    with pytest.raises(NumalabError, match=str(spoilt)):
         rebuild(course, lambda step: None)
     assert course.gradebook.read_bytes() == before
     assert not [path for path in tmp_path.iterdir() if "partial" in path.name]

@@ -40,7 +40,7 @@ from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing
 from numalab.course.intake.moodle_words import LANGUAGES
 from numalab.course.records import Problem, Student
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 
 AT = datetime(2026, 10, 7, 8, 0, tzinfo=UTC)
 EVIL = Student("evil", '=HYPERLINK("http://x","y")', {"email": "-2+3@example.org", "id": "4"})
@@ -486,9 +486,9 @@ def test_classroom_50_gets_what_it_takes(standing: Standing) -> None:
 
 def test_a_failure_of_the_infrastructure_is_no_result_in_classroom_50(standing: Standing) -> None:
     run = classroom50.run_of(RUNNER)
-    with pytest.raises(KitError, match="n3 went away"):
+    with pytest.raises(NumalabError, match="n3 went away"):
         classroom50.result(of_student(standing, "bob", LAB), [], run, AT)
-    with pytest.raises(KitError, match="nothing was"):
+    with pytest.raises(NumalabError, match="nothing was"):
         classroom50.result([], [], run, AT)
 
 

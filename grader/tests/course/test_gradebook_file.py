@@ -14,7 +14,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import database
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import Rules
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import Place
 
 
@@ -31,7 +31,7 @@ def test_a_gradebook_is_read_while_it_is_written(
         book.add_attempts([attempt(ADA, result(10))])
         with open_gradebook(course, read_only=True) as reader:
             assert [row.points for row in reader.standing(Rules()).rows] == [10]
-            with pytest.raises((sqlite3.Error, KitError)):
+            with pytest.raises((sqlite3.Error, NumalabError)):
                 reader._database.execute("DELETE FROM missing")
 
 
@@ -71,7 +71,7 @@ def test_a_change_that_nobody_can_undo_is_told(
     ]
     journal.write_bytes(b"x")
     with (
-        pytest.raises(KitError, match=f"has left {journal}.*gradebook rebuild {tmp_path}"),
+        pytest.raises(NumalabError, match=f"has left {journal}.*gradebook rebuild {tmp_path}"),
         open_gradebook(course, read_only=True),
     ):
         pass
@@ -112,7 +112,7 @@ def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
         writer.execute("BEGIN EXCLUSIVE")
         for read_only in (True, False):
             with (
-                pytest.raises(KitError, match="can't be used: database is locked"),
+                pytest.raises(NumalabError, match="can't be used: database is locked"),
                 open_gradebook(course, read_only=read_only),
             ):
                 pass
@@ -138,7 +138,7 @@ def test_a_gradebook_is_made_once_and_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        (sqlite3.OperationalError("disk I/O error"), KitError, "can't be used: disk I/O error"),
+        (sqlite3.OperationalError("disk I/O error"), NumalabError, "can't be used: disk I/O error"),
         (sqlite3.DatabaseError("malformed"), UserError, r"is damaged \(malformed\).*rebuild"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(database, "shortage", shortage)
     with (
-        pytest.raises(KitError, match=r"gradebook\.sqlite can't be used: there is no room"),
+        pytest.raises(NumalabError, match=r"gradebook\.sqlite can't be used: there is no room"),
         database.told(CourseFolder(tmp_path)),
     ):
         raise sqlite3.OperationalError("database or disk is full")

@@ -32,7 +32,7 @@ from numalab.course.gradebook.tables import (
     utc,
 )
 from numalab.course.records import Problem, Student, Submission
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
 
 Json = dict[str, Any]
@@ -167,7 +167,10 @@ def test_a_delivery_that_comes_again_is_kept_once(tmp_path: Path) -> None:
         assert set(book.handed_in()) == {("ada", LAB), ("bob", LAB)}
     for text in ("{}", "[]", '{"taken_in_at": "x"}'):
         course.delivery(4).write_text(text)
-        with pytest.raises(KitError, match=r"0004\.json is not a delivery"), open_gradebook(course):
+        with (
+            pytest.raises(NumalabError, match=r"0004\.json is not a delivery"),
+            open_gradebook(course),
+        ):
             pass
 
 
@@ -203,7 +206,7 @@ def test_of_two_kits_the_grading_that_ended_last_is_gone_on_with(tmp_path: Path)
     both = OPEN, result(10, language="fortran")
     with open_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submitted(ADA)))
-        newer = attempt(ADA, *both, kit="k2", at="2027-05-09T10:00:00+00:00")
+        newer = attempt(ADA, *both, installation="k2", at="2027-05-09T10:00:00+00:00")
         older = attempt(ADA, *both, number=2)
         book.add_attempts([newer, older])
         assert [one.item for one in book.open_hand_ins()] == [newer.item]

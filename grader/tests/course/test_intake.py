@@ -19,7 +19,7 @@ from numalab.course.intake.student_list import match, read_student_list
 from numalab.course.intake.students import Person, identify, read_known, slug
 from numalab.course.records import Intake, Student
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
@@ -117,8 +117,10 @@ def test_what_is_no_delivery(delivery: Path, course: CourseFolder, labs: dict[st
     assert not course.root.exists()
 
 
-def test_a_class_of_forty(kit: Kit, tmp_path: Path, course: CourseFolder, first_touch: Lab) -> None:
-    delivery, students, expected = make_class(kit, tmp_path)
+def test_a_class_of_forty(
+    installation: Installation, tmp_path: Path, course: CourseFolder, first_touch: Lab
+) -> None:
+    delivery, students, expected = make_class(installation, tmp_path)
     intake = take_in(delivery, course, {FIRST: first_touch}, quiet, students)
     assert len(expected) == 40
     taken = {one.student.id: one for one in intake.submissions}
@@ -131,7 +133,11 @@ def test_a_class_of_forty(kit: Kit, tmp_path: Path, course: CourseFolder, first_
         if one.kind in ("right", "wrong"):
             found = taken[id_]
             assert found.languages == (one.language,)
-            folder = kit.solution_folder(FIRST) if one.kind == "right" else kit.lab_folder(FIRST)
+            folder = (
+                installation.solution_folder(FIRST)
+                if one.kind == "right"
+                else installation.lab_folder(FIRST)
+            )
             (file,) = found.files
             place = course.submission(id_, FIRST, found.digest) / FIRST / file
             assert place.read_bytes() == (folder / file).read_bytes()
@@ -257,8 +263,11 @@ def test_github_classroom(delivery: Path, course: CourseFolder, labs: dict[str, 
     ada = clone(
         class_folder / "first-touch-ada-l", {"kernel.c": KERNEL}, "2026-03-01T10:00:00+01:00"
     )
-    kit = {"labs/01_first_touch/kernel.c": KERNEL, "solutions/01_first_touch/kernel.c": b"no"}
-    bob = clone(class_folder / "first-touch-Bob", kit, "2026-03-02T23:59:59-05:00")
+    installation = {
+        "labs/01_first_touch/kernel.c": KERNEL,
+        "solutions/01_first_touch/kernel.c": b"no",
+    }
+    bob = clone(class_folder / "first-touch-Bob", installation, "2026-03-02T23:59:59-05:00")
     git(bob, "gc", "-q")
     # A repository that would start a program in several ways, if its configuration were read.
     started = delivery.parent / "started"

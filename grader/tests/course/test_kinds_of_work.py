@@ -25,8 +25,8 @@ from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page
 from numalab.course.pages.student_page import student_page
 from numalab.course.records import Attempt, Student
+from numalab.installation import Installation
 from numalab.judging.verdict import Status
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.variants import labs_and_variants
 
@@ -93,8 +93,8 @@ EXPECTED_OF_UNDERSTOOD = {
 
 
 @pytest.fixture(scope="module")
-def labs(kit: Kit) -> dict[str, Lab]:
-    return labs_and_variants(kit.root)
+def labs(installation: Installation) -> dict[str, Lab]:
+    return labs_and_variants(installation.root)
 
 
 def graded(id_: str, lab: Lab, failed: tuple[str, ...], **scores: float | None) -> Attempt:

@@ -20,7 +20,7 @@ from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
 from numalab.course.records import Item
 from numalab.errors import UserError
 from numalab.grading.turns import VARIABLE as TURNS
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 TASK = Task(Item("ada", "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",))
 
@@ -87,20 +87,20 @@ def phases(engine: Local, run: Run) -> list[str]:
 
 
 def test_jobs_of_one_machine(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = Started(monkeypatch)
     run = run_of([TASK], [TASK], [TASK])
     folder = runs.keep(course, run)
-    engine = Local(course, kit, 2)
+    engine = Local(course, installation, 2)
     engine.submit(run)
     assert runs.noted_job(course, run) == f"process {os.getpid()}"
     assert [command for command, _ in started.asked] == [
-        [*WITH_PARENT, sys.executable, "-m", "numalab.course.jobs.node", kit.preset,
+        [*WITH_PARENT, sys.executable, "-m", "numalab.course.jobs.node", installation.preset,
          str(course.root.absolute()), run.id, str(number)]
         for number in (0, 1)
     ]  # fmt: skip
-    wanted = {"NUMALAB_ROOT": str(kit.root), "PYTHONDONTWRITEBYTECODE": "",
+    wanted = {"NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
               TURNS: str(folder / "turns")}  # fmt: skip
     assert all(wanted.items() <= env.items() for _, env in started.asked)
     assert started.options[0]["start_new_session"] is True
@@ -118,11 +118,11 @@ def test_jobs_of_one_machine(
 
 
 def test_alone_a_job_takes_no_turns(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = Started(monkeypatch)
     first, second = run_of([TASK], [TASK]), run_of([TASK], id="z")
-    engine = Local(course, kit, 1)
+    engine = Local(course, installation, 1)
     for run in (first, second):
         runs.keep(course, run)
         engine.submit(run)
@@ -135,11 +135,11 @@ def test_alone_a_job_takes_no_turns(
 
 
 def test_jobs_are_cancelled_by_their_run(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = Started(monkeypatch)
     first, second = run_of([TASK], [TASK]), run_of([TASK], [TASK], id="z")
-    engine = Local(course, kit, 3)
+    engine = Local(course, installation, 3)
     for run in (first, second):
         runs.keep(course, run)
         engine.submit(run)
@@ -156,12 +156,12 @@ def test_jobs_are_cancelled_by_their_run(
 
 
 def test_a_command_ends_with_its_jobs(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = Started(monkeypatch)
     run = run_of([TASK], [TASK], [TASK])
     runs.keep(course, run)
-    engine = Local(course, kit, 2)
+    engine = Local(course, installation, 2)
     engine.submit(run)
     started.made[1].is_deaf = True
     engine.stop()
@@ -173,11 +173,11 @@ def test_a_command_ends_with_its_jobs(
 
 
 def test_what_a_killed_command_has_left_is_waited_for(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of([TASK])
     folder = runs.keep(course, run)
-    engine = Local(course, kit, 1)
+    engine = Local(course, installation, 1)
     tries: list[float] = []
     monkeypatch.setattr(local.time, "sleep", tries.append)
     assert engine.take_up(run) is False and not tries

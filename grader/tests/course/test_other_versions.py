@@ -28,8 +28,8 @@ from numalab.files import write_json
 from numalab.grading.continuing import Earlier, earlier_times, fingerprints
 from numalab.grading.former_digests import FILE, known_as
 from numalab.grading.kit_digests import measured_by
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -40,15 +40,15 @@ BEGUN, ENDED = "2027-05-04T10:00:00+00:00", "2027-05-04T10:45:00+00:00"
 
 
 @pytest.fixture(scope="module")
-def bare(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    made = kit_without_build(kit, tmp_path_factory.mktemp("kit"))
-    for path in kit.root.glob("solutions/*/wrong"):
-        (made.root / path.relative_to(kit.root)).symlink_to(path)
+def bare(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    made = kit_without_build(installation, tmp_path_factory.mktemp("kit"))
+    for path in installation.root.glob("solutions/*/wrong"):
+        (made.root / path.relative_to(installation.root)).symlink_to(path)
     return made
 
 
 @pytest.fixture
-def own(bare: Kit) -> Iterator[Kit]:
+def own(bare: Installation) -> Iterator[Installation]:
     """A kit whose driver and table a test may change."""
     files = [bare.grading_folder(LAB) / "driver.c", bare.root / FILE]
     before = {path: path.read_text() for path in files}
@@ -57,16 +57,16 @@ def own(bare: Kit) -> Iterator[Kit]:
         path.write_text(text)
 
 
-def change_driver(kit: Kit) -> tuple[str, str]:
+def change_driver(installation: Installation) -> tuple[str, str]:
     """The digests by which the lab was measured, and is."""
-    old = measured_by(kit, LAB)
-    path = kit.grading_folder(LAB) / "driver.c"
+    old = measured_by(installation, LAB)
+    path = installation.grading_folder(LAB) / "driver.c"
     path.write_text(path.read_text() + "extern int numalab_changed;\n")
-    return old, measured_by(kit, LAB)
+    return old, measured_by(installation, LAB)
 
 
-def proved_equal(kit: Kit, old: str, new: str) -> None:
-    (kit.root / FILE).write_text(f'[0123abcd]\n{LAB} = ["{old}", "{new}"]\n')
+def proved_equal(installation: Installation, old: str, new: str) -> None:
+    (installation.root / FILE).write_text(f'[0123abcd]\n{LAB} = ["{old}", "{new}"]\n')
 
 
 def kept(course: CourseFolder) -> list[Attempt]:
@@ -76,7 +76,7 @@ def kept(course: CourseFolder) -> list[Attempt]:
 # ---- what an equal version has measured ---------------------------------------------------
 
 
-def test_former_digests_stand_for_the_present_one_also_through_others(own: Kit) -> None:
+def test_former_digests_stand_for_the_present_one_also_through_others(own: Installation) -> None:
     first, second = change_driver(own)
     proved_equal(own, first, second)
     third = change_driver(own)[1]
@@ -98,13 +98,13 @@ def test_a_commits_rows_take_the_place_of_those_that_it_had() -> None:
     assert with_rows(made, "aa", {"x": "1"}, {"x": "2"}).endswith('[aa]\nx = ["1", "2"]\n')
 
 
-def test_the_kits_own_table_can_be_read(kit: Kit) -> None:
-    assert known_as(kit, LAB)[0] == measured_by(kit, LAB)
-    assert (kit.root / FILE).is_file()
+def test_the_kits_own_table_can_be_read(installation: Installation) -> None:
+    assert known_as(installation, LAB)[0] == measured_by(installation, LAB)
+    assert (installation.root / FILE).is_file()
 
 
 def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
-    own: Kit, tmp_path: Path
+    own: Installation, tmp_path: Path
 ) -> None:
     record = invented.evidence(TWO_NODES, times=invented.steady(13, **FAST))
     course = stored_course(own, tmp_path / "course", [Graded("ada", record)])
@@ -127,7 +127,7 @@ def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
         rules.write_text(before)
 
 
-def test_times_go_on_from_records_of_an_equal_version(own: Kit, tmp_path: Path) -> None:
+def test_times_go_on_from_records_of_an_equal_version(own: Installation, tmp_path: Path) -> None:
     record = {"build": {"kernel": {}}, "handed_in": [], "sandbox": "none"}
 
     def prints() -> tuple[str, ...]:
@@ -194,8 +194,10 @@ class Class:
     """Two hand-ins that are graded, and a third that is not. In place of gradings it is noted
     whose there would be."""
 
-    def __init__(self, kit: Kit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.kit, self.folder, self.patch = kit, folder, monkeypatch
+    def __init__(
+        self, installation: Installation, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.installation, self.folder, self.patch = installation, folder, monkeypatch
         self.begun: list[Item] = []
         self.course = CourseFolder(folder / "course")
         monkeypatch.setattr(batch_grade, "_grade", self._note)
@@ -214,7 +216,7 @@ class Class:
     def hand_in(self, name: str) -> None:
         folder = self.folder / "in" / name
         folder.mkdir(parents=True)
-        text = (self.kit.lab_folder(LAB) / "kernel.c").read_text()
+        text = (self.installation.lab_folder(LAB) / "kernel.c").read_text()
         (folder / "kernel.c").write_text(f"{text}int {name};\n")
 
     def _note(
@@ -234,7 +236,7 @@ class Class:
             cli,
             ["batch", "grade", str(self.folder / "in"), "--out", str(self.course.root), "--local",
              "--force", "--labs", "01", *options],
-            standalone_mode=False, input=answer, env={"NUMALAB_ROOT": str(self.kit.root)},
+            standalone_mode=False, input=answer, env={"NUMALAB_ROOT": str(self.installation.root)},
         )  # fmt: skip
         if not isinstance(done.exception, UserError | SystemExit | None):
             raise done.exception
@@ -245,7 +247,7 @@ class Class:
 
 
 def test_batch_grade_asks_before_it_measures_another_versions_course_again(
-    own: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     it = Class(own, tmp_path, monkeypatch)
     assert it.grade()[2] == "eve"

@@ -13,8 +13,8 @@ from numalab.course.intake.starting import StartingCode
 from numalab.course.intake.taking import Chosen
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
-from numalab.grading.variant_kits import TICKET_BYTES, ticket_text
-from numalab.kit import Kit
+from numalab.grading.variant_installations import TICKET_BYTES, ticket_text
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.starting_code import digest_of
 from numalab.labs.variants import draw_variant, lab_files, labs_and_variants, read_draws
@@ -29,8 +29,8 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 @pytest.fixture(scope="module")
-def all_labs(kit: Kit) -> dict[str, Lab]:
-    return labs_and_variants(kit.root)
+def all_labs(installation: Installation) -> dict[str, Lab]:
+    return labs_and_variants(installation.root)
 
 
 def answers(course: CourseFolder, student: str = "ada") -> bytes:
@@ -93,9 +93,11 @@ def test_nothing_is_taken_of_another_ones_variant(
         assert "./numalab variant 01 --for ada --code CODE" in told
 
 
-def test_what_is_starting_code(kit: Kit, course: CourseFolder, all_labs: dict[str, Lab]) -> None:
-    is_starting, lab, variant = StartingCode(kit.root), all_labs[LAB], all_labs[VARIANT]
-    given = (kit.lab_folder(LAB) / "kernel.c").read_bytes()
+def test_what_is_starting_code(
+    installation: Installation, course: CourseFolder, all_labs: dict[str, Lab]
+) -> None:
+    is_starting, lab, variant = StartingCode(installation.root), all_labs[LAB], all_labs[VARIANT]
+    given = (installation.lab_folder(LAB) / "kernel.c").read_bytes()
     assert is_starting(lab, "kernel.c", given + b"\n/* Ada */\n", None)
     assert not is_starting(lab, "kernel.c", given + b"int x;\n", None)
     assert not is_starting(lab, "kernel.f90", given, None)
@@ -105,8 +107,8 @@ def test_what_is_starting_code(kit: Kit, course: CourseFolder, all_labs: dict[st
     assert is_starting(since, "kernel.c", b"int before; // Ada\n", None)
     assert not is_starting(lab, "kernel.c", b"int before;\n", None)
     seed = seed_of(course, "ada")
-    draws = read_draws(kit.root, LAB)
-    mine = lab_files(kit.root, draws, draw_variant(draws, seed))["kernel.c"].encode()
+    draws = read_draws(installation.root, LAB)
+    mine = lab_files(installation.root, draws, draw_variant(draws, seed))["kernel.c"].encode()
     assert digest_of("kernel.c", mine) != digest_of("kernel.c", given)
     ticket = ticket_text(LAB, seed).encode()
     assert is_starting(variant, "kernel.c", mine, ticket)

@@ -35,7 +35,7 @@ from numalab.course.pages.class_page import class_page
 from numalab.course.pages.student_page import student_page, sum_words
 from numalab.course.records import Attempt, Problem, Student
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 PARTS = "[parts]\nkernel = 40\nvariant = 30\nprediction = 10\ndiagnose = 10\nviva = 10\n"
 NAMES = (LAB, VARIANT, OTHER_LAB)
@@ -458,23 +458,23 @@ def test_pages_show_the_parts_and_count_them_once(tmp_path: Path) -> None:
     assert ">7<" in "".join(class_page(found, facts, {}).split())
 
 
-def test_the_commands_know_parts(kit: Kit, tmp_path: Path) -> None:
+def test_the_commands_know_parts(installation: Installation, tmp_path: Path) -> None:
     standing(
         tmp_path, handed_in(ADA, BOB),
         [kernel(ADA, result(10), 1.0), variant(ADA, result(5, 5), 0.5)],
     )  # fmt: skip
     weights = "[parts]\nkernel = 40\nvariant = 30\nprediction = 10\ndiagnose = 10\nviva = 10\n"
     (tmp_path / "course.toml").write_text(weights + viva("ada", "points = 8"))
-    shown = numalab_command(kit, "gradebook", "show", str(tmp_path), "--lab", VARIANT)
+    shown = numalab_command(installation, "gradebook", "show", str(tmp_path), "--lab", VARIANT)
     assert shown.code == 0
     assert "predict." in shown.out
     assert "7.8" in shown.out
-    said = numalab_command(kit, "gradebook", "explain", str(tmp_path), "ada", VARIANT)
+    said = numalab_command(installation, "gradebook", "explain", str(tmp_path), "ada", VARIANT)
     assert "variant 1.5 of 3: 5 of 10 points in C" in said.out
     assert max(map(len, said.out.splitlines())) <= 80
     out = tmp_path / "grades.csv"
     made = numalab_command(
-        kit, "gradebook", "export", str(tmp_path), "--format", "csv", "--out", str(out)
+        installation, "gradebook", "export", str(tmp_path), "--format", "csv", "--out", str(out)
     )
     assert made.code == 0
     assert "variant_points" in out.read_text(encoding="utf-8")

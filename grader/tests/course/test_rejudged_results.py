@@ -19,7 +19,7 @@ from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
 from numalab.course.records import Attempt, AttemptState, Item
 from numalab.course.rejudging import Change, Digests, Pending, Rejudged, changes, pending
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 LAB, AT = "01_first_touch", "2026-11-22T08:00:00+00:00"
 DIGESTS = Digests({LAB: ["k"]}, {LAB: "new"})
@@ -142,11 +142,11 @@ def judged_as(
 
     monkeypatch.setattr(rejudging, "read_grading", read)
     verdict = SimpleNamespace(to_json=lambda: new)
-    monkeypatch.setattr(rejudging, "judge_again", lambda kit, grading: verdict)
+    monkeypatch.setattr(rejudging, "judge_again", lambda installation, grading: verdict)
 
 
 def test_an_attempt_becomes_a_new_one(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what no rule judges as it was."""
     before = told(criterion("a", "pass", 2)) | {"diagnosis": 7, "spent_s": {"timing": 3}}
@@ -155,7 +155,7 @@ def test_an_attempt_becomes_a_new_one(
     old = kept(course, attempt(number=2, results=(before,)), {})
     kept(course, attempt(number=9), {})
     judged_as(monkeypatch, course, after)
-    made = rejudging.judge_attempt(course, kit, {}, replace(old, results=()), "new", AT)
+    made = rejudging.judge_attempt(course, installation, {}, replace(old, results=()), "new", AT)
     result = after | {"diagnosis": 7, "spent_s": {"timing": 3}}
     assert made.old == old and made.new == replace(
         old, number=10, results=(result,), judged_by="new", replaces=2, rejudged_at=AT,
@@ -164,11 +164,11 @@ def test_an_attempt_becomes_a_new_one(
     assert made.changes == (Change("c", "a", "pass", "inconclusive", 2, 0),)
     assert len(made.gradings) == 1 and not made.is_same
     judged_as(monkeypatch, course, before)
-    assert rejudging.judge_attempt(course, kit, {}, old, "new", AT).is_same
+    assert rejudging.judge_attempt(course, installation, {}, old, "new", AT).is_same
     for is_of in ({"lab": "02_affinity"}, {"language": "fortran"}):
         judged_as(monkeypatch, course, after, **is_of)
         with pytest.raises(UserError, match=r"evidence\.json is of another submission"):
-            rejudging.judge_attempt(course, kit, {}, old, "new", AT)
+            rejudging.judge_attempt(course, installation, {}, old, "new", AT)
 
 
 def test_verdicts_lie_beside_the_records_of_each_place(
@@ -197,10 +197,15 @@ def test_verdicts_lie_beside_the_records_of_each_place(
 
 
 def test_each_attempt_gets_a_number_of_its_own(
-    course: CourseFolder, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def judge(
-        _course: CourseFolder, _kit: Kit, _labs: object, one: Attempt, rules: str, at: str
+        _course: CourseFolder,
+        _installation: Installation,
+        _labs: object,
+        one: Attempt,
+        rules: str,
+        at: str,
     ) -> Rejudged:
         if one.item.student_id == "bob":
             raise UserError("spoilt")
@@ -212,7 +217,7 @@ def test_each_attempt_gets_a_number_of_its_own(
     found = [attempt(), attempt(number=2), attempt("bob"), attempt(number=3)]
     found += [attempt(f"s{n}") for n in range(23)]
     steps: list[str] = []
-    outcome = rejudging.judge_all(course, kit, {}, found, DIGESTS, steps.append)
+    outcome = rejudging.judge_all(course, installation, {}, found, DIGESTS, steps.append)
     assert steps == ["judging, 0 of 27", "judging, 25 of 27"]
     assert outcome.failed == ((found[2], "spoilt"),)
     assert [one.new.number for one in outcome.rejudged] == [4, 5, 6] + [4] * 23
@@ -255,6 +260,6 @@ def test_without_a_result_the_new_one_has_its_own(course: CourseFolder, text: st
     assert json.loads(made.read_text()) == {"results": []}
 
 
-def test_an_attempt_that_is_gone_is_told(course: CourseFolder, kit: Kit) -> None:
+def test_an_attempt_that_is_gone_is_told(course: CourseFolder, installation: Installation) -> None:
     with pytest.raises(UserError, match=r"has no attempt\.json"):
-        rejudging.judge_attempt(course, kit, {}, OLD, "new", AT)
+        rejudging.judge_attempt(course, installation, {}, OLD, "new", AT)

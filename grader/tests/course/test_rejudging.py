@@ -33,8 +33,8 @@ from numalab.course.rejudging import digests_of, judge_all, pending, publish
 from numalab.errors import UserError
 from numalab.grading import continuing
 from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 
 LAB = "01_first_touch"
@@ -43,12 +43,12 @@ GENEROUS_S = 60.0  # that a busy node takes for what is a matter of seconds
 
 
 @pytest.fixture(scope="module")
-def bare(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return kit_without_build(kit, tmp_path_factory.mktemp("kit"))
+def bare(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return kit_without_build(installation, tmp_path_factory.mktemp("kit"))
 
 
 @pytest.fixture
-def own(bare: Kit) -> Iterator[Kit]:
+def own(bare: Installation) -> Iterator[Installation]:
     """A kit whose rules a test may change."""
     path = bare.grading_folder(LAB) / "lab.toml"
     before = path.read_text()
@@ -56,16 +56,18 @@ def own(bare: Kit) -> Iterator[Kit]:
     path.write_text(before)
 
 
-def change_rules(kit: Kit, old: str, new: str) -> None:
-    path = kit.grading_folder(LAB) / "lab.toml"
+def change_rules(installation: Installation, old: str, new: str) -> None:
+    path = installation.grading_folder(LAB) / "lab.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
 
 
-def ask_more_of_pages(kit: Kit) -> None:
+def ask_more_of_pages(installation: Installation) -> None:
     """Of pages that live with their users: all."""
     change_rules(
-        kit, "at_least = 0.95\nneeds_numa_nodes = 2", "at_least = 0.99\nneeds_numa_nodes = 2"
+        installation,
+        "at_least = 0.95\nneeds_numa_nodes = 2",
+        "at_least = 0.99\nneeds_numa_nodes = 2",
     )
 
 
@@ -102,12 +104,12 @@ def class_of(count: int) -> list[Graded]:
     return made
 
 
-def command(kit: Kit, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(installation: Installation, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Where there is no compiler, no monitor and no virtual node."""
     return subprocess.run(
         [sys.executable, "-m", "numalab", *arguments],
-        env={"PATH": "/nowhere", "HOME": os.environ["HOME"], "NUMALAB_ROOT": str(kit.root),
-             "PYTHONPATH": str(kit.root / "grader" / "src")},
+        env={"PATH": "/nowhere", "HOME": os.environ["HOME"], "NUMALAB_ROOT": str(installation.root),
+             "PYTHONPATH": str(installation.root / "grader" / "src")},
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -126,12 +128,12 @@ def statuses(attempt: Attempt) -> dict[str, str]:
     return {c["name"]: c["status"] for c in attempt.results[0]["criteria"]}
 
 
-def rejudge(kit: Kit, course: CourseFolder) -> rejudging.Outcome:
+def rejudge(installation: Installation, course: CourseFolder) -> rejudging.Outcome:
     """Judges all that is to be judged, and writes it."""
-    labs = load_labs(kit.root)
-    digests = digests_of(kit, labs)
+    labs = load_labs(installation.root)
+    digests = digests_of(installation, labs)
     found = pending(kept(course), digests).attempts
-    outcome = judge_all(course, kit, labs, found, digests, lambda step: None)
+    outcome = judge_all(course, installation, labs, found, digests, lambda step: None)
     with open_gradebook(course) as book:
         for each in outcome.rejudged:
             assert publish(course, each)
@@ -143,7 +145,7 @@ def rejudge(kit: Kit, course: CourseFolder) -> rejudging.Outcome:
 
 
 def test_a_class_of_forty_is_judged_again_in_seconds_and_nothing_is_measured(
-    own: Kit, tmp_path: Path
+    own: Installation, tmp_path: Path
 ) -> None:
     course = stored_course(own, tmp_path / "course", class_of(STUDENTS))
     ask_more_of_pages(own)
@@ -189,7 +191,7 @@ def test_a_class_of_forty_is_judged_again_in_seconds_and_nothing_is_measured(
         assert attempt.results[0]["spent_s"] == {"timing": 1.5}
 
 
-def test_what_changes_no_rule_leaves_nothing_to_judge(own: Kit, tmp_path: Path) -> None:
+def test_what_changes_no_rule_leaves_nothing_to_judge(own: Installation, tmp_path: Path) -> None:
     course = stored_course(own, tmp_path / "course", class_of(2))
     path = own.lab_folder(LAB) / "README.md"
     path.write_text(path.read_text() + "\nAnother sentence.\n")
@@ -197,7 +199,9 @@ def test_what_changes_no_rule_leaves_nothing_to_judge(own: Kit, tmp_path: Path) 
     assert found == rejudging.Pending((), 0)
 
 
-def test_what_was_measured_by_another_kit_is_not_judged_again(own: Kit, tmp_path: Path) -> None:
+def test_what_was_measured_by_another_kit_is_not_judged_again(
+    own: Installation, tmp_path: Path
+) -> None:
     course = stored_course(own, tmp_path / "course", class_of(3))
     driver = own.grading_folder(LAB) / "driver.c"
     before = driver.read_text()
@@ -214,7 +218,7 @@ def test_what_was_measured_by_another_kit_is_not_judged_again(own: Kit, tmp_path
 
 
 def test_a_student_whose_records_are_damaged_is_told_and_the_rest_is_judged(
-    own: Kit, tmp_path: Path
+    own: Installation, tmp_path: Path
 ) -> None:
     course = stored_course(own, tmp_path / "course", class_of(3))
     (spoilt, foreign, whole) = kept(course)
@@ -233,7 +237,7 @@ def test_a_student_whose_records_are_damaged_is_told_and_the_rest_is_judged(
 
 
 def test_a_command_that_was_stopped_goes_on_and_loses_nothing(
-    own: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while it writes the second, and before the gradebook hears of the first."""
     course = stored_course(own, tmp_path / "course", class_of(4))
@@ -264,7 +268,7 @@ def test_a_command_that_was_stopped_goes_on_and_loses_nothing(
         assert len(book.states()) == 8, "the one that it had not heard of, too"
 
 
-def test_what_jobs_are_at_is_left_to_them(own: Kit, tmp_path: Path) -> None:
+def test_what_jobs_are_at_is_left_to_them(own: Installation, tmp_path: Path) -> None:
     course = stored_course(own, tmp_path / "course", class_of(2))
     (first, _) = kept(course)
     run = rejudging.runs.Run(
@@ -283,7 +287,7 @@ def test_what_jobs_are_at_is_left_to_them(own: Kit, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("counts", ["last", "best", "best_before_deadline"])
 def test_the_new_verdict_counts_in_the_old_ones_place(
-    own: Kit, tmp_path: Path, counts: Any
+    own: Installation, tmp_path: Path, counts: Any
 ) -> None:
     """Also where the old one is the better one."""
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
@@ -308,7 +312,9 @@ def test_the_new_verdict_counts_in_the_old_ones_place(
     assert "from what was measured then" in told
 
 
-def test_rules_that_go_and_come_back_are_judged_by_each_time(own: Kit, tmp_path: Path) -> None:
+def test_rules_that_go_and_come_back_are_judged_by_each_time(
+    own: Installation, tmp_path: Path
+) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
     before = (own.grading_folder(LAB) / "lab.toml").read_text()
     ask_more_of_pages(own)
@@ -320,7 +326,9 @@ def test_rules_that_go_and_come_back_are_judged_by_each_time(own: Kit, tmp_path:
     assert statuses(third) == statuses(first) != statuses(second)
 
 
-def test_pages_follow_and_are_drawn_once(kit: Kit, own: Kit, tmp_path: Path) -> None:
+def test_pages_follow_and_are_drawn_once(
+    installation: Installation, own: Installation, tmp_path: Path
+) -> None:
     """Whose verdict is the same to the letter keeps the page that was drawn when it was graded."""
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
     ask_more_of_pages(own)
@@ -349,7 +357,7 @@ def head_of(course: CourseFolder, book: Any, wanted: Wanted) -> Head:
 
 
 def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
-    own: Kit, tmp_path: Path
+    own: Installation, tmp_path: Path
 ) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", right())])
     (old,) = kept(course)
@@ -385,7 +393,7 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
 
 
 def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
-    own: Kit, tmp_path: Path
+    own: Installation, tmp_path: Path
 ) -> None:
     """0.97 of the solution's speed, give or take: enough for 0.8, and for 0.97 a coin toss. No
     control has joined that could tell whose fault it is."""
@@ -421,13 +429,15 @@ def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
     assert failed.replaces == 0, "the kit's failure takes nobody's place"
 
 
-def test_an_attempt_that_is_decided_is_no_start_of_the_next(own: Kit, tmp_path: Path) -> None:
+def test_an_attempt_that_is_decided_is_no_start_of_the_next(
+    own: Installation, tmp_path: Path
+) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", right())])
     (old,) = kept(course)
     assert work._open_attempt(course, Task(old.item, 2, ("c",))) is None
 
 
-def test_what_was_cut_off_decides_nothing_beyond_the_cut(own: Kit, tmp_path: Path) -> None:
+def test_what_was_cut_off_decides_nothing_beyond_the_cut(own: Installation, tmp_path: Path) -> None:
     """Ten times slower than the solution, and stopped there: too slow for 0.8, and for 0.05 nobody
     knows."""
     times = [FAST | {"submission": 2.3} for _ in range(13)]
@@ -451,7 +461,9 @@ def test_what_was_cut_off_decides_nothing_beyond_the_cut(own: Kit, tmp_path: Pat
     assert third.reopened == ()
 
 
-def test_what_was_open_for_noise_is_not_graded_on_by_itself(own: Kit, tmp_path: Path) -> None:
+def test_what_was_open_for_noise_is_not_graded_on_by_itself(
+    own: Installation, tmp_path: Path
+) -> None:
     times = [FAST | {"submission": 0.2 if g % 2 else 0.4, "control": 0.4} for g in range(12)]
     record = invented.evidence(TWO_NODES, times=times)
     course = stored_course(own, tmp_path / "course", [Graded("ada", record)])
@@ -462,7 +474,7 @@ def test_what_was_open_for_noise_is_not_graded_on_by_itself(own: Kit, tmp_path: 
 
 
 def test_the_fingerprint_stays_when_rules_change_and_a_job_builds_elsewhere(
-    kit: Kit, own: Kit, tmp_path: Path
+    installation: Installation, own: Installation, tmp_path: Path
 ) -> None:
     lab = load_labs(own.root)[LAB]
     node = {"name": "n1", "cpu_model": "x", "packages": 2, "numa_nodes": 2, "cores": 4, "pus": 8}
@@ -496,14 +508,14 @@ def test_the_fingerprint_stays_when_rules_change_and_a_job_builds_elsewhere(
     assert of(first) != now
 
 
-def test_no_course_is_told_in_a_sentence(own: Kit, tmp_path: Path) -> None:
+def test_no_course_is_told_in_a_sentence(own: Installation, tmp_path: Path) -> None:
     done = command(own, "batch", "rejudge", str(tmp_path))
     assert done.returncode == 2 and "is no course's folder" in " ".join(done.stderr.split())
     with pytest.raises(UserError):
         rejudging.read_grading(tmp_path, load_labs(own.root), None)
 
 
-def test_scores_of_what_was_handed_in_beside_stay(own: Kit, tmp_path: Path) -> None:
+def test_scores_of_what_was_handed_in_beside_stay(own: Installation, tmp_path: Path) -> None:
     """Rules judge evidence, and no answers."""
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
     (before,) = kept(course)

@@ -20,7 +20,7 @@ from numalab.course.jobs.head import Count, Pace, Wanted, wanted_items
 from numalab.course.jobs.progress import RunStatus, class_text, status_of, text_of
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.course.records import Attempt, AttemptState, Item
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 
 AT = "2026-11-22T08:00:00+00:00"
 RUN = Run("20261122T080000-abcdef", "local", AT, Grading("quick"), SlurmOptions(), ())
@@ -124,7 +124,7 @@ def test_what_is_no_run_is_told(course: CourseFolder) -> None:
     folder = runs.keep(course, RUN)
     for text in ("", "[]", "{}"):
         (folder / "run.json").write_text(text)
-        with pytest.raises(KitError, match=r"run\.json can't be read"):
+        with pytest.raises(NumalabError, match=r"run\.json can't be read"):
             runs.load(course, RUN.id)
 
 

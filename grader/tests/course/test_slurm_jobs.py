@@ -16,8 +16,8 @@ from numalab.course.jobs.engine import ChunkState
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
 from numalab.course.jobs.slurm import Listed, indices, parse_sacct, parse_squeue, seen_of
 from numalab.course.records import Item
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 
 ID = "20261122T080000-abcdef"
 NAME = f"numalab-{ID}"
@@ -228,12 +228,12 @@ def run(course: CourseFolder) -> Run:
 
 
 @pytest.fixture
-def engine(course: CourseFolder, kit: Kit) -> slurm.Slurm:
-    return slurm.Slurm(course, kit)
+def engine(course: CourseFolder, installation: Installation) -> slurm.Slurm:
+    return slurm.Slurm(course, installation)
 
 
 def test_a_job_is_submitted_from_its_folder(
-    engine: slurm.Slurm, run: Run, kit: Kit, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: Run, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, sbatch=(0, "12;cluster\n", ""))
     engine.submit(run)
@@ -241,7 +241,10 @@ def test_a_job_is_submitted_from_its_folder(
     assert commands.asked == [(["sbatch", "--parsable", "job.sh"], str(folder))]
     assert runs.noted_job(engine.course, run) == "12"
     place = slurm.SlurmNodePlace(
-        sys.executable, str(kit.root), kit.preset, str(engine.course.root.absolute())
+        sys.executable,
+        str(installation.root),
+        installation.preset,
+        str(engine.course.root.absolute()),
     )
     assert (folder / "job.sh").read_text() == slurm.render_script(run, place)
     # What is noted is not asked for.
@@ -269,7 +272,7 @@ def test_a_submission_is_tried_for_two_minutes(
     engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, sbatch=(1, "", "sbatch: error: Socket timed out"))
-    with pytest.raises(KitError, match="Nothing is lost"):
+    with pytest.raises(NumalabError, match="Nothing is lost"):
         engine.submit(run)
     assert commands.names() == ["sbatch", "sacct", "squeue"] * 20
     assert commands.pauses == [6] * 20
@@ -280,7 +283,7 @@ def test_whether_a_job_is_known_is_asked_for_two_minutes(
     engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, squeue=AWAY, sacct=AWAY)
-    with pytest.raises(KitError, match="Nothing is lost"):
+    with pytest.raises(NumalabError, match="Nothing is lost"):
         engine.was_submitted(run)
     assert commands.names() == ["sacct", "squeue"] * 20 and commands.pauses == [6] * 20
 
@@ -383,7 +386,7 @@ def test_a_command_has_a_minute_and_speaks_english(monkeypatch: pytest.MonkeyPat
 def test_slurm_is_here_where_it_takes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not slurm.is_here()
-    with pytest.raises(KitError, match="sinfo is missing"):
+    with pytest.raises(NumalabError, match="sinfo is missing"):
         slurm.node_count("")
     (tmp_path / "sbatch").touch(0o755)
     assert slurm.is_here()

@@ -44,11 +44,11 @@ from numalab.course.pages.student_page import (
     sum_words,
 )
 from numalab.course.records import Attempt
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Build
 from numalab.files import write_json
+from numalab.installation import Installation
 from numalab.judging.verdict import read_verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
@@ -330,14 +330,16 @@ def drawn(course: CourseFolder, one: Attempt, text: str) -> None:
     (folder / "report.html").write_text(text)
 
 
-def test_pages_of_gradings_lie_beside_a_students(kit: Kit, course: CourseFolder) -> None:
+def test_pages_of_gradings_lie_beside_a_students(
+    installation: Installation, course: CourseFolder
+) -> None:
     counting = attempt(ADA, result(10), number=3)
     old, lost = attempt(ADA, result(9, 1)), attempt(ADA, state="lost", number=2)
     for one in (counting, old, lost):
         drawn(course, one, f"page {one.number}")
     no_page = attempt(ADA, result(8, 2), number=4)
     found = standing([row(ADA, LAB, counting, others=(old, lost, no_page))])
-    assert write_reports(course, kit, found, ignore, ("ada",)) == (
+    assert write_reports(course, installation, found, ignore, ("ada",)) == (
         course.student_report("ada") / "index.html"
     )
     folder = course.student_report("ada")
@@ -348,18 +350,23 @@ def test_pages_of_gradings_lie_beside_a_students(kit: Kit, course: CourseFolder)
     assert links == {f"{attempt_name(one)}.html" for one in (counting, old)}
 
 
-def test_of_some_students_the_folder_is_named(kit: Kit, course: CourseFolder) -> None:
+def test_of_some_students_the_folder_is_named(
+    installation: Installation, course: CourseFolder
+) -> None:
     found = standing([row(one, LAB, attempt(one, result(10))) for one in (ADA, BOB, ZOE)])
     folder = course.report / "students"
-    assert write_reports(course, kit, found, ignore, ("ada", "zoe")) == folder
+    assert write_reports(course, installation, found, ignore, ("ada", "zoe")) == folder
     assert sorted(path.name for path in folder.iterdir()) == ["ada", "zoe"]
     assert not (course.report / "labs").exists()
     with pytest.raises(UserError, match="no student 'eve'"):
-        write_reports(course, kit, found, ignore, ("ada", "eve"))
+        write_reports(course, installation, found, ignore, ("ada", "eve"))
 
 
 def test_a_page_is_drawn_again_of_the_kits_own_rules_alone(
-    kit: Kit, labs: dict[str, Lab], course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    labs: dict[str, Lab],
+    course: CourseFolder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read: list[Path] = []
 
@@ -367,28 +374,30 @@ def test_a_page_is_drawn_again_of_the_kits_own_rules_alone(
         read.append(folder)
         raise UserError("no records")
 
-    monkeypatch.setattr(graded_page, "judged_by", lambda kit, lab: "now")
+    monkeypatch.setattr(graded_page, "judged_by", lambda installation, lab: "now")
     monkeypatch.setattr(graded_page, "read_grading", no_records)
     monkeypatch.setattr(graded_page, "keep_matplotlib_in", lambda folder: None)
     one = replace(attempt(ADA, result(10)), rejudged_at="2027-06-01T10:00:00+00:00")
     folder = course.attempt(one.item, 1)
-    assert graded_page.drawn_page(course, kit, labs, one) is None
+    assert graded_page.drawn_page(course, installation, labs, one) is None
     folder.mkdir(parents=True)
     for rules, known in (("before", labs), ("now", {})):
         kept = records.attempt_json(replace(one, judged_by=rules))
         write_json(folder / "attempt.json", kept)
-        assert graded_page.drawn_page(course, kit, known, one) is None
+        assert graded_page.drawn_page(course, installation, known, one) is None
     assert read == []
-    assert graded_page.drawn_page(course, kit, labs, one) is None
+    assert graded_page.drawn_page(course, installation, labs, one) is None
     assert read == [folder / "evidence" / "c"]
 
 
 def test_what_was_judged_again_has_its_page_drawn_once(
-    kit: Kit, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn_of: list[int] = []
 
-    def draw(course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], one: Attempt) -> str | None:
+    def draw(
+        course: CourseFolder, installation: Installation, labs: Mapping[str, Lab], one: Attempt
+    ) -> str | None:
         drawn_of.append(one.number)
         return "drawn" if one.number == 1 else None
 
@@ -397,7 +406,9 @@ def test_what_was_judged_again_has_its_page_drawn_once(
     never = attempt(ADA, result(9, 1), number=3)
     found = row(ADA, LAB, some[0], others=(some[1], never))
     for points in (10.0, 9.0):
-        write_reports(course, kit, standing([replace(found, points=points)]), ignore, ["ada"])
+        write_reports(
+            course, installation, standing([replace(found, points=points)]), ignore, ["ada"]
+        )
     assert drawn_of == [1, 2, 2]
     folder = course.student_report("ada")
     assert (folder / f"{attempt_name(some[0])}.html").read_text() == "drawn"
@@ -415,39 +426,46 @@ def test_a_page_is_put_where_none_is(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_now_and_then(
-    kit: Kit, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course.report.mkdir(parents=True)
     monkeypatch.setattr(reports, "_write_student", lambda *of: None)
     ids = [f"s{number}" for number in range(51)]
     found = standing([row(replace(ADA, id=id_), LAB, None) for id_ in ids])
     told: list[str] = []
-    write_reports(course, kit, found, told.append, ids[:50])
+    write_reports(course, installation, found, told.append, ids[:50])
     assert told == ["students' pages, 0 of 50", "students' pages, 25 of 50"]
     told.clear()
-    assert write_class_reports(course, kit, found, told.append) == course.report / "index.html"
+    assert (
+        write_class_reports(course, installation, found, told.append)
+        == course.report / "index.html"
+    )
     assert told == ["the class's pages"]
 
 
-def test_what_did_not_change_is_not_written(kit: Kit, course: CourseFolder) -> None:
+def test_what_did_not_change_is_not_written(
+    installation: Installation, course: CourseFolder
+) -> None:
     found = standing([PASSED])
     told: list[str] = []
     for _ in range(2):
-        write_reports(course, kit, found, told.append, ["ada"])
+        write_reports(course, installation, found, told.append, ["ada"])
         os.utime(course.pages_made, (0, 0))
     assert told == ["students' pages, 0 of 1"]
     assert course.pages_made.stat().st_mtime == 0
     folder = course.student_report("ada")
     (folder / "index.html").unlink()
-    write_reports(course, kit, found, told.append, ["ada"])
+    write_reports(course, installation, found, told.append, ["ada"])
     assert (folder / "index.html").is_file()
 
 
 @pytest.mark.parametrize("bad", ["", ".a", "a/b", "a\0b"])
-def test_an_id_that_is_no_folders_name_is_refused(kit: Kit, course: CourseFolder, bad: str) -> None:
+def test_an_id_that_is_no_folders_name_is_refused(
+    installation: Installation, course: CourseFolder, bad: str
+) -> None:
     rows = [replace(PASSED, student=replace(ADA, id=bad))]
-    with pytest.raises(KitError, match="can't be a folder's name"):
-        write_reports(course, kit, standing(rows), ignore)
+    with pytest.raises(NumalabError, match="can't be a folder's name"):
+        write_reports(course, installation, standing(rows), ignore)
 
 
 @pytest.mark.parametrize(
@@ -461,8 +479,10 @@ def test_a_bar_is_of_what_is_reached_and_what_is_not(
     assert made == bar
 
 
-def test_a_file_in_the_place_of_the_pages_is_told(kit: Kit, course: CourseFolder) -> None:
+def test_a_file_in_the_place_of_the_pages_is_told(
+    installation: Installation, course: CourseFolder
+) -> None:
     course.root.mkdir()
     course.report.write_text("")
-    with pytest.raises(KitError, match="the reports can't be written"):
-        write_reports(course, kit, standing([PASSED]), ignore)
+    with pytest.raises(NumalabError, match="the reports can't be written"):
+        write_reports(course, installation, standing([PASSED]), ignore)

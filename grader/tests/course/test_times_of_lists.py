@@ -19,7 +19,7 @@ from numalab.course.intake.moodle_words import LANGUAGES
 from numalab.course.intake.student_list import parse_named, read_student_list
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
@@ -233,7 +233,9 @@ def test_on_time_is_on_time_on_a_node_in_utc(
         assert not intake.problems
 
 
-def test_a_list_of_another_language_at_the_command_line(kit: Kit, tmp_path: Path) -> None:
+def test_a_list_of_another_language_at_the_command_line(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Columns are named, the zone is told, and the hand-in is in time and what can't be taken
     has its mark."""
     delivery = put(
@@ -252,15 +254,29 @@ def test_a_list_of_another_language_at_the_command_line(kit: Kit, tmp_path: Path
     )
     named = ("identifier=\u00da\u010dastn\u00edk", "name=Jm\u00e9no", "handed_in_at=Odevzd\u00e1no")
     done = numalab_command(
-        kit, "batch", "grade", str(delivery), "--out", str(course), "--local", "--labs", "01",
-        "--students", str(sheet), *(word for one in named for word in ("--column", one)),
-        "--grading-command", "false", "--requeues", "0", TZ="UTC",
-    )  # fmt: skip
+        installation,
+        "batch",
+        "grade",
+        str(delivery),
+        "--out",
+        str(course),
+        "--local",
+        "--labs",
+        "01",
+        "--students",
+        str(sheet),
+        *(word for one in named for word in ("--column", one)),
+        "--grading-command",
+        "false",
+        "--requeues",
+        "0",
+        TZ="UTC",
+    )
     said = " ".join(done.err.split())
     assert "sheet.csv: Times without a zone are taken as Europe/Vienna's (course.toml)" in said
     assert "kernel.cpp is C++, which is not graded" in said
-    shown = numalab_command(kit, "gradebook", "show", str(course)).out
+    shown = numalab_command(installation, "gradebook", "show", str(course)).out
     assert "Ada (ada)" in shown
     assert "# handed in, can't be taken" in shown
-    told = numalab_command(kit, "gradebook", "explain", str(course), "ada").out
+    told = numalab_command(installation, "gradebook", "explain", str(course), "ada").out
     assert "Handed in 2026-11-21 23:30 (files" in told

@@ -12,8 +12,8 @@ from numalab.course.intake.intake import take_in
 from numalab.course.intake.starting import StartingCode
 from numalab.course.records import Intake, Submission
 from numalab.course.secret import seed_of
-from numalab.grading.variant_kits import ticket_text
-from numalab.kit import Kit
+from numalab.grading.variant_installations import ticket_text
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.starting_code import digest_of
@@ -25,11 +25,11 @@ FIRST = "01_first_touch"
 class Desk:
     """Who takes in one student's files, of all labs or of one."""
 
-    def __init__(self, kit: Kit, labs: dict[str, Lab], folder: Path) -> None:
-        self.kit, self.labs, self.folder = kit, labs, folder
-        self.given = (kit.lab_folder(FIRST) / "kernel.c").read_bytes()
-        self.fortran = (kit.lab_folder(FIRST) / "kernel.f90").read_bytes()
-        self.done = (kit.solution_folder(FIRST) / "kernel.c").read_bytes()
+    def __init__(self, installation: Installation, labs: dict[str, Lab], folder: Path) -> None:
+        self.installation, self.labs, self.folder = installation, labs, folder
+        self.given = (installation.lab_folder(FIRST) / "kernel.c").read_bytes()
+        self.fortran = (installation.lab_folder(FIRST) / "kernel.f90").read_bytes()
+        self.done = (installation.solution_folder(FIRST) / "kernel.c").read_bytes()
         # As some editors leave the starting code: other blanks, another comment, ends of Windows.
         self.touched = b"/* Ada */\r\n" + self.given.replace(b"\n", b"\r\n").replace(b"  ", b"\t")
 
@@ -37,7 +37,7 @@ class Desk:
         put(self.folder / "delivery" / "ada", files)
         return take_in(
             self.folder / "delivery", CourseFolder(self.folder / "course"), self.labs,
-            lambda _: None, is_starting=StartingCode(self.kit.root),
+            lambda _: None, is_starting=StartingCode(self.installation.root),
         )  # fmt: skip
 
     def taken(self, files: Files) -> tuple[bytes, str]:
@@ -58,8 +58,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> Desk:
-    return Desk(kit, labs, tmp_path)
+def desk(installation: Installation, labs: dict[str, Lab], tmp_path: Path) -> Desk:
+    return Desk(installation, labs, tmp_path)
 
 
 PLACES = {
@@ -104,17 +104,17 @@ def test_an_archive_beside_its_folder(desk: Desk) -> None:
     for number, (folder, member) in enumerate(
         (("abgabe", "abgabe/kernel.c"), ("abgabe", "kernel.c"), (FIRST, f"{FIRST}/kernel.c"))
     ):
-        one = Desk(desk.kit, desk.labs, desk.folder / str(number))
+        one = Desk(desk.installation, desk.labs, desk.folder / str(number))
         files = {f"{folder}/kernel.c": one.given, f"{folder}.zip": zip_bytes({member: one.done})}
         assert one.taken(files)[0] == one.done
         changed = one.refused({f"{folder}/kernel.c": one.given.replace(b"0", b"1")})
         assert f"{folder}.zip/" in changed
         assert f"{folder}/" in changed
-    two = Desk(desk.kit, desk.labs, desk.folder / "two")
+    two = Desk(desk.installation, desk.labs, desk.folder / "two")
     versions = {"v1.zip": two.done, "v2.zip": two.given}
     zipped = {name: zip_bytes({"kernel.c": text}) for name, text in versions.items()}
     assert two.taken(zipped)[0] == two.done
-    beside = Desk(desk.kit, desk.labs, desk.folder / "beside")
+    beside = Desk(desk.installation, desk.labs, desk.folder / "beside")
     files = {"kernel.c": beside.given, "abgabe.zip": zip_bytes({"kernel.c": beside.done})}
     content, said = beside.taken(files)
     assert content == beside.done
@@ -241,14 +241,15 @@ def test_marks_of_a_merge_are_named(desk: Desk) -> None:
 class VariantDesk(Desk):
     """Of all labs and variants; ada's variant of a lab, as she gets it."""
 
-    def __init__(self, kit: Kit, folder: Path, lab: str) -> None:
-        super().__init__(kit, labs_and_variants(kit.root), folder)
+    def __init__(self, installation: Installation, folder: Path, lab: str) -> None:
+        super().__init__(installation, labs_and_variants(installation.root), folder)
         seed = seed_of(CourseFolder(folder / "course"), "ada")
-        draws = read_draws(kit.root, lab)
+        draws = read_draws(installation.root, lab)
         variant = draw_variant(draws, seed)
         self.ticket = {"variant.toml": ticket_text(lab, seed).encode()}
         self.untouched = {
-            name: text.encode() for name, text in lab_files(kit.root, draws, variant).items()
+            name: text.encode()
+            for name, text in lab_files(installation.root, draws, variant).items()
         }
 
     def files(self, place: str, name: str, text: bytes, has_ticket: bool = True) -> Files:
@@ -271,10 +272,15 @@ class VariantDesk(Desk):
 @pytest.mark.parametrize("has_ticket", [True, False])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_two_places_of_a_variant_the_changed_one(
-    kit: Kit, tmp_path: Path, lab: str, name: str, has_ticket: bool, is_first: bool
+    installation: Installation,
+    tmp_path: Path,
+    lab: str,
+    name: str,
+    has_ticket: bool,
+    is_first: bool,
 ) -> None:
     """The starting code of whoever's it is; with what says that in one of the places, or both."""
-    desk = VariantDesk(kit, tmp_path, lab)
+    desk = VariantDesk(installation, tmp_path, lab)
     places = [f"{lab}_variant", f"old/{lab}_variant"]
     given, done = places if is_first else places[::-1]
     text = desk.untouched[name]
@@ -286,13 +292,15 @@ def test_of_two_places_of_a_variant_the_changed_one(
     assert desk.taken_of(files, name) == changed
 
 
-def test_another_ones_starting_code_is_none(kit: Kit, tmp_path: Path) -> None:
+def test_another_ones_starting_code_is_none(installation: Installation, tmp_path: Path) -> None:
     """It was drawn otherwise, so that it says something else."""
-    desk = VariantDesk(kit, tmp_path, "10_false_sharing")
+    desk = VariantDesk(installation, tmp_path, "10_false_sharing")
     kernel, place = desk.untouched["kernel.f90"], "10_false_sharing_variant"
-    draws = read_draws(kit.root, "10_false_sharing")
+    draws = read_draws(installation.root, "10_false_sharing")
     others = (
-        lab_files(kit.root, draws, draw_variant(draws, Seed(number, "bob")))["kernel.f90"].encode()
+        lab_files(installation.root, draws, draw_variant(draws, Seed(number, "bob")))[
+            "kernel.f90"
+        ].encode()
         for number in range(40)
     )
     other = next(

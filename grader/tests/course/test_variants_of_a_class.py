@@ -19,8 +19,8 @@ from numalab.course.intake.intake import take_in
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
-from numalab.grading.variant_kits import parse_ticket, ticket_text
-from numalab.kit import Kit
+from numalab.grading.variant_installations import parse_ticket, ticket_text
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed, personal_seed
 from numalab.labs.variants import labs_and_variants
@@ -192,24 +192,26 @@ def test_codes_are_those_of_the_ids_that_hand_ins_will_have(tmp_path, course):
         codes_of(CourseFolder(tmp_path / "other"))
 
 
-def test_codes_at_the_command_line(kit: Kit, tmp_path, course):
+def test_codes_at_the_command_line(installation: Installation, tmp_path, course):
     listed = tmp_path / "class.csv"
     listed.write_text("Name,Email\nAda L,ada@x.org\n")
-    done = numalab_command(kit, "gradebook", "codes", str(course.root), "--students", str(listed))
+    done = numalab_command(
+        installation, "gradebook", "codes", str(course.root), "--students", str(listed)
+    )
     assert done.out == f"ada-l  {seed_of(course, 'ada-l').code}  Ada L\n"
     path = tmp_path / "codes.csv"
     told = numalab_command(
-        kit, "gradebook", "codes", str(course.root), "--csv", str(path), "--for", "ada-l"
+        installation, "gradebook", "codes", str(course.root), "--csv", str(path), "--for", "ada-l"
     )
     assert (told.code, told.out) == (0, "")
     assert "Keep it to yourself" in told.err
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text().splitlines()[1:] == [f"ada-l,Ada L,{seed_of(course, 'ada-l').code}"]
-    wrong = numalab_command(kit, "gradebook", "codes", str(course.root), "--for", "bob")
+    wrong = numalab_command(installation, "gradebook", "codes", str(course.root), "--for", "bob")
     assert wrong.code == 2
     assert "no such student" in wrong.err
     written = numalab_command(
-        kit, "variant", "01", "--for", "ada-l", "--course", str(course.root),
+        installation, "variant", "01", "--for", "ada-l", "--course", str(course.root),
         "--out", str(tmp_path / "out"),
     )  # fmt: skip
     assert written.code == 0

@@ -21,9 +21,9 @@ from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
 from numalab.course.jobs.work import Outcome
 from numalab.course.records import Attempt, AttemptState, Item
 from numalab.errors import UserError
-from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.grading.turns import NODE_LIMIT_S
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 LAB = "01_first_touch"
 AT = "2026-11-22T08:00:00+00:00"
@@ -73,10 +73,10 @@ def test_the_arguments_of_a_grading() -> None:
     ]  # fmt: skip
 
 
-def test_the_command_of_a_grading(kit: Kit) -> None:
-    assert work.grade_command(kit, Grading("quick", command=("x", "y"))) == ["x", "y"]
-    assert work.grade_command(kit, Grading("quick")) == [
-        sys.executable, "-m", "numalab", "--preset", kit.preset, "grade", "--again",
+def test_the_command_of_a_grading(installation: Installation) -> None:
+    assert work.grade_command(installation, Grading("quick", command=("x", "y"))) == ["x", "y"]
+    assert work.grade_command(installation, Grading("quick")) == [
+        sys.executable, "-m", "numalab", "--preset", installation.preset, "grade", "--again",
         work.TIMES_LEFT_OPEN,
     ]  # fmt: skip
 
@@ -199,8 +199,8 @@ def test_a_grading_that_ends_is_told_by_its_code_and_result(tmp_path: Path) -> N
 class Graded:
     """Stands for run_grading: writes what a grading of the kit leaves."""
 
-    def __init__(self, kit: Kit, *names: str) -> None:
-        self.kit, self.names, self.calls = kit, names, 0
+    def __init__(self, installation: Installation, *names: str) -> None:
+        self.installation, self.names, self.calls = installation, names, 0
 
     def __call__(
         self, command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
@@ -208,23 +208,25 @@ class Graded:
         self.command, self.cwd, self.env, self.limit_s = list(command), cwd, env, limit_s
         self.calls += 1
         for language in self.names:
-            folder = self.kit.results_folder(LAB, language, "submission")
+            folder = self.installation.results_folder(LAB, language, "submission")
             (folder / "on").mkdir(parents=True)
             (folder / "on" / "x.json").touch()
         return Outcome(0, WHOLE, "")
 
 
 @pytest.fixture
-def own_kit(kit: Kit, tmp_path: Path) -> Kit:
-    return Kit(kit.root, kit.preset, tmp_path / "build")
+def own_kit(installation: Installation, tmp_path: Path) -> Installation:
+    return Installation(installation.root, installation.preset, tmp_path / "build")
 
 
-def bench_of(course: CourseFolder, run: Run, folder: Path, kit: Kit) -> work.Bench:
-    return work.Bench(course, run, folder, kit, "7_0")
+def bench_of(
+    course: CourseFolder, run: Run, folder: Path, installation: Installation
+) -> work.Bench:
+    return work.Bench(course, run, folder, installation, "7_0")
 
 
 def test_a_job_grades_what_was_handed_in(
-    course: CourseFolder, tmp_path: Path, own_kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, tmp_path: Path, own_kit: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graded = Graded(own_kit, "c", "fortran")
     monkeypatch.setattr(work, "run_grading", graded)
@@ -269,7 +271,7 @@ def test_a_job_grades_what_was_handed_in(
 def test_a_grading_that_waits_for_others_has_their_time_too(
     course: CourseFolder,
     tmp_path: Path,
-    own_kit: Kit,
+    own_kit: Installation,
     monkeypatch: pytest.MonkeyPatch,
     changes: dict[str, Any],
     limit_s: int,
@@ -288,7 +290,7 @@ def test_a_grading_that_waits_for_others_has_their_time_too(
 def test_a_job_that_was_thought_dead_makes_no_attempt(
     course: CourseFolder,
     tmp_path: Path,
-    own_kit: Kit,
+    own_kit: Installation,
     monkeypatch: pytest.MonkeyPatch,
     is_taken_away: bool,
 ) -> None:
@@ -356,7 +358,7 @@ def test_the_scheduler_tells_the_job(
 
 
 def test_a_job_makes_what_is_missing_until_nobody_waits(
-    course: CourseFolder, own_kit: Kit, monkeypatch: pytest.MonkeyPatch
+    course: CourseFolder, own_kit: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob, eve, zoe = (
         Task(replace(ADA, student_id=name), 1, ("c",)) for name in ("bob", "eve", "zoe")
@@ -367,7 +369,7 @@ def test_a_job_makes_what_is_missing_until_nobody_waits(
     asked: list[tuple[str, Path, bool]] = []
 
     def grade(bench: work.Bench, task: Task) -> Attempt | None:
-        asked.append((task.item.student_id, bench.kit.build_root, bench.folder.is_dir()))
+        asked.append((task.item.student_id, bench.installation.build_root, bench.folder.is_dir()))
         if task == eve:
             runs.end(course, run, "done")
             return None
@@ -410,8 +412,8 @@ def ends(error: BaseException | None) -> Callable[..., None]:
     [
         (None, EXIT_PASSED, ""),
         (KeyboardInterrupt(), EXIT_INTERRUPTED, f"{NOW}  interrupted\n"),
-        (UserError("a reason"), EXIT_KIT, "numalab: a reason\n"),
-        (OSError(28, "No space left"), EXIT_KIT, "numalab: No space left\n"),
+        (UserError("a reason"), EXIT_NUMALAB, "numalab: a reason\n"),
+        (OSError(28, "No space left"), EXIT_NUMALAB, "numalab: No space left\n"),
     ],
 )
 def test_how_a_job_ends(
@@ -458,7 +460,9 @@ def test_a_job_has_one_of_the_chunks(
     run = run_of([TASK], [TASK], engine=engine)
     runs.keep(course, run)
     worked: list[tuple[int, str]] = []
-    monkeypatch.setattr(node, "work", lambda _c, _r, n, kit, _s: worked.append((n, kit.preset)))
+    monkeypatch.setattr(
+        node, "work", lambda _c, _r, n, installation, _s: worked.append((n, installation.preset))
+    )
     if is_there:
         node.run_chunk("gnu", course, run.id, chunk)
         assert worked == [(chunk, "gnu")]

@@ -20,13 +20,13 @@ from numalab.diagnosing.case import (
     make_case,
     told_apart,
 )
-from numalab.errors import KitError
-from numalab.kit import find_kit
+from numalab.errors import NumalabError
+from numalab.installation import find_installation
 from numalab.labs.declaration import Lab, load_labs
 from numalab.labs.seeds import Seed
 from numalab.machines.seeded import seeded_machine
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 LABS = load_labs(KIT.root)
 BANKS: dict[str, list[Suspect]] = {name: bank(KIT, lab) for name, lab in LABS.items()}
 LAB: Lab = LABS["01_first_touch"]
@@ -127,5 +127,5 @@ def test_the_kernel_of_a_case_has_other_names() -> None:
 
 
 def test_a_lab_without_cases_is_told() -> None:
-    with pytest.raises(KitError, match="has no cases for diagnosis"):
+    with pytest.raises(NumalabError, match="has no cases for diagnosis"):
         make_case(KIT, LABS["00_know_your_node"], Seed(7, "a"))

@@ -21,11 +21,11 @@ from numalab.diagnosing.handed_in import (
 )
 from numalab.errors import UserError
 from numalab.files import read_json
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 LABS = load_labs(KIT.root)
 LAB = LABS["01_first_touch"]
 SEED = Seed(4711, "ada")
@@ -135,17 +135,28 @@ def test_answers_are_choices(case: Case) -> None:
 
 
 @pytest.mark.builds
-def test_a_grading_scores_the_file_beside_the_kernel(kit: Kit, case: Case, tmp_path: Path) -> None:
+def test_a_grading_scores_the_file_beside_the_kernel(
+    installation: Installation, case: Case, tmp_path: Path
+) -> None:
     folder = tmp_path / LAB.name
     folder.mkdir()
     for name in ("kernel.c",):
-        (folder / name).write_bytes((kit.lab_folder(LAB.name) / name).read_bytes())
+        (folder / name).write_bytes((installation.lab_folder(LAB.name) / name).read_bytes())
     (folder / FILE).write_text(file_text(case, right(case)))
     out = tmp_path / "out.json"
     done = numalab_command(
-        kit, "grade", "01", "--submission", str(tmp_path), "--lang", "c", "--quick", "--here-only",
-        "--json", str(out),
-    )  # fmt: skip
+        installation,
+        "grade",
+        "01",
+        "--submission",
+        str(tmp_path),
+        "--lang",
+        "c",
+        "--quick",
+        "--here-only",
+        "--json",
+        str(out),
+    )
     asked = len(case.questions)
     assert f"01_first_touch, diagnosis: {asked} of {asked} answers are right." in done.out
     assert read_json(out)["results"][0]["diagnosis"]["score"] == 1

@@ -10,12 +10,12 @@ from numalab.diagnosing.case import Case, make_case
 from numalab.diagnosing.handed_in import FILE
 from numalab.diagnosing.report import LETTERS
 from numalab.errors import UserError
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed
 from numalab.learning.notebook import open_notebook
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 LAB = load_labs(KIT.root)["01_first_touch"]
 
 

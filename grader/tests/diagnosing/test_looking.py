@@ -12,7 +12,7 @@ from numalab.diagnosing.case import Case, Suspect, bank, case_of, is_shown_there
 from numalab.diagnosing.handed_in import FILE
 from numalab.diagnosing.looking import look
 from numalab.diagnosing.report import LETTERS, report_lines
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed, chosen_seed
 from numalab.virtual.place import VirtualPlaces
@@ -20,7 +20,7 @@ from numalab.virtual.plan import GuestOptions
 
 pytestmark = pytest.mark.builds
 
-ROOT_KIT = find_kit("gnu")
+ROOT_KIT = find_installation("gnu")
 LABS = load_labs(ROOT_KIT.root)
 BANKS = {name: cases for name, lab in LABS.items() if (cases := bank(ROOT_KIT, lab))}
 # What verdicts say of a cause, which is what is asked for.
@@ -28,8 +28,8 @@ GIVES_AWAY = ("initialised", "schedule(", "is its if clause", "pieces smaller th
 
 
 @pytest.fixture(scope="module")
-def places(kit: Kit) -> Iterator[VirtualPlaces]:
-    with VirtualPlaces(kit, GuestOptions()) as found:
+def places(installation: Installation) -> Iterator[VirtualPlaces]:
+    with VirtualPlaces(installation, GuestOptions()) as found:
         yield found
 
 
@@ -37,8 +37,8 @@ def silent(step: str) -> None:
     del step
 
 
-def shown(kit: Kit, case: Case, places: VirtualPlaces) -> str:
-    looked = look(kit, case, places, silent)
+def shown(installation: Installation, case: Case, places: VirtualPlaces) -> str:
+    looked = look(installation, case, places, silent)
     return "\n".join(line.plain for line in report_lines(case, looked, 78))
 
 
@@ -46,10 +46,14 @@ def _named(lab: str, name: str, language: str) -> Suspect:
     return next(one for one in BANKS[lab] if (one.wrong.name, one.language) == (name, language))
 
 
-def test_a_report_shows_evidence_and_no_cause(kit: Kit, places: VirtualPlaces) -> None:
+def test_a_report_shows_evidence_and_no_cause(
+    installation: Installation, places: VirtualPlaces
+) -> None:
     lab = LABS["03_scheduling"]
     suspect = _named(lab.name, "one_thread", "c")
-    report = shown(kit, case_of(kit, lab, suspect, BANKS[lab.name], Seed(7, "a")), places)
+    report = shown(
+        installation, case_of(installation, lab, suspect, BANKS[lab.name], Seed(7, "a")), places
+    )
     assert "correct: " in report
     assert "Touch map" in report
     assert "Work in pair_energy" in report
@@ -60,11 +64,13 @@ def test_a_report_shows_evidence_and_no_cause(kit: Kit, places: VirtualPlaces) -
 @pytest.mark.slow
 @pytest.mark.boots
 def test_a_machine_made_from_the_seed_shows_where_pages_live(
-    kit: Kit, places: VirtualPlaces
+    installation: Installation, places: VirtualPlaces
 ) -> None:
     lab = LABS["01_first_touch"]
     suspect = _named(lab.name, "cleared_before_loop", "fortran")
-    report = shown(kit, case_of(kit, lab, suspect, BANKS[lab.name], Seed(7, "a")), places)
+    report = shown(
+        installation, case_of(installation, lab, suspect, BANKS[lab.name], Seed(7, "a")), places
+    )
     assert "virtual node seeded-" in report
     assert "lives on" in report
     assert not [said for said in GIVES_AWAY if said in report]
@@ -81,10 +87,12 @@ _ALL = [
 @pytest.mark.boots
 @pytest.mark.parametrize(("name", "suspect"), _ALL)
 def test_each_case_shows_as_declared(
-    kit: Kit, places: VirtualPlaces, name: str, suspect: Suspect
+    installation: Installation, places: VirtualPlaces, name: str, suspect: Suspect
 ) -> None:
     lab = LABS[name]
-    report = shown(kit, case_of(kit, lab, suspect, BANKS[name], Seed(7, "a")), places)
+    report = shown(
+        installation, case_of(installation, lab, suspect, BANKS[name], Seed(7, "a")), places
+    )
     assert ("virtual node" in report) == is_shown_there(lab, suspect.wrong)
 
 
@@ -100,21 +108,23 @@ def _seed_of_wrong_results() -> tuple[str, Case]:
     raise AssertionError("no such case")
 
 
-def test_the_command_asks_and_grades_at_once(kit: Kit) -> None:
+def test_the_command_asks_and_grades_at_once(installation: Installation) -> None:
     seed, case = _seed_of_wrong_results()
     letters = ",".join(LETTERS[q.choices.index(q.right)] for q in case.questions)
-    done = numalab_command(kit, "diagnose", "01", "--seed", seed, "--answers", letters)
+    done = numalab_command(installation, "diagnose", "01", "--seed", seed, "--answers", letters)
     assert done.code == 0
     assert f"{len(case.questions)} of {len(case.questions)} right." in done.out
     assert max(map(len, done.out.splitlines())) <= 80
-    asked = numalab_command(kit, "diagnose", "01", "--seed", seed)
+    asked = numalab_command(installation, "diagnose", "01", "--seed", seed)
     assert asked.code == 130
     assert "no answer, so that nothing is kept" in asked.said
 
 
-def test_a_sheet_is_written_for_who_has_no_mistakes(kit: Kit, tmp_path: Path) -> None:
+def test_a_sheet_is_written_for_who_has_no_mistakes(
+    installation: Installation, tmp_path: Path
+) -> None:
     seed, case = _seed_of_wrong_results()
-    done = numalab_command(kit, "diagnose", "01", "--seed", seed, "--write", str(tmp_path))
+    done = numalab_command(installation, "diagnose", "01", "--seed", seed, "--write", str(tmp_path))
     assert done.code == 0
     text = (tmp_path / "case.txt").read_text()
     assert "What is wrong in this kernel?" in text
@@ -133,7 +143,7 @@ def test_a_sheet_is_written_for_who_has_no_mistakes(kit: Kit, tmp_path: Path) ->
         (("01", "--seed", "7", "--answers", "a,b,c", "--write", "x"), "exclude each other"),
     ],
 )
-def test_wrong_use_is_told(kit: Kit, words: tuple[str, ...], told: str) -> None:
-    done = numalab_command(kit, "diagnose", *words)
+def test_wrong_use_is_told(installation: Installation, words: tuple[str, ...], told: str) -> None:
+    done = numalab_command(installation, "diagnose", *words)
     assert done.code in (2, 3)
     assert told in done.said

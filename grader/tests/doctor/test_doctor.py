@@ -16,7 +16,7 @@ from numalab.doctor.doctor_report import command_lines, doctor_json, show_findin
 from numalab.doctor.findings import Finding, by_time, in_words
 from numalab.doctor.load_sample import BusyProcess, LoadSample
 from numalab.doctor.node_facts import read_facts
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.labs.declaration import Lab, load_labs
 
 QUIET_SAMPLE = LoadSample(4, 0.02, 0.0, 0.0, ())
@@ -361,7 +361,7 @@ def test_what_a_node_can_show(first_touch: Lab) -> None:
 
 
 def test_without_thread_sanitizer_the_loss_and_the_way_out_are_told() -> None:
-    labs = list(load_labs(find_kit("gnu").root).values())
+    labs = list(load_labs(find_installation("gnu").root).values())
     lost = data_races("", labs)
     assert lost.level == "note" and lost.concerns == {
         "03_scheduling": ("race_free",),

@@ -39,7 +39,7 @@ from numalab.doctor.noise_report import (
     show_noise,
 )
 from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, RolePart
@@ -47,10 +47,10 @@ from numalab.evidence.results import Outcome, Results
 from numalab.grading.request import Listener, build_own_programs
 from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.needs import Timed
 from numalab.judging.sequential import CAREFUL, Thresholds, decide
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 OK = RolePart(Outcome("ok"), Results(1, 0, None, None), initialize_s=0.5)
@@ -197,9 +197,11 @@ def test_shares_and_seconds_in_words() -> None:
     ]  # fmt: skip
 
 
-def timed_here(kit: Kit, lab: Lab, name: str, *generations: Generation) -> TimedHere:
+def timed_here(
+    installation: Installation, lab: Lab, name: str, *generations: Generation
+) -> TimedHere:
     effort = effort_for("default", False)
-    session = kits_own_session(kit, lab, "c", effort, NODE, lambda step: None)
+    session = kits_own_session(installation, lab, "c", effort, NODE, lambda step: None)
     criterion = next(c for c in lab.criteria if c.name == name)
     seconds = [10.0] * len(generations)
     return TimedHere(session, Timed(None), (criterion,), list(generations), seconds)
@@ -215,9 +217,9 @@ def timed_here(kit: Kit, lab: Lab, name: str, *generations: Generation) -> Timed
     ],
 )
 def test_a_forecast_in_words(
-    kit: Kit, first_touch: Lab, changes: dict[str, float], level: str, words: str
+    installation: Installation, first_touch: Lab, changes: dict[str, float], level: str, words: str
 ) -> None:
-    timing = timed_here(kit, first_touch, "speedup", *[generation(1.0, 1.0, 1.05)] * 3)
+    timing = timed_here(installation, first_touch, "speedup", *[generation(1.0, 1.0, 1.05)] * 3)
     got = forecast_in_words(timing, replace(STEADY, **changes))
     assert got[0] == level
     assert words in got[1]
@@ -227,9 +229,11 @@ def test_a_forecast_in_words(
 
 
 @pytest.fixture
-def kit_without_building(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> Kit:
-    monkeypatch.setattr(noise_run, "build_kit", lambda kit, targets: None)
-    return kit
+def kit_without_building(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> Installation:
+    monkeypatch.setattr(noise_run, "build_targets", lambda installation, targets: None)
+    return installation
 
 
 def evidence(*generations: Generation) -> Evidence:
@@ -249,7 +253,7 @@ def node_of(labs: dict[str, Lab], **changes: object) -> dict[str, object]:
 
 
 def test_each_timing_is_measured_at_least_three_times(
-    kit_without_building: Kit, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
+    kit_without_building: Installation, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, tuple[str, ...]]] = []
 
@@ -287,10 +291,10 @@ def test_each_timing_is_measured_at_least_three_times(
 
 
 def test_what_fails_is_told_and_the_rest_measured(
-    kit_without_building: Kit, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
+    kit_without_building: Installation, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def generations(session: noise_run.Session, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
-        return endless(KitError("no record") if timed.part == "pair_energy" else None)
+        return endless(NumalabError("no record") if timed.part == "pair_energy" else None)
 
     monkeypatch.setattr(noise_run, "time_kits_own", generations)
     noise = measure_noise(
@@ -304,7 +308,7 @@ def test_what_fails_is_told_and_the_rest_measured(
 
 
 def test_an_interrupt_keeps_what_was_measured(
-    kit_without_building: Kit, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
+    kit_without_building: Installation, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def generations(session: noise_run.Session, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
         yield evidence(generation(1.0, 1.0))
@@ -321,7 +325,7 @@ def test_an_interrupt_keeps_what_was_measured(
     assert "too few to tell: 1 comparison" in stream.getvalue()
 
 
-def test_nothing_to_time_is_no_error(kit_without_building: Kit) -> None:
+def test_nothing_to_time_is_no_error(kit_without_building: Installation) -> None:
     noise = measure_noise(kit_without_building, [], NODE, lambda step: None, 1.0)
     assert noise == Noise((), (), noise.measured_s, False)
     stream = io.StringIO()
@@ -331,11 +335,11 @@ def test_nothing_to_time_is_no_error(kit_without_building: Kit) -> None:
 
 
 @pytest.mark.builds
-def test_the_kits_own_programs_are_timed(kit: Kit, first_touch: Lab) -> None:
-    with kit.lock():
-        build_own_programs(kit, [first_touch], True, Listener())
-        node = describe_node(kit)
-        noise = measure_noise(kit, [first_touch], node, lambda step: None, 0.0)
+def test_the_kits_own_programs_are_timed(installation: Installation, first_touch: Lab) -> None:
+    with installation.lock():
+        build_own_programs(installation, [first_touch], True, Listener())
+        node = describe_node(installation)
+        noise = measure_noise(installation, [first_touch], node, lambda step: None, 0.0)
     assert not noise.interrupted
     for timing in noise.timings:
         assert timing.error is None
@@ -346,11 +350,13 @@ def test_the_kits_own_programs_are_timed(kit: Kit, first_touch: Lab) -> None:
     assert "efficiency" in criteria
 
 
-def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
+def test_nothing_is_timed_on_a_login_node(installation: Installation, tmp_path: Path) -> None:
     sinfo = tmp_path / "sinfo"
     sinfo.write_text("#!/bin/sh\n")
     sinfo.chmod(0o755)
-    done = numalab_command(kit, "doctor", "--noise", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = numalab_command(
+        installation, "doctor", "--noise", PATH=f"{tmp_path}:{os.environ['PATH']}"
+    )
     assert done.code == 2
     assert "login node" in done.said
     assert "./numalab doctor --noise" in done.said

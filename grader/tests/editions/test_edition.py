@@ -16,10 +16,10 @@ from numalab.editions.search import (
     secret_of,
 )
 from numalab.editions.write import edition_files, hints_without
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
 from numalab.grading import handed_in, mpi_runs
-from numalab.kit import EDITION, Kit
+from numalab.installation import EDITION, Installation
 from numalab.labs.declaration import RUN_UNDER, Lab, load_labs
 from numalab.labs.hint_ladders import parse_ladders
 from numalab.labs.solution_files import Coded, kits_text, read_coded, write_coded
@@ -30,16 +30,18 @@ LINE = "a[i] = b[i] + secret * c[i];"
 SECRET = Secret("x", {LINE: "kernel.c"})
 
 
-def test_no_line_of_a_solution_is_in_any_file(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_no_line_of_a_solution_is_in_any_file(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     """Of those that are copied; those that are made are searched when an edition is."""
-    secrets = {name: secret_of(kit.root, lab) for name, lab in labs.items()}
+    secrets = {name: secret_of(installation.root, lab) for name, lab in labs.items()}
     assert all(len(secret.lines) > 100 for secret in secrets.values())
     exceptions = read_exceptions()
-    files = list(edition_files(kit.root, set(labs)))
+    files = list(edition_files(installation.root, set(labs)))
     assert Path("labs/01_first_touch/kernel.c") in files
     assert not any(file.parts[0] in ("solutions", "slides") for file in files)
     for file in files:
-        content = (kit.root / file).read_bytes()
+        content = (installation.root / file).read_bytes()
         if file.name == "hints.md":
             secret = secrets[file.parts[1]]
             text = hints_without(content.decode(), file.as_posix(), secret, exceptions)
@@ -47,19 +49,19 @@ def test_no_line_of_a_solution_is_in_any_file(kit: Kit, labs: dict[str, Lab]) ->
         assert not list(leaks_in(content, file.as_posix(), secrets.values(), exceptions))
 
 
-def test_each_exception_is_used(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_each_exception_is_used(installation: Installation, labs: dict[str, Lab]) -> None:
     """And each line of it is in a solution."""
-    lines = {line for lab in labs.values() for line in secret_of(kit.root, lab).lines}
+    lines = {line for lab in labs.values() for line in secret_of(installation.root, lab).lines}
     for exception in read_exceptions():
         assert exception.reason.strip() and exception.lines <= lines, exception.reason
 
 
-def test_hints_end_before_the_solution(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_hints_end_before_the_solution(installation: Installation, labs: dict[str, Lab]) -> None:
     """Of lab 05 two ladders are shorter, and each criterion still has one."""
     lab = labs["05_memory_policy"]
     file = f"labs/{lab.name}/grading/hints.md"
-    text = (kit.root / file).read_text()
-    shorter = hints_without(text, file, secret_of(kit.root, lab), read_exceptions())
+    text = (installation.root / file).read_text()
+    shorter = hints_without(text, file, secret_of(installation.root, lab), read_exceptions())
     before = {ladder.topic: ladder for ladder in lab.hints}
     after = parse_ladders(shorter, [criterion.name for criterion in lab.criteria])
     cut = {one.topic for one in after if one.levels != before[one.topic].levels}
@@ -88,24 +90,24 @@ def test_blanks_are_one() -> None:
     assert plain_lines(b"  a \t b \r\nc\0d") == ["a b", "c", "d"]
 
 
-def as_edition(kit: Kit, lab: Lab, root: Path) -> Kit:
+def as_edition(installation: Installation, lab: Lab, root: Path) -> Installation:
     """With what of an edition's solution is no object."""
-    made = Kit(root, kit.preset)
+    made = Installation(root, installation.preset)
     made.solution_folder(lab.name).mkdir(parents=True)
     (root / "labs").mkdir()
-    made.lab_folder(lab.name).symlink_to(kit.lab_folder(lab.name))
-    write_coded(made.solution_folder(lab.name), write.coded_of(kit, lab))
+    made.lab_folder(lab.name).symlink_to(installation.lab_folder(lab.name))
+    write_coded(made.solution_folder(lab.name), write.coded_of(installation, lab))
     write_json(root / EDITION, {})
     return made
 
 
 @pytest.mark.parametrize("name", ["02_affinity", "05_memory_policy", "06_message_latency"])
 def test_files_and_figures_are_those_of_the_solution(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path, name: str
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path, name: str
 ) -> None:
     lab = labs[name]
-    made = as_edition(kit, lab, tmp_path)
-    kits, own = kit.solution_folder(name), made.solution_folder(name)
+    made = as_edition(installation, lab, tmp_path)
+    kits, own = installation.solution_folder(name), made.solution_folder(name)
     compared = [file for file in lab.files if file.kind in RUN_UNDER]
     assert compared
     for file in compared:
@@ -118,15 +120,15 @@ def test_files_and_figures_are_those_of_the_solution(
             )
     assert read_published(own) == read_published(kits)
     shown = (own / "solution.coded").read_bytes()
-    assert not list(leaks_in(shown, "x", (secret_of(kit.root, lab),), ()))
+    assert not list(leaks_in(shown, "x", (secret_of(installation.root, lab),), ()))
 
 
 def test_sealed_answers_say_what_the_answers_say(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     lab = labs["01_first_touch"]
-    made = as_edition(kit, lab, tmp_path)
-    for name, question in load_questions(kit, lab.name).items():
+    made = as_edition(installation, lab, tmp_path)
+    for name, question in load_questions(installation, lab.name).items():
         sealed = find_question(made, lab.name, name)
         assert sealed.asked() == question.asked()
         for letter in question.choices:
@@ -137,31 +139,33 @@ def test_sealed_answers_say_what_the_answers_say(
 
 
 def test_a_damaged_answer_is_the_kits_trouble(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     lab = labs["01_first_touch"]
-    made = as_edition(kit, lab, tmp_path)
+    made = as_edition(installation, lab, tmp_path)
     folder = made.solution_folder(lab.name)
     write_coded(folder, Coded({}, {}))
-    with pytest.raises(KitError, match="can't be opened"):
+    with pytest.raises(NumalabError, match="can't be opened"):
         find_question(made, lab.name, "reading_first").checked("a")
     (folder / "solution.coded").write_bytes(b"no")
-    with pytest.raises(KitError, match="Unpack this copy"):
+    with pytest.raises(NumalabError, match="Unpack this copy"):
         kits_text(folder, "omp_full.env")
 
 
-def test_what_needs_solutions_says_so(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
-    made = as_edition(kit, labs["01_first_touch"], tmp_path)
-    assert made.is_edition and not kit.is_edition
+def test_what_needs_solutions_says_so(
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
+) -> None:
+    made = as_edition(installation, labs["01_first_touch"], tmp_path)
+    assert made.is_edition and not installation.is_edition
     with pytest.raises(UserError, match="student's edition"):
         made.need_solutions("./numalab audit")
-    kit.need_solutions("./numalab audit")
+    installation.need_solutions("./numalab audit")
     assert not load_labs(tmp_path)["01_first_touch"].has_solution_text
 
 
 @pytest.mark.parametrize("there", ["file", "full"])
 def test_where_something_is_nothing_is_written(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path, there: str
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path, there: str
 ) -> None:
     target = tmp_path / "out"
     if there == "file":
@@ -170,29 +174,32 @@ def test_where_something_is_nothing_is_written(
         target.mkdir()
         (target / "mine").write_text("mine")
     with pytest.raises(UserError, match="new or empty"):
-        write.write_edition(kit, [labs["01_first_touch"]], target, print)
+        write.write_edition(installation, [labs["01_first_touch"]], target, print)
     assert (target if there == "file" else target / "mine").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("ends", [KeyboardInterrupt, KitError, None])
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, NumalabError, None])
 def test_nothing_is_left_of_one_that_is_not_whole(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    installation: Installation,
+    labs: dict[str, Lab],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     ends: type[BaseException] | None,
-) -> None:  # fmt: skip
+) -> None:
     """Interrupted, failed, or with a line of the solution in it."""
     lab = labs["01_first_touch"]
 
-    def written(kit: Kit, labs: object, partial: Path, progress: object) -> None:
+    def written(installation: Installation, labs: object, partial: Path, progress: object) -> None:
         (partial / "notes.md").write_bytes(
-            (kit.solution_folder(lab.name) / "kernel.c").read_bytes()
+            (installation.solution_folder(lab.name) / "kernel.c").read_bytes()
         )
         if ends is not None:
             raise ends
 
     monkeypatch.setattr(write, "_write", written)
-    with pytest.raises(ends or KitError) as error:
-        write.write_edition(kit, [lab], tmp_path / "out", lambda step: None)
+    with pytest.raises(ends or NumalabError) as error:
+        write.write_edition(installation, [lab], tmp_path / "out", lambda step: None)
     if ends is None:
         assert "notes.md has a line of solutions/01_first_touch/kernel.c" in str(error.value)
     assert not any(tmp_path.iterdir())

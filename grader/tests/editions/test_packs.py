@@ -11,11 +11,11 @@ import pytest
 
 from numalab.editions.search import plain_lines
 from numalab.editions.write import pack_variant, write_edition
-from numalab.errors import KitError, UserError
-from numalab.grading import variant_kits
+from numalab.errors import NumalabError, UserError
+from numalab.grading import variant_installations
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
-from numalab.grading.variant_kits import (
+from numalab.grading.variant_installations import (
     make_variant,
     open_pack,
     open_variant,
@@ -23,10 +23,10 @@ from numalab.grading.variant_kits import (
     the_lab,
     write_own_files,
 )
-from numalab.harness.build import build_kit, configure
+from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
+from numalab.installation import EDITION, Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import EDITION, Kit
 from numalab.labs.declaration import KERNEL_FILES, load_labs
 from numalab.labs.seeds import Seed
 
@@ -40,12 +40,12 @@ def silent(step: str) -> None:
 
 
 @pytest.fixture
-def edition(kit: Kit, tmp_path: Path) -> Kit:
+def edition(installation: Installation, tmp_path: Path) -> Installation:
     """As far as it is asked whether it is one."""
     root = tmp_path / "edition"
-    shutil.copytree(kit.root / "labs" / LAB, root / "labs" / LAB)
+    shutil.copytree(installation.root / "labs" / LAB, root / "labs" / LAB)
     (root / EDITION).write_text("{}")
-    return Kit(root, kit.preset, tmp_path / "builds")
+    return Installation(root, installation.preset, tmp_path / "builds")
 
 
 def packed(path: Path, names: list[str]) -> None:
@@ -55,10 +55,10 @@ def packed(path: Path, names: list[str]) -> None:
             pack.writestr(name, "x")
 
 
-def test_a_pack_that_is_missing_or_another_is_told(edition: Kit) -> None:
+def test_a_pack_that_is_missing_or_another_is_told(edition: Installation) -> None:
     folder = edition.variants_root / VARIANT
     folder.mkdir(parents=True)
-    (folder / variant_kits.TICKET).write_text(variant_kits.ticket_text(LAB, SEED))
+    (folder / variant_installations.TICKET).write_text(variant_installations.ticket_text(LAB, SEED))
     with pytest.raises(UserError, match="makes no variants"):
         open_variant(edition, LAB)
     path = pack_path(folder)
@@ -71,7 +71,7 @@ def test_a_pack_that_is_missing_or_another_is_told(edition: Kit) -> None:
             open_variant(edition, LAB)
 
 
-def test_a_pack_becomes_a_kit_of_its_own(edition: Kit) -> None:
+def test_a_pack_becomes_a_kit_of_its_own(edition: Installation) -> None:
     packed(pack_path(edition.variants_root / VARIANT), [f"labs/{VARIANT}/grading/lab.toml"])
     made = open_pack(edition, VARIANT, SEED)
     assert (made.root / "labs" / VARIANT / "grading/lab.toml").read_text() == "x"
@@ -81,15 +81,17 @@ def test_a_pack_becomes_a_kit_of_its_own(edition: Kit) -> None:
 
 @pytest.mark.builds
 @pytest.mark.slow
-def test_an_edition_grades_as_the_kit_does(kit: Kit, tmp_path: Path) -> None:
+def test_an_edition_grades_as_the_kit_does(installation: Installation, tmp_path: Path) -> None:
     """The handout and the solution of a variant, and no line of that in the pack."""
-    labs = load_labs(kit.root)
+    labs = load_labs(installation.root)
     root = tmp_path / "edition"
-    write_edition(kit, [labs[LAB]], root, silent)
-    edition = Kit(root, kit.preset, tmp_path / "builds")
-    made, files, own_kit = make_variant(kit, LAB, SEED)
+    write_edition(installation, [labs[LAB]], root, silent)
+    edition = Installation(root, installation.preset, tmp_path / "builds")
+    made, files, own_kit = make_variant(installation, LAB, SEED)
     lab = the_lab(own_kit, made)
-    folder = write_own_files(replace(kit, variants=edition.variants_root), lab, files, SEED)
+    folder = write_own_files(
+        replace(installation, variants=edition.variants_root), lab, files, SEED
+    )
     pack_variant(own_kit, lab, pack_path(folder), silent)
     opened, lab = open_variant(edition, LAB)
     solution = own_kit.solution_folder(VARIANT) / KERNEL_FILES["c"]
@@ -102,7 +104,7 @@ def test_an_edition_grades_as_the_kit_does(kit: Kit, tmp_path: Path) -> None:
         for name in pack.namelist():
             assert not secret & set(plain_lines(pack.read(name)))
     configure(opened)
-    build_kit(opened, ["describe_node", opened.monitor(lab.name).name])
+    build_targets(opened, ["describe_node", opened.monitor(lab.name).name])
     statuses = {}
     for what, kernel in (("handout", folder / KERNEL_FILES["c"]), ("solution", solution)):
         handed_in = tmp_path / what
@@ -118,21 +120,21 @@ def test_an_edition_grades_as_the_kit_does(kit: Kit, tmp_path: Path) -> None:
 
 
 def test_a_pack_that_would_show_the_labs_solution_is_not_written(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, _, own_kit = make_variant(kit, LAB, SEED)
+    made, _, own_kit = make_variant(installation, LAB, SEED)
     lab = the_lab(own_kit, made)
     copied = tmp_path / "kit"
     shutil.copytree(own_kit.root, copied, symlinks=True)
-    public = (kit.root / "solutions" / LAB / KERNEL_FILES["c"]).read_text()
+    public = (installation.root / "solutions" / LAB / KERNEL_FILES["c"]).read_text()
     with (copied / "labs" / VARIANT / "grading/driver.c").open("a") as driver:
         driver.write(public)
 
-    def no_objects(made: Kit, labs: object, target: Path, progress: object) -> None:
+    def no_objects(made: Installation, labs: object, target: Path, progress: object) -> None:
         (target / VARIANT).mkdir(parents=True)
 
     monkeypatch.setattr("numalab.editions.write.make_objects", no_objects)
     path = tmp_path / "variant.pack"
-    with pytest.raises(KitError, match="would show lines of solutions"):
+    with pytest.raises(NumalabError, match="would show lines of solutions"):
         pack_variant(replace(own_kit, root=copied), lab, path, silent)
     assert not path.exists()

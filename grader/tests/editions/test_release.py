@@ -18,7 +18,7 @@ from numalab.errors import UserError
 from numalab.grading.handout import edited_languages, is_starting_code, unchanged_files
 from numalab.grading.kit_digests import judged_by, measured_by
 from numalab.grading.own_files import ASIDE, keep_starting_code, provide
-from numalab.kit import RELEASED, Kit
+from numalab.installation import RELEASED, Installation
 from numalab.labs.declaration import Lab, load_labs
 from numalab.labs.kernel_names import NOTEBOOK, edited_names
 from numalab.labs.starting_code import digest_of
@@ -42,13 +42,13 @@ def git(root: Path, *words: str, when: str = "2026-01-02T03:04:05Z") -> str:
 
 
 @pytest.fixture(scope="module")
-def clone(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two releases of two labs: the second has another kernel.c of lab 01, and a file less."""
     root = tmp_path_factory.mktemp("clone") / "kit"
     for name in (f"labs/{LAB}", f"labs/{WITH_FILES}", "common/setup", f"solutions/{LAB}"):
-        shutil.copytree(kit.root / name, root / name)
+        shutil.copytree(installation.root / name, root / name)
     for name in TOP:
-        shutil.copy(kit.root / name, root)
+        shutil.copy(installation.root / name, root)
     (root / "common/old.c").write_text("int old;\n")
     kernel, declared = root / "labs" / LAB / "kernel.c", root / "labs" / LAB / "grading/lab.toml"
     text = kernel.read_text()
@@ -103,52 +103,60 @@ def first_command(root: Path) -> str:
     return done.stdout
 
 
-def next_command(kit: Kit) -> list[str]:
+def next_command(installation: Installation) -> list[str]:
     """Do what commands do that work with files of labs; returns what they say."""
     said: list[str] = []
-    labs = list(load_labs(kit.root).values())
-    provide(kit, labs, said.append)
-    keep_starting_code(kit, labs)
+    labs = list(load_labs(installation.root).values())
+    provide(installation, labs, said.append)
+    keep_starting_code(installation, labs)
     return said
 
 
-def old_copy(clone: Path, root: Path, files: Mapping[str, bytes]) -> Kit:
+def old_copy(clone: Path, root: Path, files: Mapping[str, bytes]) -> Installation:
     """Of the first release as whoever has edited these files works with it; built, so that it has
     kept the starting code as that release's builds did, by its version."""
     git(clone, "worktree", "add", "-qf", "--detach", str(root), "first")
     (root / ".git").unlink()
     git(clone, "worktree", "prune")
-    kit = Kit(root)
+    installation = Installation(root)
     for name in (LAB, WITH_FILES):
         for file in ("kernel.c", "kernel.f90"):
-            kept = kit.build / "handouts" / "0.1.0" / name / file
+            kept = installation.build / "handouts" / "0.1.0" / name / file
             kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(kit.lab_folder(name) / file, kept)
+            shutil.copy(installation.lab_folder(name) / file, kept)
     for path, content in files.items():
         (root / path).write_bytes(content)
-    return kit
+    return installation
 
 
-def declared(kit: Kit, name: str = LAB) -> Lab:
-    return load_labs(kit.root)[name]
+def declared(installation: Installation, name: str = LAB) -> Lab:
+    return load_labs(installation.root)[name]
 
 
-def keep_as_cmake_does(kit: Kit) -> None:
+def keep_as_cmake_does(installation: Installation) -> None:
     """By the function that configuring calls, alone, for all files of all labs."""
     whole = (Path(__file__).parents[3] / "common/cmake/AddLab.cmake").read_text()
     begin = whole.index("function(numalab_keep_handout")
     function = whole[begin : whole.index("endfunction()", begin)] + "endfunction()\n"
-    for lab in load_labs(kit.root).values():
+    for lab in load_labs(installation.root).values():
         calls = "".join(
             f"numalab_keep_handout({lab.name} {name} kept)\n" for name in lab.starting_code
         )
-        script = kit.root.parent / "keep.cmake"
+        script = installation.root.parent / "keep.cmake"
         script.write_text(function + calls)
         subprocess.run(
-            ["cmake", f"-DPROJECT_SOURCE_DIR={kit.root}", f"-DPROJECT_BINARY_DIR={kit.build}",
-             f"-Dlab_FOLDER={kit.lab_folder(lab.name)}", "-P", script],
-            cwd=kit.grading_folder(lab.name), check=True, capture_output=True,
-        )  # fmt: skip
+            [
+                "cmake",
+                f"-DPROJECT_SOURCE_DIR={installation.root}",
+                f"-DPROJECT_BINARY_DIR={installation.build}",
+                f"-Dlab_FOLDER={installation.lab_folder(lab.name)}",
+                "-P",
+                script,
+            ],
+            cwd=installation.grading_folder(lab.name),
+            check=True,
+            capture_output=True,
+        )
 
 
 # ---- the archive -------------------------------------------------------------------------
@@ -199,24 +207,26 @@ def test_what_is_not_committed_is_in_no_release(clone: Path, tmp_path: Path) -> 
 def test_a_new_copy_has_its_starting_code_in_place(
     clone: Path, archive: Path, tmp_path: Path
 ) -> None:
-    kit = Kit(tmp_path / "new")
-    unpack(archive, kit.root)
-    assert not (kit.lab_folder(LAB) / "kernel.c").exists()
-    assert first_command(kit.root) == ""
-    keep_as_cmake_does(kit)
-    assert next_command(kit) == []
-    for lab in load_labs(kit.root).values():
-        assert all((kit.lab_folder(lab.name) / name).is_file() for name in edited_names(lab))
-        assert edited_languages(kit, lab) == []
-        assert is_starting_code(kit, lab, "c", kit.own_folder(lab.name))
-    assert not (kit.root / ASIDE).exists()
+    installation = Installation(tmp_path / "new")
+    unpack(archive, installation.root)
+    assert not (installation.lab_folder(LAB) / "kernel.c").exists()
+    assert first_command(installation.root) == ""
+    keep_as_cmake_does(installation)
+    assert next_command(installation) == []
+    for lab in load_labs(installation.root).values():
+        assert all(
+            (installation.lab_folder(lab.name) / name).is_file() for name in edited_names(lab)
+        )
+        assert edited_languages(installation, lab) == []
+        assert is_starting_code(installation, lab, "c", installation.own_folder(lab.name))
+    assert not (installation.root / ASIDE).exists()
     # Who goes on with a course by an archive in place of a clone measures nobody anew.
     for digest in (measured_by, judged_by):
-        assert digest(kit, LAB) == digest(Kit(clone), LAB)
+        assert digest(installation, LAB) == digest(Installation(clone), LAB)
     # What is removed stays so, until another release is unpacked.
-    (kit.lab_folder(LAB) / "kernel.f90").unlink()
-    assert first_command(kit.root) == "" and next_command(kit) == []
-    assert not (kit.lab_folder(LAB) / "kernel.f90").exists()
+    (installation.lab_folder(LAB) / "kernel.f90").unlink()
+    assert first_command(installation.root) == "" and next_command(installation) == []
+    assert not (installation.lab_folder(LAB) / "kernel.f90").exists()
 
 
 @pytest.mark.parametrize("kind", [".tar.gz", ".zip"])
@@ -229,53 +239,56 @@ def test_nothing_that_was_edited_is_replaced_or_taken_for_starting_code(
         f"labs/{LAB}/{NOTEBOOK}": b'{"cells": [{"source": "mine"}]}',
         f"labs/{LAB}/explanation.txt": b"why\n",
     }  # fmt: skip
-    kit = old_copy(clone, tmp_path / "kit", mine)
+    installation = old_copy(clone, tmp_path / "kit", mine)
     packed = archive
     if kind == ".zip":
         packed = tmp_path / "numalab.zip"
         release.write_archive(clone, packed)
         assert zipfile.is_zipfile(packed)
-    unpack(packed, kit.root)
-    first_command(kit.root)
-    keep_as_cmake_does(kit)
-    assert next_command(kit) == []
+    unpack(packed, installation.root)
+    first_command(installation.root)
+    keep_as_cmake_does(installation)
+    assert next_command(installation) == []
     for path, content in mine.items():
-        assert (kit.root / path).read_bytes() == content, path
-    lab = declared(kit)
-    assert edited_languages(kit, lab) == ["c"]
-    assert not is_starting_code(kit, lab, "c", kit.own_folder(LAB))
+        assert (installation.root / path).read_bytes() == content, path
+    lab = declared(installation)
+    assert edited_languages(installation, lab) == ["c"]
+    assert not is_starting_code(installation, lab, "c", installation.own_folder(LAB))
     # What times are compared with is this release's, not what lay there.
     for name in ("kernel.c", "kernel.f90"):
         given = (clone / "labs" / LAB / name).read_bytes()
-        assert (kit.pristine_folder(LAB) / name).read_bytes() == given
-    with_files = declared(kit, WITH_FILES)
-    folder = kit.own_folder(WITH_FILES)
-    assert edited_languages(kit, with_files) == []
-    assert "omp_spread.env" not in unchanged_files(kit, with_files, "c", folder)
-    assert not is_starting_code(kit, with_files, "c", folder)
+        assert (installation.pristine_folder(LAB) / name).read_bytes() == given
+    with_files = declared(installation, WITH_FILES)
+    folder = installation.own_folder(WITH_FILES)
+    assert edited_languages(installation, with_files) == []
+    assert "omp_spread.env" not in unchanged_files(installation, with_files, "c", folder)
+    assert not is_starting_code(installation, with_files, "c", folder)
 
 
 def test_starting_code_of_the_earlier_release_becomes_this_ones_and_is_kept(
     clone: Path, archive: Path, tmp_path: Path
 ) -> None:
-    kit = old_copy(clone, tmp_path / "kit", {})
-    kernel = kit.own_folder(LAB) / "kernel.c"
+    installation = old_copy(clone, tmp_path / "kit", {})
+    kernel = installation.own_folder(LAB) / "kernel.c"
     earlier = b"// with a note of mine\n" + kernel.read_bytes()
     kernel.write_bytes(earlier)
-    unpack(archive, kit.root)
-    first_command(kit.root)
-    keep_as_cmake_does(kit)
+    unpack(archive, installation.root)
+    first_command(installation.root)
+    keep_as_cmake_does(installation)
     # Whoever hands it in, before any other command or from elsewhere, has changed nothing.
-    assert is_starting_code(kit, declared(kit), "c", kit.own_folder(LAB))
-    (said,) = next_command(kit)
-    kept = kit.root / ASIDE / "labs" / LAB / "kernel.c"
+    assert is_starting_code(installation, declared(installation), "c", installation.own_folder(LAB))
+    (said,) = next_command(installation)
+    kept = installation.root / ASIDE / "labs" / LAB / "kernel.c"
     assert f"labs/{LAB}/kernel.c was the starting code of an earlier release" in said
-    assert str(kept.relative_to(kit.root)) in said
+    assert str(kept.relative_to(installation.root)) in said
     assert kept.read_bytes() == earlier
     assert kernel.read_bytes() == (clone / "labs" / LAB / "kernel.c").read_bytes()
-    assert next_command(kit) == [] and edited_languages(kit, declared(kit)) == []
+    assert (
+        next_command(installation) == []
+        and edited_languages(installation, declared(installation)) == []
+    )
     kernel.write_bytes(b"// another\n" + earlier)
-    next_command(kit)
+    next_command(installation)
     assert kept.read_bytes() == earlier and kept.with_name("kernel.c.2").is_file()
 
 
@@ -284,16 +297,18 @@ def test_who_works_with_a_copy_of_others_has_the_same(
 ) -> None:
     root = tmp_path / "shared"
     unpack(archive, root)  # its owner has run no command yet
-    kit = Kit(root, "gnu", tmp_path / "builds", tmp_path / "work", tmp_path / "state")
-    assert "your files of 2 labs are in" in next_command(kit)[0]
-    own = kit.own_folder(LAB)
-    lab = declared(kit)
+    installation = Installation(
+        root, "gnu", tmp_path / "builds", tmp_path / "work", tmp_path / "state"
+    )
+    assert "your files of 2 labs are in" in next_command(installation)[0]
+    own = installation.own_folder(LAB)
+    lab = declared(installation)
     edited = {name for name in edited_names(lab) if name != NOTEBOOK}
     assert {path.name for path in own.iterdir() if not path.is_symlink()} == edited
     first = git(clone, "show", f"first:labs/{LAB}/kernel.c")
     (own / "kernel.c").write_text(first)
     (own / "kernel.f90").write_bytes(EDITED)
-    (said,) = next_command(kit)
+    (said,) = next_command(installation)
     assert f"labs/{LAB}/kernel.c was the starting code of an earlier release" in said
     assert (tmp_path / "work" / ASIDE / "labs" / LAB / "kernel.c").read_text() == first
     given = (root / "labs" / LAB / RELEASED / "kernel.c").read_bytes()
@@ -304,42 +319,48 @@ def test_who_works_with_a_copy_of_others_has_the_same(
 def test_files_that_the_release_no_longer_has_go_aside(
     clone: Path, archive: Path, tmp_path: Path
 ) -> None:
-    kit = old_copy(clone, tmp_path / "kit", {"common/old.c": b"int edited;\n"})
-    built = kit.grading_folder(LAB) / "driver.c"
+    installation = old_copy(clone, tmp_path / "kit", {"common/old.c": b"int edited;\n"})
+    built = installation.grading_folder(LAB) / "driver.c"
     os.utime(built, (1, 1))
-    unpack(archive, kit.root)
-    kernel = kit.own_folder(LAB) / "kernel.c"
+    unpack(archive, installation.root)
+    kernel = installation.own_folder(LAB) / "kernel.c"
     os.utime(kernel, (1, 1))
-    said = first_command(kit.root)
-    assert "files of an earlier release (1) are now in" in said and str(kit.root / ASIDE) in said
-    assert not (kit.root / "common/old.c").exists() and (kit.root / "common/new.c").is_file()
-    assert (kit.root / ASIDE / "common/old.c").read_text() == "int edited;\n"
+    said = first_command(installation.root)
+    assert (
+        "files of an earlier release (1) are now in" in said
+        and str(installation.root / ASIDE) in said
+    )
+    assert (
+        not (installation.root / "common/old.c").exists()
+        and (installation.root / "common/new.c").is_file()
+    )
+    assert (installation.root / ASIDE / "common/old.c").read_text() == "int edited;\n"
     # Newer than all that an earlier release was built to; what is edited keeps its time.
     assert built.stat().st_mtime > 1e9 and kernel.stat().st_mtime == 1
-    assert first_command(kit.root) == ""
+    assert first_command(installation.root) == ""
 
 
 def test_a_plain_archive_takes_no_edited_kernel_for_starting_code(
     clone: Path, tmp_path: Path
 ) -> None:
     """One of git's own, unpacked with what keeps the files that there are."""
-    kit = old_copy(clone, tmp_path / "kit", {f"labs/{LAB}/kernel.c": EDITED})
+    installation = old_copy(clone, tmp_path / "kit", {f"labs/{LAB}/kernel.c": EDITED})
     plain = tmp_path / "plain.tar"
     git(clone, "archive", f"--output={plain}", "HEAD")
-    subprocess.run(["tar", "xf", plain, "-C", kit.root, "--skip-old-files"], check=True)
-    shutil.copy(clone / "labs" / LAB / "grading/lab.toml", kit.grading_folder(LAB))
-    keep_as_cmake_does(kit)
-    assert (kit.pristine_folder(LAB) / "kernel.c").read_bytes() == EDITED
-    lab = declared(kit)
-    assert unchanged_files(kit, lab, "c", kit.own_folder(LAB)) == []
-    next_command(kit)
-    assert (kit.own_folder(LAB) / "kernel.c").read_bytes() == EDITED
-    assert edited_languages(kit, lab)[:1] == ["c"]
+    subprocess.run(["tar", "xf", plain, "-C", installation.root, "--skip-old-files"], check=True)
+    shutil.copy(clone / "labs" / LAB / "grading/lab.toml", installation.grading_folder(LAB))
+    keep_as_cmake_does(installation)
+    assert (installation.pristine_folder(LAB) / "kernel.c").read_bytes() == EDITED
+    lab = declared(installation)
+    assert unchanged_files(installation, lab, "c", installation.own_folder(LAB)) == []
+    next_command(installation)
+    assert (installation.own_folder(LAB) / "kernel.c").read_bytes() == EDITED
+    assert edited_languages(installation, lab)[:1] == ["c"]
     # Where an earlier build has kept what the release gives, that is what counts.
     given = (clone / "labs" / LAB / "kernel.c").read_bytes()
-    (kit.build / "handouts/0.1.0" / LAB / "kernel.c").write_bytes(given)
-    next_command(kit)
-    assert (kit.pristine_folder(LAB) / "kernel.c").read_bytes() == given
+    (installation.build / "handouts/0.1.0" / LAB / "kernel.c").write_bytes(given)
+    next_command(installation)
+    assert (installation.pristine_folder(LAB) / "kernel.c").read_bytes() == given
 
 
 def test_a_clone_whose_edits_are_committed_has_its_starting_code_of_git(
@@ -351,25 +372,27 @@ def test_a_clone_whose_edits_are_committed_has_its_starting_code_of_git(
     given = kernel.read_bytes()
     kernel.write_bytes(EDITED)
     git(root, "commit", "-qam", "mine")
-    kit = Kit(root)
-    keep_as_cmake_does(kit)
-    assert (kit.pristine_folder(LAB) / "kernel.c").read_bytes() == EDITED
-    assert next_command(kit) == []
-    assert (kit.pristine_folder(LAB) / "kernel.c").read_bytes() == given
-    assert edited_languages(kit, declared(kit)) == ["c"]
+    installation = Installation(root)
+    keep_as_cmake_does(installation)
+    assert (installation.pristine_folder(LAB) / "kernel.c").read_bytes() == EDITED
+    assert next_command(installation) == []
+    assert (installation.pristine_folder(LAB) / "kernel.c").read_bytes() == given
+    assert edited_languages(installation, declared(installation)) == ["c"]
 
 
 def test_comments_that_a_pull_has_changed_are_no_edit(clone: Path, tmp_path: Path) -> None:
     root = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(clone), str(root))
-    kit, kernel = Kit(root), root / "labs" / LAB / "kernel.c"
-    keep_as_cmake_does(kit)
+    installation, kernel = Installation(root), root / "labs" / LAB / "kernel.c"
+    keep_as_cmake_does(installation)
     kernel.write_bytes(b"// of the kit\n" + kernel.read_bytes())
-    next_command(kit)
-    assert edited_languages(kit, declared(kit)) == ["c"], "it may be a note of the student's"
+    next_command(installation)
+    assert edited_languages(installation, declared(installation)) == ["c"], (
+        "it may be a note of the student's"
+    )
     git(root, "commit", "-qam", "a comment")
-    next_command(kit)
-    assert edited_languages(kit, declared(kit)) == []
+    next_command(installation)
+    assert edited_languages(installation, declared(installation)) == []
 
 
 # ---- student copies ------------------------------------------------------------------------

@@ -14,15 +14,15 @@ from numalab.editions.objects import LEVELS
 from numalab.editions.write import write_edition
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit, configure
+from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, Language, load_labs
 
 pytestmark = [pytest.mark.builds, pytest.mark.slow]
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 LABS = load_labs(ROOT)
 MOST_WRONG = 100
 TRIES = 8  # of what other load left open: mostly who works at what time
@@ -76,35 +76,35 @@ def handed_in(case: Case, folder: Path) -> Path:
     return folder
 
 
-def statuses(kit: Kit, case: Case, folder: Path) -> dict[str, str]:
+def statuses(installation: Installation, case: Case, folder: Path) -> dict[str, str]:
     """By criterion, without times, which are open on any node."""
     lab = LABS[case[0]]
     session = Session(
-        kit, load_labs(kit.root)[lab.name], case[1], "submission", folder,
-        effort_for("default", True), describe_node(kit), lambda step: None, here_only=True,
+        installation, load_labs(installation.root)[lab.name], case[1], "submission", folder,
+        effort_for("default", True), describe_node(installation), lambda step: None, here_only=True,
     )  # fmt: skip
     verdict = grade(session, with_times=False)
     return {c.name: c.status for c in verdict.criteria if c.kind != "timing"}
 
 
-def set_up(kit: Kit, level: str) -> Kit:
-    configure(kit, f"NUMALAB_KERNEL_ARCHITECTURE={level}")
-    build_kit(kit, ["all"])
-    return kit
+def set_up(installation: Installation, level: str) -> Installation:
+    configure(installation, f"NUMALAB_KERNEL_ARCHITECTURE={level}")
+    build_targets(installation, ["all"])
+    return installation
 
 
 @pytest.fixture(scope="module")
-def edition(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def edition(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of all labs."""
     target = tmp_path_factory.mktemp("edition") / "students"
-    write_edition(kit, list(LABS.values()), target, lambda step: None)
+    write_edition(installation, list(LABS.values()), target, lambda step: None)
     return target
 
 
 @pytest.fixture(scope="module", params=LEVELS)
 def both(
     request: pytest.FixtureRequest, edition: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Kit, Kit]:
+) -> tuple[Installation, Installation]:
     """The kit and the edition, built for a level. Skipped where its code does not run."""
     level = request.param
     flags = Path("/proc/cpuinfo").read_text()
@@ -112,29 +112,31 @@ def both(
         pytest.skip("this processor does not have the instructions of x86-64-v3")
     folder = tmp_path_factory.mktemp(level)
     return (
-        set_up(Kit(ROOT, "gnu", folder / "kit"), level),
-        set_up(Kit(edition, "gnu", folder / "edition"), level),
+        set_up(Installation(ROOT, "gnu", folder / "kit"), level),
+        set_up(Installation(edition, "gnu", folder / "edition"), level),
     )
 
 
 @pytest.mark.parametrize("case", all_cases(), ids="-".join)
-def test_the_verdict_is_the_kits(both: tuple[Kit, Kit], case: Case, tmp_path: Path) -> None:
+def test_the_verdict_is_the_kits(
+    both: tuple[Installation, Installation], case: Case, tmp_path: Path
+) -> None:
     folder = handed_in(case, tmp_path)
     kits: dict[str, str] = {}
     editions: dict[str, str] = {}
     for _ in range(TRIES):
-        for found, kit in zip((kits, editions), both, strict=True):
-            shown = statuses(kit, case, folder)
+        for found, installation in zip((kits, editions), both, strict=True):
+            shown = statuses(installation, case, folder)
             found |= {name: shown[name] for name in shown if found.get(name, OPEN) == OPEN}
         if OPEN not in {*kits.values(), *editions.values()}:
             break
     assert editions == kits
 
 
-def test_the_edition_grades_without_the_solutions(both: tuple[Kit, Kit]) -> None:
+def test_the_edition_grades_without_the_solutions(both: tuple[Installation, Installation]) -> None:
     """So that what is compared are not two kits."""
-    kit, edition = both
-    assert edition.is_edition and not kit.is_edition
+    installation, edition = both
+    assert edition.is_edition and not installation.is_edition
     for name, lab in LABS.items():
         files = {path.suffix for path in edition.solution_folder(name).rglob("*.*")}
         assert files == {".o", ".coded"}

@@ -12,7 +12,7 @@ import pytest
 
 from numalab.evidence.core_kinds import CoreKind, core_kinds, kinds_in_words
 from numalab.harness.monitor import HERE, describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 
 def test_kinds_come_from_the_record() -> None:
@@ -25,7 +25,7 @@ def test_kinds_come_from_the_record() -> None:
 
 
 @pytest.mark.builds
-def test_the_monitor_tells_them(kit: Kit, tmp_path: Path) -> None:
+def test_the_monitor_tells_them(installation: Installation, tmp_path: Path) -> None:
     """hwloc reads this very node from a file to which a second kind of core was added."""
     pus = sorted(os.sched_getaffinity(0))
     if len(pus) < 2:
@@ -46,10 +46,10 @@ def test_the_monitor_tells_them(kit: Kit, tmp_path: Path) -> None:
     head = told[: told.index("<topology")]
     file.write_text(head + ElementTree.tostring(tree, encoding="unicode"))
     # Commands keep this variable from the program.
-    program = HERE.execute([str(kit.describe_node)], {"HWLOC_XMLFILE": str(file)})
+    program = HERE.execute([str(installation.describe_node)], {"HWLOC_XMLFILE": str(file)})
     found = core_kinds(json.loads(program.output))
     assert found == (
         CoreKind(tuple(pus[1:]), "IntelAtom"), CoreKind(tuple(pus[:1]), "IntelCore"),
     )  # fmt: skip
-    here = core_kinds(describe_node(kit))
+    here = core_kinds(describe_node(installation))
     assert here is None or sorted(pu for kind in here for pu in kind.pus) == pus

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from support import invented
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import (
     CHECK,
     GENERATION,
@@ -25,7 +25,7 @@ from numalab.evidence.kinds import (
 )
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.reports.memory_table import memory_columns, memory_table
 
 MIB, KIB = 2**20, 2**10
@@ -66,12 +66,14 @@ def of_runs(*runs: Json) -> Json:
     return invented.evidence(invented.ONE_NODE) | {"runs": list(runs)}
 
 
-def test_monitor_schema_and_table_know_the_same_runs(kit: Kit) -> None:
+def test_monitor_schema_and_table_know_the_same_runs(installation: Installation) -> None:
     runs = {kind.run or kind.name for kind in KINDS}
     others = {kind.name for kind in KINDS if kind.whose == "probe"} | {ON_LINK.name}
-    header = (kit.root / "common" / "monitor" / "runs" / "runs.h").read_text("utf-8")
+    header = (installation.root / "common" / "monitor" / "runs" / "runs.h").read_text("utf-8")
     assert set(re.findall(r"ROW\((\w+),", header)) == runs - others
-    schema = json.loads((kit.root / "common/schema/evidence.schema.json").read_text("utf-8"))
+    schema = json.loads(
+        (installation.root / "common/schema/evidence.schema.json").read_text("utf-8")
+    )
     consts = [of.get("properties", {}).get("kind", {}) for of in schema["$defs"].values()]
     assert {of["const"] for of in consts if "const" in of} == runs
 
@@ -89,7 +91,7 @@ def test_a_mark_tells_kinds_of_one_run_apart() -> None:
 
 
 def test_a_run_that_this_kit_does_not_know_is_told() -> None:
-    with pytest.raises(KitError, match="'telepathy', which this kit can't read"):
+    with pytest.raises(NumalabError, match="'telepathy', which this kit can't read"):
         parse(of_runs({"kind": "telepathy", "role": SUBMISSION}))
 
 
@@ -101,9 +103,9 @@ def test_no_tracing_sees_uses_without_end() -> None:
         parse(record)
 
 
-def test_page_tables_are_read_by_role_and_life(kit: Kit) -> None:
+def test_page_tables_are_read_by_role_and_life(installation: Installation) -> None:
     record = of_runs(page_tables(HANDOUT, 16 * KIB, 516 * KIB), page_tables(SUBMISSION, 8 * KIB))
-    validate(record, kit.root / "common/schema/evidence.schema.json")
+    validate(record, installation.root / "common/schema/evidence.schema.json")
     evidence = parse(record)
     (handout,) = evidence.of(PAGE_TABLES, HANDOUT)
     assert [life.most_bytes for life in handout.lives] == [16 * KIB, 516 * KIB]

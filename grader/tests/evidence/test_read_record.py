@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import invented
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.kinds import BINDING, CHECK, GENERATION, PLACEMENT, RANKS, TRACE
 from numalab.evidence.left_out import LeftOut
@@ -86,24 +86,24 @@ def test_starting_code_of_a_record_that_does_not_tell(
 
 @pytest.mark.parametrize("changes", [{"schema": 2}, {"schema": 0}, {"schema": None}])
 def test_another_version_of_the_format_is_refused(changes: Json) -> None:
-    with pytest.raises(KitError, match=r"schema version (2|0|None), this kit reads version 1"):
+    with pytest.raises(NumalabError, match=r"schema version (2|0|None), this kit reads version 1"):
         parse(invented.evidence(ONE) | changes)
-    with pytest.raises(KitError, match="schema version None"):
+    with pytest.raises(NumalabError, match="schema version None"):
         parse({})
 
 
 def test_a_file_is_read_once_it_follows_the_schema(tmp_path: Path, schema: Path) -> None:
     path = tmp_path / "evidence.json"
-    with pytest.raises(KitError, match="can't read the evidence"):
+    with pytest.raises(NumalabError, match="can't read the evidence"):
         load(path, schema)
     path.write_text("{")
-    with pytest.raises(KitError, match="can't read the evidence"):
+    with pytest.raises(NumalabError, match="can't read the evidence"):
         load(path, schema)
     record = invented.evidence(ONE)
     path.write_text(json.dumps(record))
     assert load(path, schema) == parse(record)
     path.write_text(json.dumps(record | {"quick": "y" * 1000}))
-    with pytest.raises(KitError, match=r"not a valid evidence record: \$\.quick: 'yyy") as told:
+    with pytest.raises(NumalabError, match=r"not a valid evidence record: \$\.quick: 'yyy") as told:
         load(path, schema)
     assert len(str(told.value)) == len("not a valid evidence record: $.quick: ") + 300
 

@@ -37,7 +37,7 @@ from numalab.evidence.store_notes import (
     WrittenLine,
     stores_facts,
 )
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 # ---- the node ----------------------------------------------------------------------------------
 
@@ -254,8 +254,8 @@ def test_bytes_on_the_link_over_those_of_items() -> None:
     assert (job.per_byte, job.more_per_item) == (3.0, 50.0)
 
 
-def test_a_slot_has_the_room_that_the_lab_says(kit: Kit) -> None:
-    (header,) = kit.root.glob("labs/*/interconnect.h")
+def test_a_slot_has_the_room_that_the_lab_says(installation: Installation) -> None:
+    (header,) = installation.root.glob("labs/*/interconnect.h")
     said = re.search(r"SLOT = ([0-9]+)", header.read_text("utf-8"))
     assert said is not None and 8 * int(said[1]) == SLOT_BYTES
 

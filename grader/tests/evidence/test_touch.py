@@ -6,7 +6,7 @@ import pytest
 from support import invented
 from support.traced import array, placement, threads_on, trace
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Thread, Trace
@@ -69,12 +69,12 @@ def test_other_pages_can_not_be_put_together() -> None:
     first = trace(array("a", [0, 0], [{0}, {1}]), threads=TWO)
     other = trace(array("a", [0, 0], [{0}, {1}], sample=Sample(4, ((1, 2),))), threads=TWO)
     told = "the record's tracings and its first tracing are not of the same pages of a, "
-    with pytest.raises(KitError, match=told):
+    with pytest.raises(NumalabError, match=told):
         united_users([first, other])
-    with pytest.raises(KitError, match=told):
+    with pytest.raises(NumalabError, match=told):
         united_uses([first, first, other])
     placed = placement(threads=TWO, residency={"a": (0, 1)}, samples={"a": Sample(4, ((1, 2),))})
-    with pytest.raises(KitError, match="the record's placement and its first tracing"):
+    with pytest.raises(NumalabError, match="the record's placement and its first tracing"):
         local_share(placed, [first])
 
 

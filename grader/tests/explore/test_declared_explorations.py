@@ -9,7 +9,7 @@ import pytest
 from support.explorations import SCHEDULES, STREAMS, TABLES
 from support.lab_folders import write_grading
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.explore.declaration import (
     Explorable,
     Exploration,
@@ -114,7 +114,7 @@ def test_both_sizes_of_a_declaration(
 def test_what_is_too_little(tmp_path: Path, text: str, old: str, new: str, name: str) -> None:
     assert old in text
     write_grading(tmp_path, text.replace(old, new, 1), "explore.toml")
-    with pytest.raises(KitError, match=f"'{name}'"):
+    with pytest.raises(NumalabError, match=f"'{name}'"):
         load_exploration(tmp_path)
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from support.explorations import MIB, TWO, invented, made_up, on_two_cores
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.explore import explore_plot
 from numalab.explore.declaration import Schedules, TableSizes
 from numalab.explore.explore_plot import pages_figure
@@ -222,7 +222,7 @@ def test_titles_say_what_was_run() -> None:
 
 def test_a_picture_whose_folder_has_gone_is_told(tmp_path: Path) -> None:
     found = invented(replace(FEW, chunks=(0,)), by_schedule, 1)
-    with pytest.raises(KitError, match="the plot can't be written"):
+    with pytest.raises(NumalabError, match="the plot can't be written"):
         explore_plot.draw(found, tmp_path / "gone" / "a.svg", tmp_path / "m")
 
 

@@ -25,7 +25,7 @@ from support.explorations import (
     on_two_cores,
 )  # fmt: skip
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import explore
 from numalab.explore.declaration import Exploration, Schedules, Streams, TableSizes
 from numalab.explore.intervals import coverage, median_interval
@@ -43,7 +43,7 @@ from numalab.explore.samples import (
 )
 from numalab.explore.tlb import Reach, tlb_reaches, walked_bytes
 from numalab.harness.monitor import Finished
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "slides"))
 
@@ -111,7 +111,7 @@ def test_what_a_sample_says() -> None:
     sample = Sample(0, 1, 2, 3.0, {"elapsed_s": "0.5", "times": times})
     assert (sample.elapsed_s, sample.step_ns("chase")) == (0.5, 0.5)
     assert sample.rate_gb_s("chase") == pytest.approx(3.0)
-    with pytest.raises(KitError, match="no times of update"):
+    with pytest.raises(NumalabError, match="no times of update"):
         sample.step_ns("update")
 
 
@@ -179,9 +179,9 @@ def test_all_of_an_exploration_comes_back(found: Found) -> None:
 )  # fmt: skip
 def test_what_is_no_exploration_is_refused(changes: dict[str, Any], says: str) -> None:
     data = invented(SCHEDULES, lambda *_: 1e-3, 1).to_json()
-    with pytest.raises(KitError, match=says):
+    with pytest.raises(NumalabError, match=says):
         read_found(data | changes)
-    with pytest.raises(KitError, match="not what"):
+    with pytest.raises(NumalabError, match="not what"):
         read_found({})
 
 
@@ -209,18 +209,18 @@ def test_memory_that_is_free() -> None:
     assert explore.available_bytes(text, None) == 2 * MIB
     assert explore.available_bytes(text, 3 * MIB) == 2 * MIB
     assert explore.available_bytes(text, MIB) == MIB
-    with pytest.raises(KitError, match="no MemAvailable"):
+    with pytest.raises(NumalabError, match="no MemAvailable"):
         explore.available_bytes("MemFree: 1 kB\n", None)
 
 
 def test_the_best_time_of_any_kernel_is_looked_at() -> None:
     record = {"times": [{"elapsed_s": [0.5, 0.25]}, {"elapsed_s": [0.0, 1.0]}]}
-    with pytest.raises(KitError, match=r"time of 0\.0 s"):
+    with pytest.raises(NumalabError, match=r"time of 0\.0 s"):
         explore.parse_record(json.dumps(record), {})
     assert explore.parse_record('{"elapsed_s": 1e-9, "chunk": 3}', {"chunk": 0}) == {
         "elapsed_s": 1e-9, "chunk": 3,
     }  # fmt: skip
-    with pytest.raises(KitError, match="asked for threads 0, the program ran with None"):
+    with pytest.raises(NumalabError, match="asked for threads 0, the program ran with None"):
         explore.parse_record('{"elapsed_s": 1.0}', {"threads": 0})
 
 
@@ -314,9 +314,9 @@ def test_limits_are_told_of_what_was_killed_here(
     assert str(told.value).endswith(" A limit.") is is_here
 
 
-def test_pages_are_looked_at_with_each_number_of_threads(kit: Kit) -> None:
+def test_pages_are_looked_at_with_each_number_of_threads(installation: Installation) -> None:
     place = Told()
-    seen, interrupted = explore.look_at_pages(kit, VIRTUAL, place, lambda _: None)
+    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, place, lambda _: None)
     assert (seen.machine, seen.node, seen.trouble, interrupted) == (
         place.machine, place.node, None, False,
     )  # fmt: skip
@@ -334,14 +334,17 @@ def test_pages_are_looked_at_with_each_number_of_threads(kit: Kit) -> None:
         assert sorted(one.configuration for one in of_round) == list(range(12))
         assert [one.order for one in of_round] == list(range(12))
     assert not any("times" in one.record for one in seen.samples)
-    seen, interrupted = explore.look_at_pages(kit, VIRTUAL, Told(3), lambda _: None)
+    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, Told(3), lambda _: None)
     assert (len(seen.samples), interrupted) == (3, True)
 
 
 @pytest.mark.parametrize("what", [SCHEDULES, TABLES])
 @pytest.mark.parametrize("ends", [False, True])
 def test_all_of_an_exploration_or_what_there_is_by_then(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, what: Schedules | TableSizes, ends: bool
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    what: Schedules | TableSizes,
+    ends: bool,
 ) -> None:
     asked: list[list[str]] = []
     orders: list[list[int]] = []
@@ -360,26 +363,26 @@ def test_all_of_an_exploration_or_what_there_is_by_then(
 
     monkeypatch.setattr(explore, "run_program", ran)
     monkeypatch.setattr(explore, "rounds_of_samples", taken)
-    monkeypatch.setattr(explore, "read_build", lambda kit: BUILD)
+    monkeypatch.setattr(explore, "read_build", lambda installation: BUILD)
     exploration = Exploration("04_huge_pages", "t", what)
     node = {**TWO, "huge_page_mode": "never", "pu_list": []}
-    found = explore.explore(kit, exploration, node, lambda _: None)
-    assert found.samples == (Sample(1, 0, 0, 0.5, {"program": kit.probe.name}),)
+    found = explore.explore(installation, exploration, node, lambda _: None)
+    assert found.samples == (Sample(1, 0, 0, 0.5, {"program": installation.probe.name}),)
     assert (found.interrupted, found.build, found.node) == (ends, BUILD, node)
     assert [*found.configurations] == configurations(exploration, node)
     assert orders == explore.orders(len(found.configurations), what.rounds, found.seed)
     is_of_tables = isinstance(what, TableSizes)
     assert found.about == ({"page_bytes": 4096} if is_of_tables else {})
-    assert asked == ([[kit.probe.name, "describe"]] if is_of_tables else [])
+    assert asked == ([[installation.probe.name, "describe"]] if is_of_tables else [])
 
 
 def test_how_the_programs_were_built(tmp_path: Path) -> None:
-    kit = Kit(tmp_path)
-    with pytest.raises(KitError, match="numalab setup"):
-        explore.read_build(kit)
-    kit.build.mkdir(parents=True)
-    (kit.build / "exploration.json").write_text(json.dumps(BUILD))
-    assert explore.read_build(kit) == BUILD
+    installation = Installation(tmp_path)
+    with pytest.raises(NumalabError, match="numalab setup"):
+        explore.read_build(installation)
+    installation.build.mkdir(parents=True)
+    (installation.build / "exploration.json").write_text(json.dumps(BUILD))
+    assert explore.read_build(installation) == BUILD
 
 
 # ---- intervals and reaches ---------------------------------------------------------------

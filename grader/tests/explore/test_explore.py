@@ -18,7 +18,7 @@ from support.commands import SOON_LIMIT_S, environment, numalab_command, process
 from support.explorations import ABOUT, MIB, NODE, SCHEDULES, TABLES, invented
 from support.lab_folders import write_grading
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import (
     declaration,
     explore,
@@ -31,7 +31,7 @@ from numalab.explore import (
 from numalab.explore.intervals import Interval, compare, coverage, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console
 
 # ---- intervals ------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_records_are_read() -> None:
     ],
 )
 def test_records_of_something_else_are_refused(output: str, says: str) -> None:
-    with pytest.raises(KitError, match=says):
+    with pytest.raises(NumalabError, match=says):
         explore.parse_record(output, KEY)
 
 
@@ -203,8 +203,8 @@ class Ended:
 @pytest.mark.parametrize(
     ("place", "raises", "says"),
     [
-        (Ended(1, "the product is wrong"), KitError, "the product is wrong"),
-        (Ended(2), KitError, "exit code 2.*it said nothing"),
+        (Ended(1, "the product is wrong"), NumalabError, "the product is wrong"),
+        (Ended(2), NumalabError, "exit code 2.*it said nothing"),
         (Ended(3, "no room"), UserError, "too little memory: no room. Use --quick"),
         (Ended(-9), UserError, "for lack of memory"),
         (Ended(-2), Interrupted, "^$"),
@@ -238,13 +238,15 @@ def test_sizes_can_be_chosen() -> None:
         declaration.resized(matrices, None, 2**21)
 
 
-def test_declarations_of_the_kit_can_be_read(kit: Kit) -> None:
-    for folder in (path.parents[1] for path in kit.root.glob("labs/*/grading/explore.toml")):
+def test_declarations_of_the_kit_can_be_read(installation: Installation) -> None:
+    for folder in (
+        path.parents[1] for path in installation.root.glob("labs/*/grading/explore.toml")
+    ):
         default = declaration.load_exploration(folder)
         quick = declaration.load_exploration(folder, quick=True)
         own = (folder / "grading/explore.c").is_file()
         assert own == isinstance(default.what, declaration.Schedules)
-        assert (kit.exploration(folder.name) == kit.probe) == (not own)
+        assert (installation.exploration(folder.name) == installation.probe) == (not own)
         assert explore.needed_bytes(quick) < explore.needed_bytes(default)
         for what in (default.what, quick.what):
             assert median_interval([0.0] * what.rounds).is_wide_enough
@@ -292,7 +294,7 @@ def test_a_declaration_is_read(tmp_path: Path) -> None:
 )
 def test_a_bad_declaration_is_told(tmp_path: Path, text: str, says: str) -> None:
     write_grading(tmp_path, text, "explore.toml")
-    with pytest.raises(KitError, match=says):
+    with pytest.raises(NumalabError, match=says):
         declaration.load_exploration(tmp_path)
 
 
@@ -532,7 +534,7 @@ def test_plots_name_axes_and_units(tmp_path: Path) -> None:
         assert words in text, words
 
 
-def test_matplotlib_waits_until_it_is_needed(kit: Kit) -> None:
+def test_matplotlib_waits_until_it_is_needed(installation: Installation) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys, numalab.commands.root\n"
          "import numalab.explore.explore, numalab.explore.explore_plot\n"
@@ -546,10 +548,10 @@ def test_matplotlib_waits_until_it_is_needed(kit: Kit) -> None:
 
 
 @pytest.mark.builds
-def test_a_tiny_run_of_schedules(kit: Kit, tmp_path: Path) -> None:
+def test_a_tiny_run_of_schedules(installation: Installation, tmp_path: Path) -> None:
     path, plot = tmp_path / "all.json", tmp_path / "all.png"
     done = numalab_command(
-        kit, "explore", "03", "--n", "40", "--rounds", "2",
+        installation, "explore", "03", "--n", "40", "--rounds", "2",
         "--json", str(path), "--plot", str(plot),
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -577,16 +579,16 @@ def test_a_tiny_run_of_schedules(kit: Kit, tmp_path: Path) -> None:
 
 
 @pytest.mark.builds
-def test_a_tiny_run_of_tables(kit: Kit, tmp_path: Path) -> None:
+def test_a_tiny_run_of_tables(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     done = numalab_command(
-        kit, "explore", "huge_pages", "--quick", "--n", "1048576", "--rounds", "1",
+        installation, "explore", "huge_pages", "--quick", "--n", "1048576", "--rounds", "1",
         "--json", str(path),
     )  # fmt: skip
     assert done.code == 0, done.err
-    plot = kit.build / "explore" / "04_huge_pages.png"
+    plot = installation.build / "explore" / "04_huge_pages.png"
     assert plot.is_file()
-    assert str(plot.relative_to(kit.root)) in done.out
+    assert str(plot.relative_to(installation.root)) in done.out
     data = json.loads(path.read_text())
     sizes = {c["bytes"] for c in data["configurations"]}
     assert (min(sizes), max(sizes)) == (65536, 8 * MIB)
@@ -614,9 +616,9 @@ MISUSES = (
 )  # fmt: skip
 
 
-def compiled(kit: Kit, lab: str, old: str, new: str, folder: Path) -> Path:
+def compiled(installation: Installation, lab: str, old: str, new: str, folder: Path) -> Path:
     """The lab's exploration with a mistake."""
-    source = (kit.grading_folder(lab) / "explore.c").read_text()
+    source = (installation.grading_folder(lab) / "explore.c").read_text()
     assert source.count(old) == 1
     (folder / "explore.c").write_text(source.replace(old, new))
     program = folder / "explore"
@@ -633,17 +635,21 @@ def compiled(kit: Kit, lab: str, old: str, new: str, folder: Path) -> Path:
     [("k < n; k++", "k + 1 < n; k++", "7"), ("size_t i = 0; i < n", "size_t i = 1; i < n", "nan")],
     ids=["a_product_short", "a_row_left_out"],
 )
-def test_a_wrong_product_fails(kit: Kit, tmp_path: Path, old: str, new: str, found: str) -> None:
-    program = compiled(kit, "03_scheduling", old, new, tmp_path)
+def test_a_wrong_product_fails(
+    installation: Installation, tmp_path: Path, old: str, new: str, found: str
+) -> None:
+    program = compiled(installation, "03_scheduling", old, new, tmp_path)
     says = rf"exit code 1\): the product is wrong: C\[0\]\[0\] is {found}, not 8"
-    with pytest.raises(KitError, match=says):
+    with pytest.raises(NumalabError, match=says):
         explore.run_program(program, ["8"], os.environ)
 
 
 @pytest.mark.builds
-def test_the_programs_pass_as_they_are(kit: Kit, tmp_path: Path) -> None:
+def test_the_programs_pass_as_they_are(installation: Installation, tmp_path: Path) -> None:
     """The control of the tests around: it is not their compiling that fails."""
-    program = compiled(kit, "03_scheduling", "#include <math.h>", "#include <math.h>\n", tmp_path)
+    program = compiled(
+        installation, "03_scheduling", "#include <math.h>", "#include <math.h>\n", tmp_path
+    )
     assert json.loads(explore.run_program(program, ["8"], os.environ))["n"] == 8
 
 
@@ -655,10 +661,12 @@ def test_the_programs_pass_as_they_are(kit: Kit, tmp_path: Path) -> None:
         ("03_scheduling", ["-1"]), *(("04_huge_pages", [*words]) for words in MISUSES),
     ],
 )  # fmt: skip
-def test_the_programs_refuse_nonsense(kit: Kit, lab: str, arguments: list[str]) -> None:
-    build_explorations(kit, [kit.exploration(lab).name])
+def test_the_programs_refuse_nonsense(
+    installation: Installation, lab: str, arguments: list[str]
+) -> None:
+    build_explorations(installation, [installation.exploration(lab).name])
     done = subprocess.run(
-        [kit.exploration(lab), *arguments], capture_output=True, text=True, check=False
+        [installation.exploration(lab), *arguments], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert "usage:" in done.stderr
@@ -667,12 +675,14 @@ def test_the_programs_refuse_nonsense(kit: Kit, lab: str, arguments: list[str]) 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the_command", "as_a_terminal_does"])
-def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group: bool) -> None:
+def test_an_interrupt_shows_what_there_is(
+    installation: Installation, tmp_path: Path, whole_group: bool
+) -> None:
     path = tmp_path / "some.json"
     process = subprocess.Popen(
-        [str(kit.root / "numalab"), "explore", "03", "--n", "60", "--rounds", "9999",
+        [str(installation.root / "numalab"), "explore", "03", "--n", "60", "--rounds", "9999",
          "--json", str(path), "--plot", str(tmp_path / "some.png")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(installation),
         start_new_session=True,
     )  # fmt: skip
     assert process.stderr
@@ -683,7 +693,7 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
     deadline = time.monotonic() + SOON_LIMIT_S
     while len(seen) < 30:  # some rounds' beginnings: there is something to show
         assert time.monotonic() < deadline
-        seen |= processes_of(kit.exploration("03_scheduling"))
+        seen |= processes_of(installation.exploration("03_scheduling"))
     if whole_group:
         os.killpg(process.pid, signal.SIGINT)
     else:
@@ -715,41 +725,43 @@ def test_an_interrupt_shows_what_there_is(kit: Kit, tmp_path: Path, whole_group:
         (("03", "--json", "nowhere/all.json"), "there is no folder nowhere"),
     ],
 )
-def test_wrong_use_is_told(kit: Kit, arguments: tuple[str, ...], says: str) -> None:
-    done = numalab_command(kit, "explore", *arguments)
+def test_wrong_use_is_told(
+    installation: Installation, arguments: tuple[str, ...], says: str
+) -> None:
+    done = numalab_command(installation, "explore", *arguments)
     assert done.code == 2
     assert says in " ".join(done.err.split())
 
 
 @pytest.mark.builds
-def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
+def test_nothing_is_timed_on_a_login_node(installation: Installation, tmp_path: Path) -> None:
     sinfo = tmp_path / "sinfo"
     sinfo.write_text("#!/bin/sh\n")
     sinfo.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = numalab_command(kit, "explore", "03", "--n", "20", "--rounds", "1", PATH=path)
+    done = numalab_command(installation, "explore", "03", "--n", "20", "--rounds", "1", PATH=path)
     assert done.code == 2
     assert "srun --exclusive -N1 ./numalab explore 03_scheduling" in done.said
     forced = numalab_command(
-        kit, "explore", "03", "--n", "20", "--rounds", "1", "--force", PATH=path
+        installation, "explore", "03", "--n", "20", "--rounds", "1", "--force", PATH=path
     )
     assert forced.code == 0
 
 
 def test_a_compiler_that_is_gone_is_told(tmp_path: Path) -> None:
-    kit = Kit(tmp_path)
-    kit.build.mkdir(parents=True)
-    (kit.build / "build.ninja").write_text("")
-    (kit.build / "CMakeCache.txt").write_text(
-        f"CMAKE_HOME_DIRECTORY:INTERNAL={tmp_path}\nCMAKE_CACHEFILE_DIR:INTERNAL={kit.build}\n"
+    installation = Installation(tmp_path)
+    installation.build.mkdir(parents=True)
+    (installation.build / "build.ninja").write_text("")
+    (installation.build / "CMakeCache.txt").write_text(
+        f"CMAKE_HOME_DIRECTORY:INTERNAL={tmp_path}\nCMAKE_CACHEFILE_DIR:INTERNAL={installation.build}\n"
         "CMAKE_C_COMPILER:FILEPATH=/nowhere/bin/gcc\n"
     )
-    with pytest.raises(KitError, match=r"compiler /nowhere/bin/gcc.*numalab setup"):
-        build_explorations(kit, ["x-explore"])
+    with pytest.raises(NumalabError, match=r"compiler /nowhere/bin/gcc.*numalab setup"):
+        build_explorations(installation, ["x-explore"])
 
 
-def test_help_has_examples(kit: Kit) -> None:
-    done = numalab_command(kit, "explore", "--help")
+def test_help_has_examples(installation: Installation) -> None:
+    done = numalab_command(installation, "explore", "--help")
     assert done.code == 0
     assert "./numalab explore 02" in done.out
     assert "./numalab explore 03" in done.out

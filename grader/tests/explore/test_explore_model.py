@@ -32,7 +32,7 @@ from numalab.explore.model_report import show, verdict_words
 from numalab.explore.samples import Sample
 from numalab.explore.table_report import Size
 from numalab.explore.wording import interval_note
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 FREE = 64 * 2**30
 
@@ -182,10 +182,10 @@ def test_pages_elsewhere_are_refused(record: Json, words: str) -> None:
     check_pages({key: 1.0 if key.endswith("share") else value for key, value in record.items()})
 
 
-def test_one_numa_node_has_nothing_to_compare(kit: Kit) -> None:
+def test_one_numa_node_has_nothing_to_compare(installation: Installation) -> None:
     with pytest.raises(UserError, match="one NUMA node with cores"):
         model_plan(node(invented.ONE_NODE), FREE)
-    done = numalab_command(kit, "explore", "model", "--n", "5")
+    done = numalab_command(installation, "explore", "model", "--n", "5")
     assert done.code == 2 and "has no --n" in done.err
 
 
@@ -392,25 +392,25 @@ def test_one_round_is_compared_and_six_are_the_fewest_that_decide() -> None:
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_what_was_measured_until_it_was_ended(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, ends: bool
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, ends: bool
 ) -> None:
     plan = model_plan(TWO, FREE)
 
     def taken(*asked: Any) -> Iterator[Sample]:
-        assert asked[:2] == (kit.probe, plan.configurations)
+        assert asked[:2] == (installation.probe, plan.configurations)
         assert [sorted(order) for order in asked[2]] == [list(range(9))] * 2
         yield Sample(0, 0, 0, 0.0, {"local_share": 1.0})
         if ends:
             raise Interrupted
 
     monkeypatch.setattr(model, "rounds_of_samples", taken)
-    found = model.measure(kit, plan, TWO, 2, lambda _: None)
+    found = model.measure(installation, plan, TWO, 2, lambda _: None)
     assert (len(found.samples), found.interrupted, found.node) == (1, ends, TWO)
     monkeypatch.setattr(
         model, "rounds_of_samples", lambda *_: [Sample(0, 0, 0, 0.0, {"local_share": 0.5})]
     )
     with pytest.raises(UserError, match="only 50% of the pages"):
-        model.measure(kit, plan, TWO, 2, lambda _: None)
+        model.measure(installation, plan, TWO, 2, lambda _: None)
 
 
 def test_columns_of_the_report_are_two_spaces_apart() -> None:

@@ -32,7 +32,7 @@ from numalab.explore.stream_report import pages_seen
 from numalab.explore.text_plot import MOST_COLUMNS, Axis, Series, text_plot
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.learning.exploring import Explored, measure
 from numalab.terminal import make_console
 
@@ -292,9 +292,9 @@ class There:
         return Finished(0, json.dumps(record), "")
 
 
-def test_times_of_a_virtual_machine_are_not_kept(kit: Kit) -> None:
+def test_times_of_a_virtual_machine_are_not_kept(installation: Installation) -> None:
     steps: list[str] = []
-    seen, interrupted = explore.look_at_pages(kit, VIRTUAL, There(99), steps.append)
+    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, There(99), steps.append)
     assert not interrupted
     assert {one.key["threads"] for one in seen.configurations} == {1, 2, 4}
     assert len(seen.samples) == VIRTUAL.rounds * len(seen.configurations)
@@ -302,17 +302,17 @@ def test_times_of_a_virtual_machine_are_not_kept(kit: Kit) -> None:
     assert all(step.startswith("looking at pages on virtual nhm, round") for step in steps)
 
 
-def test_what_was_seen_before_an_interrupt_is_kept(kit: Kit) -> None:
-    seen, interrupted = explore.look_at_pages(kit, VIRTUAL, There(2), lambda step: None)
+def test_what_was_seen_before_an_interrupt_is_kept(installation: Installation) -> None:
+    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, There(2), lambda step: None)
     assert interrupted
     assert len(seen.samples) == 2
 
 
-def tiny(kit: Kit, virtual: declaration.VirtualMachine) -> samples.Found:
+def tiny(installation: Installation, virtual: declaration.VirtualMachine) -> samples.Found:
     """A real run of one round, on a node that is taken to have one NUMA node."""
     what = declaration.Streams(MIB, 1, 1, virtual)
-    with kit.lock():
-        return measure(kit, declaration.Exploration(LAB, TITLE, what), lambda step: None)
+    with installation.lock():
+        return measure(installation, declaration.Exploration(LAB, TITLE, what), lambda step: None)
 
 
 @pytest.fixture
@@ -322,17 +322,19 @@ def one_numa_node(monkeypatch: pytest.MonkeyPatch) -> None:
 
     describe = exploring.monitor.describe_node
     monkeypatch.setattr(
-        exploring.monitor, "describe_node", lambda kit: describe(kit) | {"numa_nodes": 1}
+        exploring.monitor,
+        "describe_node",
+        lambda installation: describe(installation) | {"numa_nodes": 1},
     )
 
 
 @pytest.mark.builds
 @pytest.mark.boots
 @pytest.mark.usefixtures("one_numa_node")
-def test_pages_are_seen_where_they_live(kit: Kit) -> None:
+def test_pages_are_seen_where_they_live(installation: Installation) -> None:
     """hydra with a core per NUMA node: whoever is bound to the second has remote pages where one
     has initialised."""
-    found = tiny(kit, VIRTUAL)
+    found = tiny(installation, VIRTUAL)
     assert found.virtual
     assert found.virtual.trouble is None
     seen = pages_seen(found)
@@ -356,9 +358,9 @@ def test_pages_are_seen_where_they_live(kit: Kit) -> None:
 @pytest.mark.builds
 @pytest.mark.usefixtures("one_numa_node")
 def test_without_a_virtual_machine_there_are_rates(
-    kit: Kit, capsys: pytest.CaptureFixture[str]
+    installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = tiny(kit, replace(VIRTUAL, name="nowhere"))
+    found = tiny(installation, replace(VIRTUAL, name="nowhere"))
     assert found.virtual and found.virtual.samples == ()
     assert "are not shown: there is no machine 'nowhere'" in said(found, capsys)
     assert all(sample.rate_gb_s("triad") > 0 for sample in found.samples)
@@ -366,11 +368,11 @@ def test_without_a_virtual_machine_there_are_rates(
 
 @pytest.mark.builds
 @pytest.mark.boots
-def test_a_tiny_run_of_streams(kit: Kit, tmp_path: Path) -> None:
-    build_explorations(kit, [kit.probe.name])
+def test_a_tiny_run_of_streams(installation: Installation, tmp_path: Path) -> None:
+    build_explorations(installation, [installation.probe.name])
     path, plot = tmp_path / "all.json", tmp_path / "all.png"
     done = numalab_command(
-        kit, "explore", "02", "--quick", "--n", "100000", "--rounds", "1",
+        installation, "explore", "02", "--quick", "--n", "100000", "--rounds", "1",
         "--json", str(path), "--plot", str(plot),
     )  # fmt: skip
     assert done.code == 0, done.err

@@ -12,7 +12,7 @@ from rich.console import Console
 from support.commands import numalab_command
 from support.invented import TWO_NODES
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.explore import memory
 from numalab.explore import memory_report as report
 from numalab.explore.memory import (
@@ -28,7 +28,7 @@ from numalab.explore.memory import (
     read_run,
 )
 from numalab.harness.build import build_explorations
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
 from numalab.words import StepReport
 
@@ -83,18 +83,18 @@ def test_what_is_told_of_balancing() -> None:
 # ---- pairs -------------------------------------------------------------------------------
 
 
-def test_pairs_are_modelled_from_published_rates(kit: Kit) -> None:
-    hydra = find_machine(kit, "hydra")
+def test_pairs_are_modelled_from_published_rates(installation: Installation) -> None:
+    hydra = find_machine(installation, "hydra")
     near, far = modelled_gb_s(hydra, 0, 0), modelled_gb_s(hydra, 0, 1)
     assert near == (pytest.approx(106.84), False)
     assert far is not None and far[1], "the rate of hydra's link is not known"
-    nhm = find_machine(kit, "nhm")
+    nhm = find_machine(installation, "nhm")
     near, far = modelled_gb_s(nhm, 0, 0), modelled_gb_s(nhm, 0, 1)
     assert near is not None and far is not None and near[0] > far[0] == pytest.approx(25.6)
-    assert modelled_gb_s(find_machine(kit, "aurora"), 0, 2) is None
+    assert modelled_gb_s(find_machine(installation, "aurora"), 0, 2) is None
 
 
-def test_what_is_told_of_pairs(kit: Kit) -> None:
+def test_what_is_told_of_pairs(installation: Installation) -> None:
     pairs = (
         VirtualPair(0, 0, 1.0, 106.84, False), VirtualPair(0, 1, 0.5, 90.0, True),
         VirtualPair(1, 0, None, None, False), VirtualPair(1, 1, 1.0, 106.84, False),
@@ -161,7 +161,7 @@ def test_jobs_run_at_once_and_ends_are_left_out(tmp_path: Path) -> None:
         (2, 0), (2, 0), (0, 2), (2, 0), (0, 2)
     ]  # fmt: skip
     assert "4 rounds left out" in shown(report.show_jobs, found)
-    with pytest.raises(KitError, match="no memory"):
+    with pytest.raises(NumalabError, match="no memory"):
         memory.run_jobs(script(tmp_path, "echo no memory >&2; exit 3"), node, 1 << 20, 1, QUIET)
 
 
@@ -198,11 +198,13 @@ def test_products_are_multiplied_in_turns(tmp_path: Path) -> None:
 
 
 @pytest.mark.builds
-def test_the_programs_say_what_is_wrong(kit: Kit) -> None:
+def test_the_programs_say_what_is_wrong(installation: Installation) -> None:
     names = [f"05_memory_policy-{name}" for name in ("explore", "balancing", "copy")]
-    with kit.lock():
-        build_explorations(kit, names)
-    product, balancing, copier = (kit.build / "labs" / "05_memory_policy" / name for name in names)
+    with installation.lock():
+        build_explorations(installation, names)
+    product, balancing, copier = (
+        installation.build / "labs" / "05_memory_policy" / name for name in names
+    )
     for program, words in (
         (product, ["n=0"]), (product, ["policy=bind"]), (product, ["rows=3"]),
         (copier, ["pu=0"]), (copier, ["x=1"]),
@@ -229,17 +231,19 @@ def test_the_programs_say_what_is_wrong(kit: Kit) -> None:
         (("5", "--on", "hidra"), "hydra"),
     ],
 )
-def test_what_can_not_be_asked(kit: Kit, words: tuple[str, ...], said: str) -> None:
-    done = numalab_command(kit, "explore", *words)
+def test_what_can_not_be_asked(
+    installation: Installation, words: tuple[str, ...], said: str
+) -> None:
+    done = numalab_command(installation, "explore", *words)
     assert done.code == 2
     assert said in done.said
 
 
 @pytest.mark.builds
 @pytest.mark.boots
-def test_memory_is_where_it_was_asked_for(kit: Kit, tmp_path: Path) -> None:
+def test_memory_is_where_it_was_asked_for(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    done = numalab_command(kit, "explore", "05", "--on", "hydra", "--json", str(path))
+    done = numalab_command(installation, "explore", "05", "--on", "hydra", "--json", str(path))
     assert done.code == 0, done.said
     pairs = json.loads(path.read_text())["virtual_pairs"]["pairs"]
     assert [(pair["threads_on"], pair["memory_on"]) for pair in pairs] == [
@@ -254,10 +258,10 @@ def test_memory_is_where_it_was_asked_for(kit: Kit, tmp_path: Path) -> None:
 @pytest.mark.builds
 @pytest.mark.boots
 @pytest.mark.slow
-def test_balancing_heals_each_time(kit: Kit, tmp_path: Path) -> None:
+def test_balancing_heals_each_time(installation: Installation, tmp_path: Path) -> None:
     for _ in range(5):
         path = tmp_path / "out.json"
-        done = numalab_command(kit, "explore", "05", "--balancing", "--json", str(path))
+        done = numalab_command(installation, "explore", "05", "--balancing", "--json", str(path))
         assert done.code == 0, done.said
         healing = json.loads(path.read_text())["healing"]
         assert healing["with_balancing"]["local"][0] <= 0.55

@@ -13,29 +13,29 @@ from typing import Any
 
 import pytest
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.explore.explore import read_build, run_program
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 MIB = 2**20
 
 pytestmark = pytest.mark.builds
 
 
-def probed(kit: Kit, *arguments: str, **environment: str) -> dict[str, Any]:
-    build_explorations(kit, [kit.probe.name])
+def probed(installation: Installation, *arguments: str, **environment: str) -> dict[str, Any]:
+    build_explorations(installation, [installation.probe.name])
     found: dict[str, Any] = json.loads(
-        run_program(kit.probe, arguments, {**os.environ, **environment})
+        run_program(installation.probe, arguments, {**os.environ, **environment})
     )
     return found
 
 
-def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
+def changed(installation: Installation, file: str, old: str, new: str, folder: Path) -> Path:
     """The probe with a mistake, as it is built."""
-    build_explorations(kit, [kit.probe.name])
-    source = kit.root / "common" / "probe"
+    build_explorations(installation, [installation.probe.name])
+    source = installation.root / "common" / "probe"
     for name in (path.name for path in source.glob("*.[ch]")):
         text = (source / name).read_text()
         if name == file:
@@ -44,7 +44,7 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
         (folder / name).write_text(text)
     common = source.parent
     program = folder / "probe"
-    flags = shlex.split(read_build(kit)["probe_flags"])
+    flags = shlex.split(read_build(installation)["probe_flags"])
     subprocess.run(
         ["gcc", "-std=c11", *flags, "-fopenmp", f"-I{common / 'include'}", f"-I{common}",
          *sorted(folder.glob("*.c")), common / "numbers.c", "-lm", "-o", program],
@@ -53,11 +53,18 @@ def changed(kit: Kit, file: str, old: str, new: str, folder: Path) -> Path:
     return program
 
 
-def test_a_table_is_measured_on_the_pages_that_were_asked_for(kit: Kit) -> None:
+def test_a_table_is_measured_on_the_pages_that_were_asked_for(installation: Installation) -> None:
     pages_in_all = 8 * MIB // 4096
     for pages, steps in (("small", 5000), ("huge", 2 * pages_in_all)):
-        found = probed(kit, "update,chase", f"pages={pages}", f"bytes={8 * MIB}", f"steps={steps}",
-                       "repetitions=2", "seed=3")  # fmt: skip
+        found = probed(
+            installation,
+            "update,chase",
+            f"pages={pages}",
+            f"bytes={8 * MIB}",
+            f"steps={steps}",
+            "repetitions=2",
+            "seed=3",
+        )
         assert (found["pages"], found["bytes"], found["seed"]) == (pages, 8 * MIB, 3)
         update, chase = found["times"]
         assert (update["kernel"], update["steps"]) == ("update", steps)
@@ -72,11 +79,15 @@ def test_a_table_is_measured_on_the_pages_that_were_asked_for(kit: Kit) -> None:
             assert found["page_faults"] >= pages_in_all
 
 
-def test_streams_count_their_bytes(kit: Kit) -> None:
+def test_streams_count_their_bytes(installation: Installation) -> None:
     found = probed(
-        kit, "copy,triad,load,store", f"bytes={2 * MIB}", "repetitions=3", "first_touch=one",
+        installation,
+        "copy,triad,load,store",
+        f"bytes={2 * MIB}",
+        "repetitions=3",
+        "first_touch=one",
         OMP_NUM_THREADS="2",
-    )  # fmt: skip
+    )
     assert found["threads"] == len(found["thread_pus"]) == 2
     assert found["first_touch"] == "one"
     assert found["local_share"] is None or 0 <= found["local_share"] <= 1
@@ -87,25 +98,30 @@ def test_streams_count_their_bytes(kit: Kit) -> None:
     assert told == {"copy": (6, 2), "triad": (8, 2), "load": (2, 0), "store": (4, 2)}
 
 
-def test_threads_and_memory_are_where_they_were_asked_for(kit: Kit) -> None:
-    node = describe_node(kit)
+def test_threads_and_memory_are_where_they_were_asked_for(installation: Installation) -> None:
+    node = describe_node(installation)
     pus = [entry["pu"] for entry in node["pu_list"]][::-1]
     memory_node = node["numa_node_list"][0]["numa_node"]
     asked = f"pus={','.join(map(str, pus))}"
-    of_streams = probed(kit, "load", f"bytes={MIB}", asked, f"memory_node={memory_node}")
+    of_streams = probed(installation, "load", f"bytes={MIB}", asked, f"memory_node={memory_node}")
     of_table = probed(
-        kit, "chase", "lines=all", f"bytes={MIB}", f"pus={pus[0]}", f"memory_node={memory_node}"
+        installation,
+        "chase",
+        "lines=all",
+        f"bytes={MIB}",
+        f"pus={pus[0]}",
+        f"memory_node={memory_node}",
     )
     assert (of_streams["thread_pus"], of_table["thread_pus"]) == (pus, pus[:1])
     for found in (of_streams, of_table):
         assert found["memory_node"] == memory_node
         assert found["memory_node_share"] in (None, 1.0)
-    assert probed(kit, "load", f"bytes={MIB}")["memory_node"] is None
+    assert probed(installation, "load", f"bytes={MIB}")["memory_node"] is None
 
 
-def test_a_chase_through_all_lines_has_a_link_in_each(kit: Kit) -> None:
+def test_a_chase_through_all_lines_has_a_link_in_each(installation: Installation) -> None:
     """A step that would make whole cycles makes half a cycle more, so the number of links shows."""
-    found = probed(kit, "chase", "lines=all", "bytes=65536", "steps=2048", "repetitions=1")
+    found = probed(installation, "chase", "lines=all", "bytes=65536", "steps=2048", "repetitions=1")
     assert found["lines"] == "all"
     assert found["times"][0]["steps"] == 2048 + 1024 // 2
 
@@ -122,10 +138,10 @@ def test_a_chase_through_all_lines_has_a_link_in_each(kit: Kit) -> None:
     ],
 )
 def test_places_that_can_t_be_had_are_refused(
-    kit: Kit, arguments: tuple[str, ...], code: int, says: str
+    installation: Installation, arguments: tuple[str, ...], code: int, says: str
 ) -> None:
-    build_explorations(kit, [kit.probe.name])
-    done = subprocess.run([kit.probe, *arguments], capture_output=True, text=True)
+    build_explorations(installation, [installation.probe.name])
+    done = subprocess.run([installation.probe, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
 
@@ -133,11 +149,16 @@ def test_places_that_can_t_be_had_are_refused(
 ALL_MIXES = 19
 
 
-def test_mixes_take_turns_on_a_pool(kit: Kit) -> None:
+def test_mixes_take_turns_on_a_pool(installation: Installation) -> None:
     found = probed(
-        kit, "mixes", "loops=2+1+0,0+2+0,0+0+2", f"bytes={MIB}", "arrays=9", "repetitions=4",
+        installation,
+        "mixes",
+        "loops=2+1+0,0+2+0,0+0+2",
+        f"bytes={MIB}",
+        "arrays=9",
+        "repetitions=4",
         OMP_NUM_THREADS="2",
-    )  # fmt: skip
+    )
     assert (found["array_bytes"], found["arrays"], found["threads"]) == (MIB, 9, 2)
     told = [(loop["loads"], loop["stores"], loop["updates"]) for loop in found["loops"]]
     assert told == [(2, 1, 0), (0, 2, 0), (0, 0, 2)]
@@ -145,15 +166,19 @@ def test_mixes_take_turns_on_a_pool(kit: Kit) -> None:
     assert all(elapsed_s > 0 for loop in found["loops"] for elapsed_s in loop["elapsed_s"])
 
 
-def test_every_mix_is_right(kit: Kit) -> None:
+def test_every_mix_is_right(installation: Installation) -> None:
     """All of them on one pool, each on what the others have left there."""
-    build_explorations(kit, [kit.probe.name])
-    usage = subprocess.run([kit.probe, "mixes"], capture_output=True, text=True, check=False)
+    build_explorations(installation, [installation.probe.name])
+    usage = subprocess.run(
+        [installation.probe, "mixes"], capture_output=True, text=True, check=False
+    )
     assert usage.returncode == 2
     mixes = usage.stderr.split("Mixes:")[1].split()
     assert len(mixes) == ALL_MIXES
     for some in (mixes[:10], mixes[10:]):
-        found = probed(kit, "mixes", f"loops={','.join(some)}", "bytes=8200", "repetitions=40")
+        found = probed(
+            installation, "mixes", f"loops={','.join(some)}", "bytes=8200", "repetitions=40"
+        )
         assert len(found["loops"]) == len(some)
 
 
@@ -162,20 +187,20 @@ def test_every_mix_is_right(kit: Kit) -> None:
     ["loops=9+0+0 bytes=4096", "loops=1+0 bytes=4096", "loops=1+0+0, bytes=4096", "bytes=4096",
      "loops=1+0+0", "loops=1+0+0 bytes=4096 arrays=7", "loops=1+0+0 bytes=4096 pages=huge"],
 )  # fmt: skip
-def test_mixes_that_cant_be_meant_are_refused(kit: Kit, words: str) -> None:
-    build_explorations(kit, [kit.probe.name])
+def test_mixes_that_cant_be_meant_are_refused(installation: Installation, words: str) -> None:
+    build_explorations(installation, [installation.probe.name])
     done = subprocess.run(
-        [kit.probe, "mixes", *words.split()], capture_output=True, text=True, check=False
+        [installation.probe, "mixes", *words.split()], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert done.stderr.startswith("usage: probe mixes")
 
 
-def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
+def test_no_loop_became_a_call_that_passes_by_the_caches(installation: Installation) -> None:
     """Copy and store, which compilers like to turn into memcpy and memset."""
-    build_explorations(kit, [kit.probe.name])
+    build_explorations(installation, [installation.probe.name])
     listing = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", kit.probe],
+        ["objdump", "-d", "--no-show-raw-insn", installation.probe],
         capture_output=True,
         text=True,
         check=True,
@@ -214,16 +239,24 @@ def test_no_loop_became_a_call_that_passes_by_the_caches(kit: Kit) -> None:
          "no_second_store", "no_read_before_it", "no_fourth_array"],
 )  # fmt: skip
 def test_a_kernel_that_does_less_is_found(
-    kit: Kit, tmp_path: Path, file: str, old: str, new: str, arguments: tuple[str, ...], says: str
+    installation: Installation,
+    tmp_path: Path,
+    file: str,
+    old: str,
+    new: str,
+    arguments: tuple[str, ...],
+    says: str,
 ) -> None:
-    program = changed(kit, file, old, new, tmp_path)
-    with pytest.raises(KitError, match=re.escape(says)):
+    program = changed(installation, file, old, new, tmp_path)
+    with pytest.raises(NumalabError, match=re.escape(says)):
         run_program(program, arguments, os.environ)
 
 
-def test_the_probe_passes_as_it_is(kit: Kit, tmp_path: Path) -> None:
+def test_the_probe_passes_as_it_is(installation: Installation, tmp_path: Path) -> None:
     """The control of the test before: it is not its compiling that fails."""
-    program = changed(kit, "tables.c", "#include <errno.h>", "#include <errno.h>\n", tmp_path)
+    program = changed(
+        installation, "tables.c", "#include <errno.h>", "#include <errno.h>\n", tmp_path
+    )
     for kernels in ("update,chase", "copy,triad,load,store"):
         found = json.loads(run_program(program, (kernels, "bytes=65536"), os.environ))
         assert found["kernels"] == kernels

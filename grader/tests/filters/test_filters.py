@@ -29,15 +29,15 @@ from numalab.doctor.refused_calls import CALLS, refused_calls
 from numalab.evidence.refused import recorded_node, refused
 from numalab.grading.kit_digests import MODULES
 from numalab.harness.sandbox import NoSandbox, find_sandbox
+from numalab.installation import Installation, find_installation
 from numalab.judging.refusals import LOSSES, loss
 from numalab.judging.rules import judges_answers
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, load_labs
 
 Json = dict[str, Any]
 FILTERS = read_filters()
-LABS = load_labs(find_kit("gnu").root)
-README = find_kit("gnu").root / "grader" / "README.md"
+LABS = load_labs(find_installation("gnu").root)
+README = find_installation("gnu").root / "grader" / "README.md"
 # What a node lacks whatever is refused, and times, which are not asked for here.
 BY_NODE = {"too_few_numa_nodes", "too_few_cores", "huge_page_mode", "times_refused",
            "no_launch_here"}  # fmt: skip
@@ -110,17 +110,17 @@ def test_each_loss_is_probed_told_and_kept_apart_from_the_others() -> None:
 
 
 @pytest.fixture(scope="module")
-def described(kit: Kit) -> dict[str, Json]:
+def described(installation: Installation) -> dict[str, Json]:
     """What describe_node says under each filter."""
     return {
-        name: json.loads(run_under(kit, filter, [kit.describe_node]).out)
+        name: json.loads(run_under(installation, filter, [installation.describe_node]).out)
         for name, filter in FILTERS.items()
     }
 
 
 @pytest.fixture(scope="module")
-def usual(kit: Kit) -> Json:
-    done = subprocess.run([kit.describe_node], capture_output=True, text=True, check=True)
+def usual(installation: Installation) -> Json:
+    done = subprocess.run([installation.describe_node], capture_output=True, text=True, check=True)
     node: Json = json.loads(done.stdout)
     if refused(node):
         pytest.skip(f"this node refuses calls itself: {refused(node)}")
@@ -178,8 +178,10 @@ def test_a_record_keeps_what_was_refused(described: dict[str, Json], usual: Json
     ("words", "said"),
     [("no_such_call:EPERM", "no_such_call"), ("mbind:EIO", "EIO"), ("mbind", "mbind")],
 )
-def test_a_filter_that_is_not_known_is_refused(kit: Kit, words: str, said: str) -> None:
-    program = kit.build / "common" / "tests" / "refuse"
+def test_a_filter_that_is_not_known_is_refused(
+    installation: Installation, words: str, said: str
+) -> None:
+    program = installation.build / "common" / "tests" / "refuse"
     done = subprocess.run(
         [program, words, "--", "true"], capture_output=True, text=True, check=False
     )
@@ -190,20 +192,25 @@ def test_a_filter_that_is_not_known_is_refused(kit: Kit, words: str, said: str) 
 
 
 def graded_under(
-    kit: Kit, folder: Path, filter: Filter | None, lab: str, language: str, *more: str
+    installation: Installation,
+    folder: Path,
+    filter: Filter | None,
+    lab: str,
+    language: str,
+    *more: str,
 ) -> tuple[Json, int, str]:
     """One kernel's result, the exit code, and what was said, without times."""
     env = without_times(folder)
     path = folder / "out.json"
     words = [
-        kit.root / "numalab", "grade", lab, "--quick", "--here-only", "--lang", language,
+        installation.root / "numalab", "grade", lab, "--quick", "--here-only", "--lang", language,
         "--json", path, *more,
     ]  # fmt: skip
     if filter is None:
-        done, data = grade_json(kit, folder, *map(str, words[2:]), **env)
+        done, data = grade_json(installation, folder, *map(str, words[2:]), **env)
     else:
         path.unlink(missing_ok=True)
-        done = run_under(kit, filter, words, **env)
+        done = run_under(installation, filter, words, **env)
         assert path.is_file(), done.err
         data = json.loads(path.read_text())
     (result,) = data["results"]
@@ -245,21 +252,21 @@ def cases() -> list[Any]:
 @pytest.mark.builds
 @pytest.mark.parametrize(("filter", "lab", "language"), cases())
 def test_solutions_pass_but_for_what_is_declared(
-    kit: Kit, tmp_path: Path, usual: Json, filter: Filter, lab: str, language: str
+    installation: Installation, tmp_path: Path, usual: Json, filter: Filter, lab: str, language: str
 ) -> None:
-    result, code, shown = graded_under(kit, tmp_path, filter, lab, language, "--solutions")
+    result, code, shown = graded_under(installation, tmp_path, filter, lab, language, "--solutions")
     assert code == 0, shown
     assert_passes_but_for(result, filter, LABS[lab])
     if filter.in_process and "touched_where_used" in statuses(result):
-        record = next(kit.build.glob(f"results/{lab}/{language}/solution/evidence.json"))
+        record = next(installation.build.glob(f"results/{lab}/{language}/solution/evidence.json"))
         traces = [run for run in json.loads(record.read_text())["runs"] if run["kind"] == "trace"]
         assert traces and all(run["touch_map"]["method"] == "in_process" for run in traces)
-    assert_all_gone(kit)
+    assert_all_gone(installation)
 
 
 @cache
-def usual_handout(kit: Kit, folder: Path, lab: str) -> Json:
-    return graded_under(kit, folder, None, lab, "c", "--handouts")[0]
+def usual_handout(installation: Installation, folder: Path, lab: str) -> Json:
+    return graded_under(installation, folder, None, lab, "c", "--handouts")[0]
 
 
 def handout_cases() -> list[Any]:
@@ -275,7 +282,7 @@ def handout_cases() -> list[Any]:
 @pytest.mark.builds
 @pytest.mark.parametrize(("filter", "lab"), handout_cases())
 def test_handouts_miss_what_they_miss(
-    kit: Kit,
+    installation: Installation,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
     usual: Json,
@@ -283,10 +290,10 @@ def test_handouts_miss_what_they_miss(
     lab: str,
 ) -> None:
     """Nothing passes that fails without the filter, and nothing fails that passes."""
-    before = statuses(usual_handout(kit, tmp_path_factory.getbasetemp(), lab))
+    before = statuses(usual_handout(installation, tmp_path_factory.getbasetemp(), lab))
     nodes = [c.handout_fails_from for c in LABS[lab].criteria if c.handout_fails_from is not None]
     assert "fail" in before.values() or min(nodes) > usual["numa_nodes"]
-    result, _, shown = graded_under(kit, tmp_path, filter, lab, "c", "--handouts")
+    result, _, shown = graded_under(installation, tmp_path, filter, lab, "c", "--handouts")
     lost = declared(filter, LABS[lab])
     for criterion in result["criteria"]:
         name, status = criterion["name"], criterion["status"]
@@ -303,12 +310,26 @@ def test_handouts_miss_what_they_miss(
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.parametrize("name", ["docker", "podman_2021", "all_of_them"])
-def test_times_are_taken_under_filters(kit: Kit, tmp_path: Path, usual: Json, name: str) -> None:
+def test_times_are_taken_under_filters(
+    installation: Installation, tmp_path: Path, usual: Json, name: str
+) -> None:
     """Whether they decide is the node's affair; no process of a generation comes to a bad end."""
     path = tmp_path / "out.json"
-    words = [kit.root / "numalab", "grade", "01", "03", "--quick", "--here-only", "--lang", "c",
-             "--solutions", "--afresh", "--json", path]  # fmt: skip
-    done = run_under(kit, FILTERS[name], words)
+    words = [
+        installation.root / "numalab",
+        "grade",
+        "01",
+        "03",
+        "--quick",
+        "--here-only",
+        "--lang",
+        "c",
+        "--solutions",
+        "--afresh",
+        "--json",
+        path,
+    ]
+    done = run_under(installation, FILTERS[name], words)
     assert done.code == 0, done.out
     for result in json.loads(path.read_text())["results"]:
         timed = {n: s for n, s in statuses(result).items() if "speedup" in n or n == "efficiency"}
@@ -319,17 +340,19 @@ def test_times_are_taken_under_filters(kit: Kit, tmp_path: Path, usual: Json, na
 
 
 @pytest.mark.builds
-def test_the_sandbox_works_under_a_filter(kit: Kit, tmp_path: Path, usual: Json) -> None:
+def test_the_sandbox_works_under_a_filter(
+    installation: Installation, tmp_path: Path, usual: Json
+) -> None:
     """Podman's profile leaves namespaces; then the kit's own filter is a second one."""
     filter = FILTERS["podman_2021"]
     env = without_times(tmp_path)
     path = tmp_path / "out.json"
-    words = [kit.root / "numalab", "grade", "01", "--quick", "--here-only", "--lang", "c",
+    words = [installation.root / "numalab", "grade", "01", "--quick", "--here-only", "--lang", "c",
              "--solutions", "--require-sandbox", "--json", path]  # fmt: skip
-    found = find_sandbox(kit)
+    found = find_sandbox(installation)
     if isinstance(found, NoSandbox):
         pytest.skip(f"{found.why}; {found.remedy}")
-    done = run_under(kit, filter, words, **env)
+    done = run_under(installation, filter, words, **env)
     assert done.code == 0, done.err
     data = json.loads(path.read_text())
     assert data["sandbox"] == "bubblewrap"
@@ -346,9 +369,9 @@ def without_numa() -> list[str]:
 
 
 @pytest.mark.builds
-def test_a_kernel_without_numa(kit: Kit, tmp_path: Path) -> None:
+def test_a_kernel_without_numa(installation: Installation, tmp_path: Path) -> None:
     """One node, as hwloc has it, and verdicts as under the filter alone."""
-    found = find_sandbox(kit)
+    found = find_sandbox(installation)
     if isinstance(found, NoSandbox):
         pytest.skip(f"{found.why}; {found.remedy}")
     filter = FILTERS["no_numa"]
@@ -357,11 +380,23 @@ def test_a_kernel_without_numa(kit: Kit, tmp_path: Path) -> None:
     ).stdout.split()
     assert "cpu" in seen and "node" not in seen
     path = tmp_path / "out.json"
-    words = [*without_numa(), *filter.words(kit), kit.root / "numalab", "grade", "01", "--quick",
-             "--here-only", "--lang", "c", "--solutions", "--json", path]  # fmt: skip
+    words = [
+        *without_numa(),
+        *filter.words(installation),
+        installation.root / "numalab",
+        "grade",
+        "01",
+        "--quick",
+        "--here-only",
+        "--lang",
+        "c",
+        "--solutions",
+        "--json",
+        path,
+    ]
     done = subprocess.run(
         words, capture_output=True, text=True, check=False,
-        env=environment(kit, **without_times(tmp_path)),
+        env=environment(installation, **without_times(tmp_path)),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     data = json.loads(path.read_text())
@@ -370,20 +405,24 @@ def test_a_kernel_without_numa(kit: Kit, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["user_namespaces", "docker"])
-def test_no_sandbox_is_told(kit: Kit, tmp_path: Path, name: str) -> None:
-    words = [kit.root / "numalab", "grade", "01", "--quick", "--here-only", "--lang", "c",
+def test_no_sandbox_is_told(installation: Installation, tmp_path: Path, name: str) -> None:
+    words = [installation.root / "numalab", "grade", "01", "--quick", "--here-only", "--lang", "c",
              "--solutions", "--require-sandbox"]  # fmt: skip
-    done = run_under(kit, FILTERS[name], words, **without_times(tmp_path))
+    done = run_under(installation, FILTERS[name], words, **without_times(tmp_path))
     assert done.code == 3 and not done.out
     assert "nothing was graded" in done.said and "user namespaces" in done.said
 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("name", ["docker", pytest.param("pidfd", marks=pytest.mark.slow)])
-def test_doctor_runs_under_a_filter(kit: Kit, tmp_path: Path, usual: Json, name: str) -> None:
+def test_doctor_runs_under_a_filter(
+    installation: Installation, tmp_path: Path, usual: Json, name: str
+) -> None:
     path = tmp_path / "doctor.json"
     filter = FILTERS[name]
-    done = run_under(kit, filter, [kit.root / "numalab", "doctor", "--json", path])
+    done = run_under(
+        installation, filter, [installation.root / "numalab", "doctor", "--json", path]
+    )
     assert done.code == 0
     data = json.loads(path.read_text())
     for lab in GRADED:
@@ -405,20 +444,22 @@ def test_doctor_runs_under_a_filter(kit: Kit, tmp_path: Path, usual: Json, name:
      ("portrait", "--rounds", "1"), ("machine", "run", "hydra", "--", "numactl", "-H")],
     ids=lambda command: "_".join(command[:2]),
 )  # fmt: skip
-def test_other_commands_end_well_or_say_why(kit: Kit, name: str, command: tuple[str, ...]) -> None:
+def test_other_commands_end_well_or_say_why(
+    installation: Installation, name: str, command: tuple[str, ...]
+) -> None:
     """No traceback, and no failure that names no cause."""
-    done = run_under(kit, FILTERS[name], [kit.root / "numalab", *command])
+    done = run_under(installation, FILTERS[name], [installation.root / "numalab", *command])
     assert done.code == 0 or (done.code in (2, 3) and done.said), (done.code, done.err)
     assert "numalab: " in done.err or done.out
 
 
-def test_the_environment_has_no_filter_of_its_own(kit: Kit) -> None:
+def test_the_environment_has_no_filter_of_its_own(installation: Installation) -> None:
     """Else all of the above would be under two."""
     status = Path("/proc/self/status").read_text()
     if "Seccomp_filters:\t0" not in status:
         pytest.skip("the suite runs under a filter itself")
     done = subprocess.run(
-        [*FILTERS["docker"].words(kit), "grep", "Seccomp_filters", "/proc/self/status"],
-        capture_output=True, text=True, check=True, env=environment(kit),
+        [*FILTERS["docker"].words(installation), "grep", "Seccomp_filters", "/proc/self/status"],
+        capture_output=True, text=True, check=True, env=environment(installation),
     )  # fmt: skip
     assert done.stdout.split() == ["Seccomp_filters:", "1"]

@@ -48,14 +48,14 @@ from numalab.course.intake.layouts import read_layout
 from numalab.course.intake.list_times import parse_time
 from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import Entry
-from numalab.errors import KitError, UserError, wrapped
+from numalab.errors import NumalabError, UserError, wrapped
 from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_in
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.harness import build, interface, kernel_texts, noted_accesses
 from numalab.harness.watched import unfollowed_complaint
+from numalab.installation import Installation
 from numalab.judging import explain
-from numalab.kit import Kit
 from numalab.labs import launch, prediction
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.group_words import BadGroups, read_groups
@@ -131,21 +131,23 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- TOML and placements -----------------------------------------------------------------------
 
 
-def handed_files(labs: dict[str, Lab], kit: Kit, name: str) -> tuple[list[Any], list[str]]:
+def handed_files(
+    labs: dict[str, Lab], installation: Installation, name: str
+) -> tuple[list[Any], list[str]]:
     """Return the files of a kind or a goal, and texts of them."""
     files = [(lab, file) for lab in labs.values() for file in lab.files]
     found = [(lab, file) for lab, file in files if name in (file.kind, file.goal)]
     texts = [
         (folder / file.name).read_text()
         for lab, file in found
-        for folder in (kit.lab_folder(lab.name), kit.solution_folder(lab.name))
+        for folder in (installation.lab_folder(lab.name), installation.solution_folder(lab.name))
     ]
     return [file for _, file in found], texts
 
 
-def test_placements(kit: Kit, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, kit, "placement")
-    policies, words = handed_files(labs, kit, "policy")
+def test_placements(installation: Installation, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, installation, "placement")
+    policies, words = handed_files(labs, installation, "policy")
     words += ["NUMACTL=--membind=0-1,3", "NUMACTL=-p 1", "NUMACTL=--localalloc"]
 
     def check(text: str) -> None:
@@ -157,9 +159,9 @@ def test_placements(kit: Kit, labs: dict[str, Lab]) -> None:
     fuzz(st.one_of(changed(texts), changed(words), lines), check)
 
 
-def test_control_groups(kit: Kit, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, kit, "groups")
-    nodes = [topology_of_machine(find_machine(kit, name)) for name in ("hydra", "aurora")]
+def test_control_groups(installation: Installation, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, installation, "groups")
+    nodes = [topology_of_machine(find_machine(installation, name)) for name in ("hydra", "aurora")]
 
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(files[0], text)
@@ -186,8 +188,8 @@ def test_control_groups(kit: Kit, labs: dict[str, Lab]) -> None:
     fuzz(inputs.filter(is_text), check)
 
 
-def test_answers_about_a_governor(kit: Kit, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, kit, "governor")
+def test_answers_about_a_governor(installation: Installation, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, installation, "governor")
 
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(files[0], text)
@@ -202,9 +204,11 @@ def test_answers_about_a_governor(kit: Kit, labs: dict[str, Lab]) -> None:
     fuzz(st.one_of(changed(texts), tables(["seed", *KEYS])).filter(is_text), check)
 
 
-def test_launches(kit: Kit, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, kit, "launch")
-    nodes = [topology_of_machine(find_machine(kit, name)) for name in ("hydra", "westmere-ex")]
+def test_launches(installation: Installation, labs: dict[str, Lab]) -> None:
+    files, texts = handed_files(labs, installation, "launch")
+    nodes = [
+        topology_of_machine(find_machine(installation, name)) for name in ("hydra", "westmere-ex")
+    ]
 
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(files[0], text)
@@ -223,8 +227,8 @@ def test_launches(kit: Kit, labs: dict[str, Lab]) -> None:
     fuzz(inputs.filter(is_text), check)
 
 
-def test_predictions(kit: Kit, labs: dict[str, Lab]) -> None:
-    _, texts = handed_files(labs, kit, "prediction")
+def test_predictions(installation: Installation, labs: dict[str, Lab]) -> None:
+    _, texts = handed_files(labs, installation, "prediction")
     formulas = st.lists(
         st.one_of(
             st.sampled_from((*prediction.NAMES, *"+-*/() ", "1", "2.5", "**", "e", "0")), WORDS
@@ -247,8 +251,8 @@ def test_predictions(kit: Kit, labs: dict[str, Lab]) -> None:
     fuzz(st.one_of(changed(texts), tables(keys), quoted).filter(is_text), check)
 
 
-def test_rates(kit: Kit, labs: dict[str, Lab]) -> None:
-    (file,), texts = handed_files(labs, kit, "rates")
+def test_rates(installation: Installation, labs: dict[str, Lab]) -> None:
+    (file,), texts = handed_files(labs, installation, "rates")
     keys = ["seed", *link_questions.KEYS]
 
     def check(text: str) -> None:
@@ -277,14 +281,14 @@ def test_courses(labs: dict[str, Lab]) -> None:
     fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)
 
 
-def test_labs(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
-    texts = [(kit.grading_folder(name) / "lab.toml").read_text() for name in labs]
+def test_labs(installation: Installation, labs: dict[str, Lab], tmp_path: Path) -> None:
+    texts = [(installation.grading_folder(name) / "lab.toml").read_text() for name in labs]
     keys = ["name", "title", "criterion", "kind", "rule", "points", "launch", "file", "parts"]
     folder = tmp_path / "01_first_touch"
 
     def check(text: str) -> None:
         write_grading(folder, text)
-        only(KitError, lambda: load_lab(folder))
+        only(NumalabError, lambda: load_lab(folder))
 
     fuzz(st.one_of(changed(texts), tables(keys)).filter(is_text), check)
 
@@ -292,7 +296,7 @@ def test_labs(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
 # ---- machines ----------------------------------------------------------------------------------
 
 
-def test_exports_of_hwloc(kit: Kit, tmp_path: Path) -> None:
+def test_exports_of_hwloc(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "node.xml"
     inside = memory(0, [0, 1]) + thing("Package", [0, 1], thing("L3Cache", [0, 1], core(0, 1)))
     texts = [
@@ -304,7 +308,7 @@ def test_exports_of_hwloc(kit: Kit, tmp_path: Path) -> None:
 
     def check(text: str) -> None:
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        made = only(UserError, lambda: imported_text(kit, path))
+        made = only(UserError, lambda: imported_text(installation, path))
         assert made is None or made == visible_lines(made)
 
     fuzz(st.one_of(changed(texts), st.text(CHARACTERS)), check)
@@ -440,7 +444,9 @@ SCALARS = st.one_of(
 )  # fmt: skip
 
 
-def test_records(kit: Kit, labs: dict[str, Lab], schema: Path, tmp_path: Path) -> None:
+def test_records(
+    installation: Installation, labs: dict[str, Lab], schema: Path, tmp_path: Path
+) -> None:
     """With values changed anywhere: refused, or judged and shown."""
     golden = [
         json.loads(path.read_text()) for path in sorted(invented.GOLDEN.glob("*/evidence.json"))
@@ -465,7 +471,7 @@ def test_records(kit: Kit, labs: dict[str, Lab], schema: Path, tmp_path: Path) -
                 holder[last] = new
         path.write_text(json.dumps(record))
         stored = only(UserError, lambda: read_grading(path, labs, schema))
-        kernel = only(UserError, lambda: judge_again(kit, stored)) if stored else None
+        kernel = only(UserError, lambda: judge_again(installation, stored)) if stored else None
         if kernel is not None:
             console = Console(file=io.StringIO(), width=80)
             report.show_verdict(console, kernel)

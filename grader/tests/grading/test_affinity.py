@@ -16,9 +16,9 @@ from numalab.evidence.read_record import validate
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.thread_goals import as_environment, timed_team
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
@@ -28,9 +28,9 @@ FEW = replace(effort_for("default", True), least_generations=2, most_generations
 
 
 @pytest.fixture
-def two_nodes(kit: Kit) -> Json:
+def two_nodes(installation: Installation) -> Json:
     """This node's description with its cores divided between two NUMA nodes."""
-    node = copy.deepcopy(describe_node(kit))
+    node = copy.deepcopy(describe_node(installation))
     if node["cores"] < 2:
         pytest.skip("one core can't be two NUMA nodes")
     cores = sorted({entry["core"] for entry in node["pu_list"]})
@@ -44,19 +44,19 @@ def two_nodes(kit: Kit) -> Json:
 
 @pytest.mark.builds
 def test_bandwidth_compares_placements_of_the_kits_program(
-    kit: Kit, labs: dict[str, Lab], schema: Path, two_nodes: Json, tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], schema: Path, two_nodes: Json, tmp_path: Path
 ) -> None:
     lab = labs[LAB]
-    for path in kit.solution_folder(LAB).glob("*.*"):
+    for path in installation.solution_folder(LAB).glob("*.*"):
         if path.suffix in (".c", ".env"):
             shutil.copy(path, tmp_path)
     own = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}
     (tmp_path / "omp_spread.env").write_text("".join(f"{k}={v}\n" for k, v in own.items()))
     session = Session(
-        kit, lab, "c", "submission", tmp_path, FEW, two_nodes,
+        installation, lab, "c", "submission", tmp_path, FEW, two_nodes,
         lambda step: None,
     )  # fmt: skip
-    with kit.lock():
+    with installation.lock():
         verdict = grade(session)
     validate(session.data, schema)
     found = {c.name: c for c in verdict.criteria}
@@ -88,16 +88,22 @@ def test_bandwidth_compares_placements_of_the_kits_program(
 
 @pytest.mark.builds
 def test_placements_are_graded_though_the_kernel_does_not_compile(
-    kit: Kit, labs: dict[str, Lab], two_nodes: Json, tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], two_nodes: Json, tmp_path: Path
 ) -> None:
-    for path in kit.solution_folder(LAB).glob("*.env"):
+    for path in installation.solution_folder(LAB).glob("*.env"):
         shutil.copy(path, tmp_path)
     (tmp_path / "kernel.c").write_text("void locate(\n")
     session = Session(
-        kit, labs[LAB], "c", "submission", tmp_path, effort_for("default", True), two_nodes,
+        installation,
+        labs[LAB],
+        "c",
+        "submission",
+        tmp_path,
+        effort_for("default", True),
+        two_nodes,
         lambda step: None,
-    )  # fmt: skip
-    with kit.lock():
+    )
+    with installation.lock():
         verdict = grade(session)
     found = {c.name: c.status for c in verdict.criteria}
     assert found["kmp_full"] == found["omp_full"] == "pass", json.dumps(found)

@@ -26,10 +26,10 @@ from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.grading.turns import Note, Turns
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab, load_labs
 from numalab.reports.verdict_words import AFRESH, earlier_words
 
@@ -127,13 +127,13 @@ class Bench:
         place = place or FakePlace()
         keeps = more.pop("keeps", True)
         quick = more.pop("quick", True)
-        kit = Kit(self.root)
-        lab = load_lab(kit.lab_folder(NAME))
-        worker = kit.worker(NAME, "c", "submission")
+        installation = Installation(self.root)
+        lab = load_lab(installation.lab_folder(NAME))
+        worker = installation.worker(NAME, "c", "submission")
         worker.parent.mkdir(parents=True, exist_ok=True)
         worker.write_text(self.program)
         session = Session(
-            kit, lab, "c", "submission", kit.lab_folder(NAME), EFFORTS[quick],
+            installation, lab, "c", "submission", installation.lab_folder(NAME), EFFORTS[quick],
             more.pop("node", NODE), lambda step: None, place=place, **more,
         )  # fmt: skip
         verdict = grade(session)
@@ -144,7 +144,7 @@ class Bench:
 
     @property
     def kept(self) -> Path:
-        return Kit(self.root).results_folder(NAME, "c", "submission")
+        return Installation(self.root).results_folder(NAME, "c", "submission")
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def bench(tmp_path: Path, schema: Path, monkeypatch: pytest.MonkeyPatch) -> Benc
     made = Bench(tmp_path, schema)
     monkeypatch.setattr(grading, "build_kernel", lambda *_: made.build)
     monkeypatch.setattr(grading, "build_facts", lambda _: {"c_compiler": "GNU 13"})
-    monkeypatch.setattr(grading, "build_kit", lambda *_: None)
+    monkeypatch.setattr(grading, "build_targets", lambda *_: None)
     return made
 
 
@@ -298,16 +298,20 @@ def test_the_newest_of_other_gradings_of_the_same_counts(bench: Bench, tmp_path:
 def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     first = bench.grade(wavering())
     stored = read_grading(bench.kept, {NAME: first.lab}, bench.schema)
-    judged = judge_again(Kit(bench.root), stored)
+    judged = judge_again(Installation(bench.root), stored)
     assert earlier_words(judged) is None and "earlier_times" not in judged.to_json()
     second = bench.grade(FakePlace([FAST]))
-    judged = judge_again(Kit(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema))
+    judged = judge_again(
+        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema)
+    )
     said = earlier_words(replace(judged, afresh=AFRESH))
     assert said is not None and "8 generations of 20" in said and said.endswith(AFRESH)
     assert f"and {second.taken} taken now." in said
     assert judged.to_json()["earlier_times"][0]["generations"] == SESSION
     bench.grade()
-    judged = judge_again(Kit(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema))
+    judged = judge_again(
+        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema)
+    )
     said = earlier_words(judged)
     assert said is not None and said.endswith("none was taken now, since that decides them.")
     assert timing_accounts(first.lab, judged.verdict, judged.here)
@@ -316,7 +320,7 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
 # ---- what is the same ----------------------------------------------------------------------
 
 
-def of(kit: Kit, lab: Lab, **handed_in: Any) -> str:
+def of(installation: Installation, lab: Lab, **handed_in: Any) -> str:
     """handed_in: by file, without its ending, its text or its variables."""
     record = {
         "build": {"kernel": {}}, "sandbox": "none",
@@ -329,37 +333,37 @@ def of(kit: Kit, lab: Lab, **handed_in: Any) -> str:
         ],
     }  # fmt: skip
     quick = effort_for("default", True)
-    return fingerprints(kit, lab, kit.root / "x", NODE, quick, 4, record)[0]
+    return fingerprints(installation, lab, installation.root / "x", NODE, quick, 4, record)[0]
 
 
 def test_a_launch_counts_by_what_it_says(tmp_path: Path) -> None:
     lab = lab_of(tmp_path / "labs", "31_hybrid", HYBRID_LAB)
-    now = of(Kit(tmp_path), lab, launch='ranks = 4\nbind_to = "core"')
+    now = of(Installation(tmp_path), lab, launch='ranks = 4\nbind_to = "core"')
     same = '# a remark\nbind_to = "core"\n\nranks    = 4\nthreads = 1\n'
-    assert of(Kit(tmp_path), lab, launch=same) == now
-    assert of(Kit(tmp_path), lab, launch='ranks = 2\nbind_to = "core"') != now
-    assert of(Kit(tmp_path), lab, launch="ranks = ") != now
+    assert of(Installation(tmp_path), lab, launch=same) == now
+    assert of(Installation(tmp_path), lab, launch='ranks = 2\nbind_to = "core"') != now
+    assert of(Installation(tmp_path), lab, launch="ranks = ") != now
 
 
 def test_what_steers_no_time_does_not_count(tmp_path: Path) -> None:
     lab = lab_of(tmp_path / "labs", "31_messages", LATENCY_LAB)
     given = {"near": "ranks = 2", "far": "ranks = 2", "predict": PREDICTION}
-    now = of(Kit(tmp_path), lab, **given)
-    assert of(Kit(tmp_path), lab, **given | {"predict": "time_64_kib_us = 9"}) == now
+    now = of(Installation(tmp_path), lab, **given)
+    assert of(Installation(tmp_path), lab, **given | {"predict": "time_64_kib_us = 9"}) == now
 
 
-def test_of_placements_only_the_one_that_is_timed_counts(kit: Kit) -> None:
-    lab = load_labs(kit.root)["02_affinity"]
+def test_of_placements_only_the_one_that_is_timed_counts(installation: Installation) -> None:
+    lab = load_labs(installation.root)["02_affinity"]
     assert lab.timed_placements is not None
     timed = lab.timed_placements.file.name.partition(".")[0]
     names = [file.name.partition(".")[0] for file in lab.files]
     given: dict[str, Any] = {name: {"OMP_PLACES": "cores", "A": "b"} for name in names}
-    now = of(kit, lab, **given)
+    now = of(installation, lab, **given)
     swapped = {name: dict(reversed(values.items())) for name, values in given.items()}
-    assert of(kit, lab, **swapped) == now
+    assert of(installation, lab, **swapped) == now
     others = {name: {"OMP_PLACES": "threads"} for name in names if name != timed}
-    assert others and of(kit, lab, **given | others) == now
-    assert of(kit, lab, **given | {timed: {"OMP_PLACES": "threads"}}) != now
+    assert others and of(installation, lab, **given | others) == now
+    assert of(installation, lab, **given | {timed: {"OMP_PLACES": "threads"}}) != now
 
 
 def test_where_the_kits_own_is_timed_the_students_program_does_not_count(
@@ -373,8 +377,8 @@ def test_where_the_kits_own_is_timed_the_students_program_does_not_count(
 
     monkeypatch.setattr(continuing, "_code", code)
     hybrid = lab_of(tmp_path / "labs", "31_hybrid", HYBRID_LAB)
-    of(Kit(tmp_path), hybrid, launch="ranks = 2")
+    of(Installation(tmp_path), hybrid, launch="ranks = 2")
     assert asked == []
     messages = lab_of(tmp_path / "labs", "31_messages", LATENCY_LAB)
-    of(Kit(tmp_path), messages, near="", far="", predict="")
+    of(Installation(tmp_path), messages, near="", far="", predict="")
     assert asked == [tmp_path / "x"]

@@ -14,11 +14,11 @@ from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
 from numalab.grading.handed_in import complaint_of, gather_placements
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlace, VirtualPlaces
@@ -38,29 +38,41 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def places(kit: Kit, lab: Lab) -> Iterator[Places]:
-    with kit.lock():
-        build_kit(kit, [kit.monitor(lab.name).name])
-        with VirtualPlaces(kit, GuestOptions()) as booted:
+def places(installation: Installation, lab: Lab) -> Iterator[Places]:
+    with installation.lock():
+        build_targets(installation, [installation.monitor(lab.name).name])
+        with VirtualPlaces(installation, GuestOptions()) as booted:
             yield {
-                name: booted.get(find_machine(kit, name), [kit.monitor(lab.name)], lambda _: None)
+                name: booted.get(
+                    find_machine(installation, name),
+                    [installation.monitor(lab.name)],
+                    lambda _: None,
+                )
                 for name in ("hydra", "nebula")
             }
 
 
-def seen(kit: Kit, lab: Lab, there: VirtualPlace, text: str) -> Evidence:
+def seen(installation: Installation, lab: Lab, there: VirtualPlace, text: str) -> Evidence:
     """What is looked at, read from a record that follows the schema."""
     (file,) = lab.files
     assert complaint_of(file, text) is None
     session = Session(
-        kit, lab, "c", "submission", kit.lab_folder(lab.name), effort_for("default", True),
-        there.node, lambda step: None, place=there, machine=there.machine,
-    )  # fmt: skip
+        installation,
+        lab,
+        "c",
+        "submission",
+        installation.lab_folder(lab.name),
+        effort_for("default", True),
+        there.node,
+        lambda step: None,
+        place=there,
+        machine=there.machine,
+    )
     session.data["handed_in"].append(
         {"file": FILE, "complaint": None, "variables": {}, "text": text}
     )
     gather_placements(session)
-    validate(session.data, kit.root / "common" / "schema" / "evidence.schema.json")
+    validate(session.data, installation.root / "common" / "schema" / "evidence.schema.json")
     return parse(session.data)
 
 
@@ -125,9 +137,9 @@ SLOW = pytest.mark.slow
     ],
 )  # fmt: skip
 def test_what_linux_makes_of_a_file(
-    kit: Kit, lab: Lab, places: Places, text: str, fails: str, said: str
+    installation: Installation, lab: Lab, places: Places, text: str, fails: str, said: str
 ) -> None:
-    evidence = seen(kit, lab, places["hydra"], text)
+    evidence = seen(installation, lab, places["hydra"], text)
     found = verdicts(lab, evidence)
     whys = [one.why for one in found.values()]
     assert {name for name, one in found.items() if one.status == "fail"} == set(fails.split()), whys
@@ -136,20 +148,22 @@ def test_what_linux_makes_of_a_file(
     assert run.outcome.ok and run.job.threads > 1
 
 
-def test_words_hold_on_a_machine_with_eight_nodes(kit: Kit, lab: Lab, places: Places) -> None:
-    found = verdicts(lab, seen(kit, lab, places["nebula"], RIGHT))
+def test_words_hold_on_a_machine_with_eight_nodes(
+    installation: Installation, lab: Lab, places: Places
+) -> None:
+    found = verdicts(lab, seen(installation, lab, places["nebula"], RIGHT))
     assert {one.status for one in found.values()} == {"pass"}, [one.why for one in found.values()]
     text = f'{JOB}partition = "isolated"\n[others]\nmems = "all but node:last"\n'
-    isolated = verdicts(lab, seen(kit, lab, places["nebula"], text))
+    isolated = verdicts(lab, seen(installation, lab, places["nebula"], text))
     assert {name for name, one in isolated.items() if one.status == "fail"} == {"confined"}
 
 
 def test_numbers_of_one_machine_are_right_there_and_nowhere_else(
-    kit: Kit, lab: Lab, places: Places
+    installation: Installation, lab: Lab, places: Places
 ) -> None:
     """PUs of hydra's last NUMA node in its virtual node, which has fewer cores."""
     text = '[job]\ncpus = "1,3,5,7"\nmems = "1"\n[others]\ncpus = "0,2,4,6"\nmems = "0"\n'
-    on_hydra = verdicts(lab, seen(kit, lab, places["hydra"], text))
+    on_hydra = verdicts(lab, seen(installation, lab, places["hydra"], text))
     assert {one.status for one in on_hydra.values()} == {"pass"}, [c.why for c in on_hydra.values()]
-    on_nebula = verdicts(lab, seen(kit, lab, places["nebula"], text))
+    on_nebula = verdicts(lab, seen(installation, lab, places["nebula"], text))
     assert {one.status for one in on_nebula.values()} == {"fail"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support import invented
 
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT
 from numalab.evidence.read_record import validate
 from numalab.evidence.record import Json
@@ -21,9 +21,9 @@ from numalab.grading.looks import gather_evidence
 from numalab.grading.session import MOST_PAUSED_RUNS, Session
 from numalab.grading.timing import take_times, time_kits_own
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.needs import Timed
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 ONE = invented.ONE_NODE
@@ -65,10 +65,10 @@ class Answers:
 
 
 def session_at(
-    kit: Kit, lab: Lab, tmp_path: Path, place: monitor.Place, told: list[str]
+    installation: Installation, lab: Lab, tmp_path: Path, place: monitor.Place, told: list[str]
 ) -> Session:
     return Session(
-        kit, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
+        installation, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
         told.append, place=place,
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ def session_at(
     ],
 )
 def test_what_is_done_again(
-    kit: Kit,
+    installation: Installation,
     first_touch: Lab,
     tmp_path: Path,
     schema: Path,
@@ -97,7 +97,7 @@ def test_what_is_done_again(
     is_well: bool,
 ) -> None:
     told: list[str] = []
-    session = session_at(kit, first_touch, tmp_path, Answers(ends), told)
+    session = session_at(installation, first_touch, tmp_path, Answers(ends), told)
     assert session.run(CHECK, [], {}) == is_well
     runs = session.data["runs"]
     assert [run["tried_again"] for run in runs[:-1]] == again
@@ -108,10 +108,10 @@ def test_what_is_done_again(
 
 
 def test_one_thread_beside_a_team_is_doubted_once_too(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     place = Answers([LATE, LATE])
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     session.run(PLACEMENT, [], {})
     assert place.asked == ["placement"] * 2
     (look,) = session.evidence.of(PLACEMENT)
@@ -119,23 +119,25 @@ def test_one_thread_beside_a_team_is_doubted_once_too(
     assert look.one_thread.outcome.status == "timed_out"
 
 
-def test_doubt_benefits_a_kernel_once(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+def test_doubt_benefits_a_kernel_once(
+    installation: Installation, first_touch: Lab, tmp_path: Path
+) -> None:
     """In each kind of look: one that disturbs the talk whenever it is looked at badly would get
     another look each time."""
     place = Answers([DISTURBED, OK, OK, DISTURBED])
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     assert [session.run(CHECK, [], {}) for _ in range(3)] == [True, True, False]
     place.ends[:] = [DISTURBED, OK]
     assert session.run(GENERATION, ["--worker", "submission=/x"], {})
 
 
 def test_a_second_try_wins_no_generation(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path
 ) -> None:
     """One that disturbs the talk whenever it is slow would lose none. What the solution met does
     not count against the submission."""
     place = Answers([DISTURBED, OK, OK, LATE, OK])
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     submission, solution = ["--worker", "submission=/x"], ["--worker", "solution=/x"]
     assert all(session.run(GENERATION, submission, {}) for _ in range(3))
     place.ends[:] = [LATE, OK]
@@ -146,11 +148,11 @@ def test_a_second_try_wins_no_generation(
 
 
 def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     """One that stops the monitor whenever it is slow would lose none."""
     place = Answers([PAUSED, OK, PAUSED, OK, PAUSED, OK, PAUSED, PAUSED, OK, OK])
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     submission = ["--worker", "submission=/x"]
     assert all(session.run(GENERATION, submission, {}) for _ in range(5))
     tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
@@ -158,11 +160,11 @@ def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
 
 
 def test_a_node_that_pauses_in_each_run_is_not_waited_for(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     """Neither kernel is failed, nor are times taken of one that was not looked at."""
     place = Answers([], always=LATE | {"paused_s": 0.5})
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     gather_evidence(session)
     take_times(session)
     assert place.asked == ["check"] * (MOST_PAUSED_RUNS + 1) + ["race"] * place.asked.count("race")
@@ -178,11 +180,11 @@ def test_a_node_that_pauses_in_each_run_is_not_waited_for(
 
 
 def test_times_end_where_the_node_pauses_in_each_generation(
-    kit: Kit, first_touch: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, first_touch: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those before it count, and are too few: open, and told why."""
     place = Answers([OK, OK, OK], always=PAUSED)
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     session.data["runs"] = invented.evidence(ONE)["runs"]
     monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
     monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
@@ -193,19 +195,21 @@ def test_times_end_where_the_node_pauses_in_each_generation(
     assert (found.status, found.cause) == ("inconclusive", "node_paused")
 
 
-def test_the_kits_own_times_end_there_too(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
-    session = session_at(kit, first_touch, tmp_path, Answers([OK], always=PAUSED), [])
+def test_the_kits_own_times_end_there_too(
+    installation: Installation, first_touch: Lab, tmp_path: Path
+) -> None:
+    session = session_at(installation, first_touch, tmp_path, Answers([OK], always=PAUSED), [])
     evidences = time_kits_own(session, Timed(None), ("solution",))
     assert len(next(evidences).of(GENERATION)) == 1
-    with pytest.raises(KitError, match="stood still in 13 runs"):
+    with pytest.raises(NumalabError, match="stood still in 13 runs"):
         next(evidences)
 
 
 def test_a_pause_costs_no_generation_and_no_time(
-    kit: Kit, first_touch: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, first_touch: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = [OK | {"paused_s": 1000.0}, OK, OK | {"paused_s": 1000.0}]
-    session = session_at(kit, first_touch, tmp_path, Answers(ends), [])
+    session = session_at(installation, first_touch, tmp_path, Answers(ends), [])
     session.data["runs"] = invented.evidence(ONE)["runs"]
     monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
     monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
@@ -217,9 +221,11 @@ def test_a_pause_costs_no_generation_and_no_time(
     assert len(session.evidence.of(GENERATION)) >= session.effort.least_generations
 
 
-def test_what_is_to_stop_is_not_done_again(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+def test_what_is_to_stop_is_not_done_again(
+    installation: Installation, first_touch: Lab, tmp_path: Path
+) -> None:
     place = Answers([OK | {"status": "cancelled", "paused_s": 0.5, "doing": "compute", "n": 7}])
-    session = session_at(kit, first_touch, tmp_path, place, [])
+    session = session_at(installation, first_touch, tmp_path, place, [])
     arguments: tuple[Any, ...] = (CHECK, [], {})
     with pytest.raises(Interrupted):
         session.run(*arguments)

@@ -13,7 +13,7 @@ from rich.console import Console
 from support import invented
 from support.commands import grade_json, without_times
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse
 from numalab.grading.explanation import (
     FILE,
@@ -23,8 +23,8 @@ from numalab.grading.explanation import (
     sentences,
 )
 from numalab.grading.graded import GradedKernel
+from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports import report
 
@@ -70,7 +70,7 @@ def test_it_is_kept_in_the_place_of_the_one_before(tmp_path: Path) -> None:
     keep_explanation(tmp_path, "")
     keep_explanation(tmp_path, "")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(KitError, match=f"{FILE} can't be written"):
+    with pytest.raises(NumalabError, match=f"{FILE} can't be written"):
         keep_explanation(tmp_path / "missing", SAID)
 
 
@@ -87,21 +87,21 @@ def test_a_report_says_that_it_is_kept(first_touch: Lab) -> None:
 
 
 @pytest.mark.builds
-def test_a_grading_keeps_it_beside_its_record(kit: Kit, tmp_path: Path) -> None:
+def test_a_grading_keeps_it_beside_its_record(installation: Installation, tmp_path: Path) -> None:
     folder = tmp_path / "hand-in" / "01_first_touch"
     folder.mkdir(parents=True)
     for name, text in (("kernel.c", "int x\n"), (FILE, SAID)):
         (folder / name).write_text(text)
     words = ("01", "--quick", "--lang", "c", "--submission", str(folder.parent))
-    done, result = grade_json(kit, tmp_path, *words, **without_times(tmp_path))
+    done, result = grade_json(installation, tmp_path, *words, **without_times(tmp_path))
     assert done.code == 1, done.err
     assert [kernel["explanation"] for kernel in result["results"]] == [SAID]
-    kept = kit.results_folder("01_first_touch", "c", "submission")
+    kept = installation.results_folder("01_first_touch", "c", "submission")
     assert (kept / FILE).read_text() == f"{SAID}\n"
-    done, _ = grade_json(kit, tmp_path, "--from", str(kept))
+    done, _ = grade_json(installation, tmp_path, "--from", str(kept))
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["results"][0]["explanation"] == SAID
     (folder / FILE).unlink()
-    done, result = grade_json(kit, tmp_path, *words, **without_times(tmp_path))
+    done, result = grade_json(installation, tmp_path, *words, **without_times(tmp_path))
     assert "explanation" not in result["results"][0]
     assert not (kept / FILE).exists()

@@ -8,7 +8,7 @@ import pytest
 
 from numalab.grading.found_files import found_file, taken_words
 from numalab.grading.handout import is_starting_code
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 MINE, OTHER = "int mine;\n", "int other;\n"
@@ -33,36 +33,40 @@ CASES: list[tuple[str, dict[str, str], str]] = [
 
 @pytest.mark.parametrize(("asked", "files", "expected"), CASES)
 def test_the_file_that_is_meant(
-    kit: Kit,
+    installation: Installation,
     first_touch: Lab,
     tmp_path: Path,
     asked: str,
     files: dict[str, str],
     expected: str,
 ) -> None:
-    given = (kit.lab_folder(first_touch.name) / asked).read_text()
+    given = (installation.lab_folder(first_touch.name) / asked).read_text()
     for name, text in files.items():
         (tmp_path / name).write_text(given if text == GIVEN else text)
-    assert found_file(kit, first_touch, tmp_path, asked).name == expected
+    assert found_file(installation, first_touch, tmp_path, asked).name == expected
     language = "c" if asked == "kernel.c" else "fortran"
-    told = " ".join(taken_words(kit, first_touch, language, tmp_path))
+    told = " ".join(taken_words(installation, first_touch, language, tmp_path))
     assert (" is taken as " in told) == (expected != asked)
 
 
 def test_starting_code_by_another_name_is_starting_code(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
-    given = (kit.lab_folder(first_touch.name) / "kernel.c").read_bytes()
+    given = (installation.lab_folder(first_touch.name) / "kernel.c").read_bytes()
     (tmp_path / "kernel (1).c").write_bytes(given)
-    assert is_starting_code(kit, first_touch, "c", tmp_path)
+    assert is_starting_code(installation, first_touch, "c", tmp_path)
     (tmp_path / "kernel (1).c").write_bytes(given + b"int x;\n")
-    assert not is_starting_code(kit, first_touch, "c", tmp_path)
+    assert not is_starting_code(installation, first_touch, "c", tmp_path)
 
 
-def test_a_link_is_not_read_in_place_of_a_file(kit: Kit, first_touch: Lab, tmp_path: Path) -> None:
+def test_a_link_is_not_read_in_place_of_a_file(
+    installation: Installation, first_touch: Lab, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").write_text(MINE)
     (tmp_path / "KERNEL.C").symlink_to(tmp_path / "elsewhere")
-    assert found_file(kit, first_touch, tmp_path, "kernel.c").name == "kernel.c"
+    assert found_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
     (tmp_path / "kernel.c").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "kernel (1).c").write_text(MINE)
-    assert found_file(kit, first_touch, tmp_path, "kernel.c").name == "kernel.c"  # is refused
+    assert (
+        found_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
+    )  # is refused

@@ -19,9 +19,9 @@ from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
 from numalab.files import write_json
 from numalab.grading.from_records import judge_again, read_grading
+from numalab.installation import Installation
 from numalab.judging.places import Elsewhere, looks, read_elsewhere, verdict_over
 from numalab.judging.verdict import NOT_DECIDED
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 LAB = "01_first_touch"
@@ -145,26 +145,26 @@ def test_what_is_kept_of_places_is_read_as_it_was_written(schema: Path) -> None:
 
 
 def test_a_kept_grading_is_judged_as_it_was_graded(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     folder = kept(tmp_path / "c", here(), {"hydra": on("hydra")})
     for path in (folder, folder / "evidence.json"):
-        kernel = judge_again(kit, read_grading(path, labs, None))
+        kernel = judge_again(installation, read_grading(path, labs, None))
         assert kernel.verdict.statuses["local_pages"] == "pass"
         assert [where for where, _ in kernel.seen] == ["here", "hydra"]
         assert not kernel.interrupted
 
 
 def test_earlier_records_don_t_tell_who_was_asked(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
     """Who has left a record was asked; where nobody has, nobody was, and nothing becomes open."""
     before = {key: value for key, value in here().items() if key != "elsewhere"}
     alone = read_grading(kept(tmp_path / "a", before), labs, None)
     assert alone.elsewhere is None
-    assert judge_again(kit, alone).verdict.statuses["local_pages"] == "not_gradable"
+    assert judge_again(installation, alone).verdict.statuses["local_pages"] == "not_gradable"
     with_hydra = read_grading(kept(tmp_path / "b", before, {"hydra": on("hydra")}), labs, None)
-    assert judge_again(kit, with_hydra).verdict.statuses["local_pages"] == "pass"
+    assert judge_again(installation, with_hydra).verdict.statuses["local_pages"] == "pass"
 
 
 def test_an_interrupted_grading_is_one_still(labs: dict[str, Lab], tmp_path: Path) -> None:
@@ -210,14 +210,16 @@ def test_a_virtual_nodes_record_names_where_the_rest_is(
 # ---- the command ------------------------------------------------------------------------------
 
 
-def test_grade_from_records_prints_the_ordinary_report(kit: Kit, tmp_path: Path) -> None:
+def test_grade_from_records_prints_the_ordinary_report(
+    installation: Installation, tmp_path: Path
+) -> None:
     """And writes the ordinary files; nothing is built, and no record changes."""
     folder = kept(tmp_path / "c", here(), {"hydra": on("hydra")})
     other = kept(tmp_path / "d", here(writer=invented.master_writes))
     result, page = tmp_path / "out.json", tmp_path / "out.html"
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     done = numalab_command(
-        kit, "grade", "--from", str(folder), "--from", str(other / "evidence.json"),
+        installation, "grade", "--from", str(folder), "--from", str(other / "evidence.json"),
         "--json", str(result), "--html", str(page), "--explain",
     )  # fmt: skip
     assert done.code == 1, done.err
@@ -243,36 +245,40 @@ def test_grade_from_records_prints_the_ordinary_report(kit: Kit, tmp_path: Path)
     ],
 )
 def test_what_chooses_what_is_graded_does_not_go_with_records(
-    kit: Kit, tmp_path: Path, arguments: list[str], said: str
+    installation: Installation, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    done = numalab_command(kit, "grade", "--from", str(kept(tmp_path / "c", here())), *arguments)
+    done = numalab_command(
+        installation, "grade", "--from", str(kept(tmp_path / "c", here())), *arguments
+    )
     assert done.code == 2 and said in done.said
 
 
-def test_a_record_that_contradicts_itself_is_damaged(kit: Kit, tmp_path: Path) -> None:
+def test_a_record_that_contradicts_itself_is_damaged(
+    installation: Installation, tmp_path: Path
+) -> None:
     record = deepcopy(here())
     record["runs"][0]["checks"][0]["results"]["wrong"] = 3  # without the first of them
-    done = numalab_command(kit, "grade", "--from", str(kept(tmp_path / "c", record)))
+    done = numalab_command(installation, "grade", "--from", str(kept(tmp_path / "c", record)))
     assert done.code == 2 and "is damaged, or of another kit" in done.said
 
 
-def test_a_damaged_record_is_a_users_error(kit: Kit, tmp_path: Path) -> None:
+def test_a_damaged_record_is_a_users_error(installation: Installation, tmp_path: Path) -> None:
     folder = kept(tmp_path / "c", here())
     (folder / "evidence.json").write_text('{"schema": 1')
-    done = numalab_command(kit, "grade", "--from", str(folder))
+    done = numalab_command(installation, "grade", "--from", str(folder))
     assert done.code == 2 and "is damaged: it is no JSON" in done.said
     for change in ({"runs": [{"kind": "trace"}]}, {"handed_in": 5, "x": "\x1b"}):
         write_json(folder / "evidence.json", here() | change)
-        done = numalab_command(kit, "grade", "--from", str(folder))
+        done = numalab_command(installation, "grade", "--from", str(folder))
         assert done.code == 2 and "not a valid evidence record" in done.said
-    done = numalab_command(kit, "grade", "--from", str(tmp_path / "nowhere"))
+    done = numalab_command(installation, "grade", "--from", str(tmp_path / "nowhere"))
     assert done.code == 2 and "there is no record" in done.said
 
 
-def test_a_file_tells_of_one_node(kit: Kit, tmp_path: Path) -> None:
+def test_a_file_tells_of_one_node(installation: Installation, tmp_path: Path) -> None:
     first = kept(tmp_path / "a", here())
     other = kept(tmp_path / "b", here() | {"node": here()["node"] | {"name": "n2"}})
     both = ["--from", str(first), "--from", str(other)]
-    done = numalab_command(kit, "grade", *both, "--json", str(tmp_path / "x.json"))
+    done = numalab_command(installation, "grade", *both, "--json", str(tmp_path / "x.json"))
     assert done.code == 2 and "of 2 nodes" in done.said and not (tmp_path / "x.json").exists()
-    assert numalab_command(kit, "grade", *both).code in (0, 1)
+    assert numalab_command(installation, "grade", *both).code in (0, 1)

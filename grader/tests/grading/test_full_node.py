@@ -13,9 +13,9 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.harness.build import build_kernel, build_kit
+from numalab.harness.build import build_kernel, build_targets
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlace, VirtualPlaces
@@ -27,26 +27,34 @@ TIMES = 20
 
 
 @pytest.fixture
-def lab(kit: Kit) -> Lab:
-    return load_lab(kit.lab_folder("05_memory_policy"))
+def lab(installation: Installation) -> Lab:
+    return load_lab(installation.lab_folder("05_memory_policy"))
 
 
 @pytest.fixture
-def there(kit: Kit, lab: Lab) -> Iterator[VirtualPlace]:
-    with kit.lock():
-        build_kit(kit, [kit.worker(lab.name, "c", "solution").name])
-        programs = [kit.monitor(lab.name), kit.worker(lab.name, "c", "solution")]
-        with VirtualPlaces(kit, GuestOptions()) as places:
-            yield places.get(find_machine(kit, "aurora"), programs, lambda step: None)
+def there(installation: Installation, lab: Lab) -> Iterator[VirtualPlace]:
+    with installation.lock():
+        build_targets(installation, [installation.worker(lab.name, "c", "solution").name])
+        programs = [installation.monitor(lab.name), installation.worker(lab.name, "c", "solution")]
+        with VirtualPlaces(installation, GuestOptions()) as places:
+            yield places.get(find_machine(installation, "aurora"), programs, lambda step: None)
 
 
-def filled(kit: Kit, lab: Lab, there: VirtualPlace, variant: str) -> Evidence:
+def filled(installation: Installation, lab: Lab, there: VirtualPlace, variant: str) -> Evidence:
     """What is seen of a kernel while a node is filled."""
     session = Session(
-        kit, lab, "c", "submission", kit.lab_folder(lab.name), effort_for("default", True),
-        there.node, lambda step: None, place=there, machine=there.machine,
-    )  # fmt: skip
-    program = kit.worker(lab.name, "c", variant)
+        installation,
+        lab,
+        "c",
+        "submission",
+        installation.lab_folder(lab.name),
+        effort_for("default", True),
+        there.node,
+        lambda step: None,
+        place=there,
+        machine=there.machine,
+    )
+    program = installation.worker(lab.name, "c", variant)
     options = [
         *monitor.worker_option("submission", program),
         *monitor.common_options(None, session.threads, "quick", 60.0), "--fill-node",
@@ -55,9 +63,11 @@ def filled(kit: Kit, lab: Lab, there: VirtualPlace, variant: str) -> Evidence:
     return parse(session.data)
 
 
-def test_a_matrix_falls_back_each_time(kit: Kit, lab: Lab, there: VirtualPlace) -> None:
+def test_a_matrix_falls_back_each_time(
+    installation: Installation, lab: Lab, there: VirtualPlace
+) -> None:
     for _ in range(TIMES):
-        (run,) = filled(kit, lab, there, "solution").of(FILLED)
+        (run,) = filled(installation, lab, there, "solution").of(FILLED)
         assert run.outcome.ok
         assert run.fill is not None and run.fill.pages is not None
         share = run.fill.pages[run.fill.numa_node] * run.page_bytes / run.fill.free_bytes
@@ -66,15 +76,15 @@ def test_a_matrix_falls_back_each_time(kit: Kit, lab: Lab, there: VirtualPlace) 
 
 
 def test_a_bound_matrix_is_ended_each_time_and_nothing_else(
-    kit: Kit, lab: Lab, there: VirtualPlace, tmp_path: Path
+    installation: Installation, lab: Lab, there: VirtualPlace, tmp_path: Path
 ) -> None:
-    wrong = kit.solution_folder(lab.name) / "wrong" / "bound.c"
+    wrong = installation.solution_folder(lab.name) / "wrong" / "bound.c"
     (tmp_path / "kernel.c").write_text(wrong.read_text(encoding="utf-8"), encoding="utf-8")
-    assert build_kernel(kit, lab, "c", tmp_path, None).status == "ok"
+    assert build_kernel(installation, lab, "c", tmp_path, None).status == "ok"
     for _ in range(TIMES):
-        (run,) = filled(kit, lab, there, "submission").of(FILLED)
+        (run,) = filled(installation, lab, there, "submission").of(FILLED)
         assert run.outcome.status == "crashed"
         assert run.outcome.detail["signal"] == "SIGKILL"
         assert run.fill is not None and run.fill.pages is None
-    (run,) = filled(kit, lab, there, "solution").of(FILLED)
+    (run,) = filled(installation, lab, there, "solution").of(FILLED)
     assert run.outcome.ok, "the machine lives"

@@ -38,8 +38,8 @@ from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
 from numalab.grading.handout import is_pristine, unchanged_files
 from numalab.harness.monitor import HERE
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 
 pytestmark = pytest.mark.builds
@@ -49,14 +49,20 @@ LANGUAGES = ("c", "fortran")
 
 
 @pytest.fixture(scope="module")
-def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
+def solutions(
+    installation: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, Json]:
     folder = tmp_path_factory.mktemp("out")
-    done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "c", "--afresh")
+    done, data = grade_json(
+        installation, folder, "--solutions", "--quick", "--lang", "c", "--afresh"
+    )
     return done.code, data
 
 
 @pytest.fixture(scope="module")
-def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Json]:
+def in_fortran(
+    installation: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, Json]:
     """The solutions. Times are compared in the same way in both languages, so C's are enough. The
     shell has all set that would steer what is seen: the results are the same, or tests fail. TMPDIR
     is longer than the name of a socket may be."""
@@ -64,20 +70,24 @@ def in_fortran(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[int,
     temporary = folder / ("x" * 120)
     temporary.mkdir()
     env = STEERING | without_times(folder) | {"TMPDIR": str(temporary)}
-    done, data = grade_json(kit, folder, "--solutions", "--quick", "--lang", "fortran", **env)
+    done, data = grade_json(
+        installation, folder, "--solutions", "--quick", "--lang", "fortran", **env
+    )
     assert not list(temporary.iterdir())
     return done.code, data
 
 
 @pytest.fixture(scope="module", params=["c", pytest.param("fortran", marks=pytest.mark.slow)])
 def handouts(
-    kit: Kit, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    installation: Installation,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> tuple[int, Json]:
     """Without times, which cost most of it all: wrong submissions are timed. TMPDIR is gone."""
     folder = tmp_path_factory.mktemp("out")
     asked = ("--handouts", "--quick", "--lang", request.param)
     env = without_times(folder) | {"TMPDIR": "/nowhere"}
-    done, data = grade_json(kit, folder, *asked, **env)
+    done, data = grade_json(installation, folder, *asked, **env)
     return done.code, data
 
 
@@ -165,9 +175,9 @@ def test_json_keeps_the_contract(solutions: tuple[int, Json]) -> None:
                 assert criterion["points"] == 0
 
 
-def orders_of_rounds(kit: Kit) -> set[tuple[str, ...]]:
+def orders_of_rounds(installation: Installation) -> set[tuple[str, ...]]:
     """In which orders the roles ran in the rounds of all generations."""
-    folder = kit.results_folder("01_first_touch", "c", "solution")
+    folder = installation.results_folder("01_first_touch", "c", "solution")
     data = json.loads((folder / "evidence.json").read_text())
     orders = set()
     for run in data["runs"]:
@@ -180,28 +190,29 @@ def orders_of_rounds(kit: Kit) -> set[tuple[str, ...]]:
 
 @pytest.mark.timed
 def test_kept_evidence_follows_the_schema(
-    kit: Kit, schema: Path, solutions: tuple[int, Json]
+    installation: Installation, schema: Path, solutions: tuple[int, Json]
 ) -> None:
-    evidence = kept_evidence(kit, schema, "c")
+    evidence = kept_evidence(installation, schema, "c")
     assert evidence.of(GENERATION)
     for generation in evidence.of(GENERATION):
         repetitions = {len(times) for times in generation.elapsed_s.values()}
         assert len(repetitions) == 1
         assert 1 <= repetitions.pop() <= effort_for("quick", True).most_repetitions
         assert generation.roles["submission"].results.checked >= 3 * generation.n
-    assert len(orders_of_rounds(kit)) > 1
+    assert len(orders_of_rounds(installation)) > 1
 
 
 def test_kept_evidence_of_fortran_follows_the_schema(
-    kit: Kit, schema: Path, in_fortran: tuple[int, Json]
+    installation: Installation, schema: Path, in_fortran: tuple[int, Json]
 ) -> None:
-    assert not kept_evidence(kit, schema, "fortran").of(GENERATION)
+    assert not kept_evidence(installation, schema, "fortran").of(GENERATION)
 
 
-def kept_evidence(kit: Kit, schema: Path, language: str) -> Evidence:
+def kept_evidence(installation: Installation, schema: Path, language: str) -> Evidence:
     """Of the first lab's solution, looked through."""
     evidence = load(
-        kit.results_folder("01_first_touch", language, "solution") / "evidence.json", schema
+        installation.results_folder("01_first_touch", language, "solution") / "evidence.json",
+        schema,
     )
     sizes = [one.n for one in evidence.of(CHECK)[0].checked]
     assert sizes[:5] == [1, 7, 1000, 4099, 100003]
@@ -245,12 +256,12 @@ def test_every_part_of_a_grading_is_accounted_for(solutions: tuple[int, Json]) -
         assert all(seconds >= 0 for seconds in result["spent_s"].values())
 
 
-def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
+def test_submission_folder_and_report(installation: Installation, tmp_path: Path) -> None:
     folder = tmp_path / "work" / "01_first_touch"
     folder.mkdir(parents=True)
-    shutil.copy(kit.pristine_folder("01_first_touch") / "kernel.c", folder)
+    shutil.copy(installation.pristine_folder("01_first_touch") / "kernel.c", folder)
     done = numalab_command(
-        kit, "grade", "01", "--quick", "--here-only", "--submission", str(folder.parent),
+        installation, "grade", "01", "--quick", "--here-only", "--submission", str(folder.parent),
         **without_times(tmp_path),
     )  # fmt: skip
     assert done.code == 1
@@ -265,14 +276,16 @@ def test_submission_folder_and_report(kit: Kit, tmp_path: Path) -> None:
     assert f"thereisno{folder / 'kernel.f90'}" in "".join(done.out.split())
 
 
-def test_which_files_are_still_the_handouts(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
+def test_which_files_are_still_the_handouts(
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
+) -> None:
     lab, builds = labs["07_hybrid"], tmp_path / "build"
-    of_test = replace(kit, builds=builds)
+    of_test = replace(installation, builds=builds)
     pristine, folder = of_test.pristine_folder(lab.name), tmp_path / lab.name
     for one in (pristine, folder):
         one.mkdir(parents=True)
         for name in ("kernel.c", "kernel.f90", "launch.toml"):
-            shutil.copyfile(kit.lab_folder(lab.name) / name, one / name)
+            shutil.copyfile(installation.lab_folder(lab.name) / name, one / name)
     assert unchanged_files(of_test, lab, "c", folder) == ["kernel.c", "launch.toml"]
     assert is_pristine(of_test, lab, "c", folder, with_placements=True)
     (folder / "launch.toml").write_text("edited")
@@ -301,8 +314,10 @@ def test_which_files_are_still_the_handouts(kit: Kit, labs: dict[str, Lab], tmp_
         (["nonsense"], "No such command"),
     ],
 )
-def test_misuse_gets_exit_code_2_and_a_sentence(kit: Kit, arguments: list[str], says: str) -> None:
-    done = numalab_command(kit, *arguments)
+def test_misuse_gets_exit_code_2_and_a_sentence(
+    installation: Installation, arguments: list[str], says: str
+) -> None:
+    done = numalab_command(installation, *arguments)
     assert done.code == 2
     assert says in done.said
 
@@ -310,19 +325,19 @@ def test_misuse_gets_exit_code_2_and_a_sentence(kit: Kit, arguments: list[str], 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["tracing", "timing"])
 def test_an_interrupt_keeps_what_was_found_and_leaves_nothing_running(
-    kit: Kit, tmp_path: Path, sent: signal.Signals, moment: str
+    installation: Installation, tmp_path: Path, sent: signal.Signals, moment: str
 ) -> None:
     path = tmp_path / "out.json"
     arguments = ("01", "--solutions", "--lang", "c", "--afresh", "--json", str(path))
-    with command_under_way(kit, "grade", *arguments) as process:
+    with command_under_way(installation, "grade", *arguments) as process:
         wait_for(moment, process)
-        wait_for_workers(kit)
+        wait_for_workers(installation)
         process.send_signal(sent)
         out, err = process.communicate(timeout=SOON_LIMIT_S)
     assert process.returncode == 130
     assert "interrupted" in err
     assert "Traceback" not in err
-    assert worker_processes(kit) == []
+    assert worker_processes(installation) == []
     assert "pass  correct" in out
     data = json.loads(path.read_text())
     assert data["interrupted"] is True
@@ -353,40 +368,49 @@ def test_an_interrupt_finds_what_is_just_being_started(monkeypatch: pytest.Monke
 
 
 @contextmanager
-def grading_in_the_middle(kit: Kit) -> Iterator[subprocess.Popen[str]]:
+def grading_in_the_middle(installation: Installation) -> Iterator[subprocess.Popen[str]]:
     """A command that is timing right now."""
-    with command_under_way(kit, "grade", "01", "--solutions", "--lang", "c", "--afresh") as process:
+    with command_under_way(
+        installation, "grade", "01", "--solutions", "--lang", "c", "--afresh"
+    ) as process:
         wait_for("timing", process)
-        wait_for_workers(kit)
+        wait_for_workers(installation)
         yield process
 
 
-def test_nothing_survives_a_killed_command(kit: Kit) -> None:
-    with grading_in_the_middle(kit) as process:
+def test_nothing_survives_a_killed_command(installation: Installation) -> None:
+    with grading_in_the_middle(installation) as process:
         process.kill()
         process.communicate(timeout=SOON_LIMIT_S)
-    assert_all_gone(kit)
+    assert_all_gone(installation)
 
 
-def test_nothing_survives_a_killed_monitor(kit: Kit) -> None:
+def test_nothing_survives_a_killed_monitor(installation: Installation) -> None:
     """One that was at its end already leaves its record; then it is the next one."""
     deadline = time.monotonic() + SOON_LIMIT_S
-    with grading_in_the_middle(kit) as process:
+    with grading_in_the_middle(installation) as process:
         while process.poll() is None:
             assert time.monotonic() < deadline
-            for pid in processes_of(kit.monitor("01_first_touch")):
+            for pid in processes_of(installation.monitor("01_first_touch")):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
         _, err = process.communicate(timeout=SOON_LIMIT_S)
     assert process.returncode == 3
     assert "the monitor gave no record" in err
-    assert_all_gone(kit)
+    assert_all_gone(installation)
 
 
-def test_no_times_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
+def test_no_times_on_a_login_node(installation: Installation, tmp_path: Path) -> None:
     _, data = grade_json(
-        kit, tmp_path, "01", "--quick", "--solutions", "--lang", "c", **without_times(tmp_path)
+        installation,
+        tmp_path,
+        "01",
+        "--quick",
+        "--solutions",
+        "--lang",
+        "c",
+        **without_times(tmp_path),
     )
     found = {c["name"]: c for c in data["results"][0]["criteria"]}
     assert found["touched_where_used"]["status"] == "pass"
@@ -394,15 +418,24 @@ def test_no_times_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
     assert "login node" in found["efficiency"]["why"]
 
 
-def test_results_that_cannot_be_kept_do_not_cost_the_report(kit: Kit, tmp_path: Path) -> None:
-    folder = kit.results_folder("01_first_touch", "c", "solution").parent
+def test_results_that_cannot_be_kept_do_not_cost_the_report(
+    installation: Installation, tmp_path: Path
+) -> None:
+    folder = installation.results_folder("01_first_touch", "c", "solution").parent
     aside = folder.with_name("c-aside")
     folder.mkdir(parents=True, exist_ok=True)
     folder.rename(aside)
     folder.write_text("in the way\n")
     try:
         done, data = grade_json(
-            kit, tmp_path, "01", "--quick", "--solutions", "--lang", "c", **without_times(tmp_path)
+            installation,
+            tmp_path,
+            "01",
+            "--quick",
+            "--solutions",
+            "--lang",
+            "c",
+            **without_times(tmp_path),
         )
     finally:
         folder.unlink()
@@ -412,16 +445,16 @@ def test_results_that_cannot_be_kept_do_not_cost_the_report(kit: Kit, tmp_path: 
     assert statuses(data["results"][0])["correct"] == "pass"
 
 
-def test_two_at_once_are_refused(kit: Kit) -> None:
-    with kit.lock():
-        done = numalab_command(kit, "grade", "01", "--quick")
+def test_two_at_once_are_refused(installation: Installation) -> None:
+    with installation.lock():
+        done = numalab_command(installation, "grade", "01", "--quick")
     assert done.code == 2
     assert "another numalab command" in done.said
 
 
-def test_doctor_tells_what_the_node_can_show(kit: Kit, tmp_path: Path) -> None:
+def test_doctor_tells_what_the_node_can_show(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "node.json"
-    done = numalab_command(kit, "doctor", "--json", str(path))
+    done = numalab_command(installation, "doctor", "--json", str(path))
     assert done.code == 0
     assert max(len(line) for line in done.out.splitlines()) <= 80
     data = json.loads(path.read_text())
@@ -434,22 +467,37 @@ def test_doctor_tells_what_the_node_can_show(kit: Kit, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctest_agrees(kit: Kit, tmp_path: Path) -> None:
+def test_ctest_agrees(installation: Installation, tmp_path: Path) -> None:
     """The CTest way, on the solution: passed, or skipped where not gradable."""
     report = tmp_path / "ctest.xml"
     done = subprocess.run(
-        ["ctest", "--test-dir", str(kit.build), "-L", "01_first_touch", "-L", "fortran",
-         "--output-junit", str(report)],
-        capture_output=True, text=True, check=False,
-        env=environment(kit, NUMALAB_SUBMISSION=str(kit.root / "solutions"), NUMALAB_QUICK="1"),
-    )  # fmt: skip
+        [
+            "ctest",
+            "--test-dir",
+            str(installation.build),
+            "-L",
+            "01_first_touch",
+            "-L",
+            "fortran",
+            "--output-junit",
+            str(report),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(
+            installation, NUMALAB_SUBMISSION=str(installation.root / "solutions"), NUMALAB_QUICK="1"
+        ),
+    )
     assert done.returncode == 0, done.stdout
     assert "01_first_touch-fortran-measure" in done.stdout
     for name in ("correct", "shared_out", "touched_where_used", "efficiency"):
         assert f"01_first_touch-fortran-{name} " in done.stdout
     assert "out of 7" in done.stdout
     verdict = json.loads(
-        (kit.results_folder("01_first_touch", "fortran", "submission") / "verdict.json").read_text()
+        (
+            installation.results_folder("01_first_touch", "fortran", "submission") / "verdict.json"
+        ).read_text()
     )
     for name, status in statuses(verdict).items():
         line = next(
@@ -460,11 +508,11 @@ def test_ctest_agrees(kit: Kit, tmp_path: Path) -> None:
         assert ("Skipped" in line) == (status in ("not_gradable", "inconclusive")), line
 
 
-def test_ctest_fails_what_the_verdict_fails(kit: Kit, tmp_path: Path) -> None:
+def test_ctest_fails_what_the_verdict_fails(installation: Installation, tmp_path: Path) -> None:
     done = subprocess.run(
-        ["ctest", "--test-dir", str(kit.build), "-L", "01_first_touch", "-L", "^c$"],
+        ["ctest", "--test-dir", str(installation.build), "-L", "01_first_touch", "-L", "^c$"],
         capture_output=True, text=True, check=False,
-        env=environment(kit, NUMALAB_SUBMISSION=str(kit.build / "handouts"),
+        env=environment(installation, NUMALAB_SUBMISSION=str(installation.build / "handouts"),
                         NUMALAB_QUICK="1", **without_times(tmp_path)),
     )  # fmt: skip
     assert done.returncode != 0
@@ -472,12 +520,16 @@ def test_ctest_fails_what_the_verdict_fails(kit: Kit, tmp_path: Path) -> None:
     assert "01_first_touch-c-correct (Failed)" not in done.stdout
 
 
-def test_in_process_tracing_gives_the_same_shares(kit: Kit, tmp_path: Path) -> None:
+def test_in_process_tracing_gives_the_same_shares(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Where userfaultfd is refused; asked for here."""
-    program = kit.worker("01_first_touch", "c", "handout")
-    subprocess.run(["ninja", "-C", str(kit.build), program.name], check=True, capture_output=True)
+    program = installation.worker("01_first_touch", "c", "handout")
+    subprocess.run(
+        ["ninja", "-C", str(installation.build), program.name], check=True, capture_output=True
+    )
     done = subprocess.run(
-        [str(kit.monitor("01_first_touch")), "trace", "--worker", f"submission={program}",
+        [str(installation.monitor("01_first_touch")), "trace", "--worker", f"submission={program}",
          "--size", "quick", "--touch-map", "in_process", "--threads", "2"],
         capture_output=True, text=True, check=True,
         env=os.environ | {"OMP_NUM_THREADS": "2", "OMP_PLACES": "cores", "OMP_PROC_BIND": "true"},
@@ -491,11 +543,11 @@ def test_in_process_tracing_gives_the_same_shares(kit: Kit, tmp_path: Path) -> N
         assert array["users"] == [[[0], traced // 2], [[1], traced // 2]]
 
 
-def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
+def graded_kernel(installation: Installation, folder: Path, language: str, source: str) -> str:
     (folder / "01_first_touch").mkdir(exist_ok=True)
     (folder / "01_first_touch" / KERNEL_FILES[language]).write_text(source)
     done = numalab_command(
-        kit,
+        installation,
         "grade",
         "01",
         "--quick",
@@ -509,12 +561,14 @@ def graded_kernel(kit: Kit, folder: Path, language: str, source: str) -> str:
     return done.out
 
 
-def test_what_a_linker_says_names_the_students_file(kit: Kit, tmp_path: Path) -> None:
+def test_what_a_linker_says_names_the_students_file(
+    installation: Installation, tmp_path: Path
+) -> None:
     """And no file of the build, which fill a line of a terminal."""
-    source = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    source = (installation.solution_folder("01_first_touch") / "kernel.c").read_text()
     name = "in_no_library_that_is_linked_with_kernels_of_this_or_of_another_lab"
     report = graded_kernel(
-        kit,
+        installation,
         tmp_path,
         "c",
         f"void {name}(void);\n" + source.replace("{\n", f"{{\n    {name}();\n", 1),
@@ -526,35 +580,39 @@ def test_what_a_linker_says_names_the_students_file(kit: Kit, tmp_path: Path) ->
     assert max(map(len, report.splitlines())) <= 80
 
 
-def test_a_misspelt_directive_is_shown_each_time(kit: Kit, tmp_path: Path) -> None:
-    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+def test_a_misspelt_directive_is_shown_each_time(
+    installation: Installation, tmp_path: Path
+) -> None:
+    solution = (installation.solution_folder("01_first_touch") / "kernel.c").read_text()
     source = solution.replace("omp parallel for", "omp paralel for", 1)
     for _ in range(2):
-        report = graded_kernel(kit, tmp_path, "c", source)
+        report = graded_kernel(installation, tmp_path, "c", source)
         assert "Warnings:" in report
         assert "paralel" in report
         assert "A hint: ./numalab hint 01" in report
-    assert "Warnings:" not in graded_kernel(kit, tmp_path, "c", solution)
+    assert "Warnings:" not in graded_kernel(installation, tmp_path, "c", solution)
 
-    fortran = (kit.solution_folder("01_first_touch") / "kernel.f90").read_text()
-    report = graded_kernel(kit, tmp_path, "fortran", fortran.replace("!$omp par", "!omp par", 1))
+    fortran = (installation.solution_folder("01_first_touch") / "kernel.f90").read_text()
+    report = graded_kernel(
+        installation, tmp_path, "fortran", fortran.replace("!$omp par", "!omp par", 1)
+    )
     assert "is a comment; an OpenMP line begins with !$omp" in " ".join(report.split())
 
 
-def test_what_a_kernel_prints_is_mentioned(kit: Kit, tmp_path: Path) -> None:
-    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+def test_what_a_kernel_prints_is_mentioned(installation: Installation, tmp_path: Path) -> None:
+    solution = (installation.solution_folder("01_first_touch") / "kernel.c").read_text()
     assert BODY_OF_COMPUTE in solution
     source = "#include <stdio.h>\n" + solution.replace(
         BODY_OF_COMPUTE, f'{BODY_OF_COMPUTE}    puts("here I am");\n'
     )
     assert "Your kernel prints. The first line: here I am" in graded_kernel(
-        kit, tmp_path, "c", source
+        installation, tmp_path, "c", source
     )
 
 
-def test_a_main_program_in_the_kernel_is_named(kit: Kit, tmp_path: Path) -> None:
-    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
-    report = graded_kernel(kit, tmp_path, "c", solution + "int main(void) { return 0; }\n")
+def test_a_main_program_in_the_kernel_is_named(installation: Installation, tmp_path: Path) -> None:
+    solution = (installation.solution_folder("01_first_touch") / "kernel.c").read_text()
+    report = graded_kernel(installation, tmp_path, "c", solution + "int main(void) { return 0; }\n")
     assert "kernel.c defines a main program; the kit has its own." in " ".join(report.split())
 
 
@@ -577,16 +635,16 @@ BODY_OF_COMPUTE = "const float *restrict c)\n{\n"  # of lab 01's solution in C
     ids=["third_call", "large_only", "cached_if_large", "small_only"],
 )  # fmt: skip
 def test_a_kernel_that_is_wrong_somewhere_is_found(
-    kit: Kit, tmp_path: Path, compute: str, says: str
+    installation: Installation, tmp_path: Path, compute: str, says: str
 ) -> None:
     folder = tmp_path / "01_first_touch"
     folder.mkdir()
-    solution = (kit.solution_folder("01_first_touch") / "kernel.c").read_text()
+    solution = (installation.solution_folder("01_first_touch") / "kernel.c").read_text()
     assert solution.count(BODY_OF_COMPUTE) == 1
     body = solution.replace(BODY_OF_COMPUTE, f"{BODY_OF_COMPUTE}{compute}\n")
     (folder / "kernel.c").write_text("#include <stdlib.h>\n" + body)
     _, data = grade_json(
-        kit, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(tmp_path)
+        installation, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(tmp_path)
     )
     correct = data["results"][0]["criteria"][0]
     assert correct["status"] == "fail"
@@ -630,7 +688,7 @@ void compute(size_t n, float *a, const float *b, const float *c)
     ids=["orphans", "keeps_waking", "unmaps", "children", "shuts_down", "floods", "misaligned"],
 )  # fmt: skip
 def test_a_kernel_that_fights_back_gets_a_verdict_and_leaves_nothing(
-    kit: Kit, tmp_path: Path, extra: str, status: str, says: str
+    installation: Installation, tmp_path: Path, extra: str, status: str, says: str
 ) -> None:
     folder = tmp_path / "01_first_touch"
     folder.mkdir()
@@ -641,13 +699,13 @@ def test_a_kernel_that_fights_back_gets_a_verdict_and_leaves_nothing(
     extra = extra.replace("TAG", tag)
     (folder / "kernel.c").write_text(source + HARMLESS.replace("EXTRA", "(void)extra; " + extra))
     _, data = grade_json(
-        kit, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(tmp_path)
+        installation, tmp_path, "01", "--quick", "--lang", "c", "--submission", str(tmp_path)
     )
     (result,) = data["results"]
     correct = result["criteria"][0]
     assert correct["status"] == status, correct
     assert any(words in correct["why"] for words in says.split("|")), correct["why"]
-    assert_all_gone(kit)
+    assert_all_gone(installation)
     # What was killed is gone when its turn comes; by itself it would end much later.
     orphans = ["pgrep", "-f", f"^sleep 8[56].{tag}$"]
     deadline = time.monotonic() + 20

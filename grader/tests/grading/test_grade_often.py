@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.commands import grade_json, statuses
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 pytestmark = [pytest.mark.builds, pytest.mark.timed, pytest.mark.slow]
 
@@ -16,13 +16,15 @@ TIMES = 50
 
 
 @pytest.mark.parametrize("lab", ["01_first_touch", "03_scheduling"])
-def test_fifty_gradings_of_a_solution_agree(kit: Kit, tmp_path: Path, lab: str) -> None:
+def test_fifty_gradings_of_a_solution_agree(
+    installation: Installation, tmp_path: Path, lab: str
+) -> None:
     """No grading fails it, ends with an error, or sees other evidence. A time may stay open: the
     node is as noisy as it is."""
     seen: Counter[tuple[tuple[str, str], ...]] = Counter()
     for _ in range(TIMES):
         done, graded = grade_json(
-            kit, tmp_path, lab, "--solutions", "--lang", "c", "--quick", "--afresh"
+            installation, tmp_path, lab, "--solutions", "--lang", "c", "--quick", "--afresh"
         )
         assert done.code == 0, done.out + done.err
         (result,) = graded["results"]

@@ -27,11 +27,11 @@ from numalab.grading.elsewhere import grade_elsewhere, left_out
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.places import left_open
 from numalab.judging.verdict import verdict_on, with_machine
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import criterion_rows
@@ -49,21 +49,25 @@ NUMA_NODES = {"hydra": 2, "nebula": 8}
 
 
 @pytest.fixture(scope="module")
-def solutions(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Json]:
+def solutions(
+    installation: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Done, Json]:
     folder = tmp_path_factory.mktemp("out")
     return grade_json(
-        kit, folder, "01", "--solutions", "--quick", "--lang", "fortran",
+        installation, folder, "01", "--solutions", "--quick", "--lang", "fortran",
         "--on", "hydra", "--on", "nebula", "--on", "hydra", **without_times(folder),
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["hydra", pytest.param("nebula", marks=pytest.mark.slow)])
 def handouts(
-    kit: Kit, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    installation: Installation,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> tuple[Done, Json]:
     folder = tmp_path_factory.mktemp("out")
     return grade_json(
-        kit, folder, "01", "--handouts", "--quick", "--lang", "c", "--on", request.param,
+        installation, folder, "01", "--handouts", "--quick", "--lang", "c", "--on", request.param,
         **without_times(folder),
     )  # fmt: skip
 
@@ -97,7 +101,7 @@ def test_one_boot_serves_all(solutions: tuple[Done, Json]) -> None:
 
 
 def test_handouts_fail_on_a_machine_with_the_share_of_one_node(
-    kit: Kit, handouts: tuple[Done, Json]
+    installation: Installation, handouts: tuple[Done, Json]
 ) -> None:
     done, data = handouts
     assert done.code == 1
@@ -111,13 +115,15 @@ def test_handouts_fail_on_a_machine_with_the_share_of_one_node(
     assert wait_until_gone(machine) == []
 
 
-def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]) -> None:
+def test_times_are_never_taken_on_machines(
+    installation: Installation, handouts: tuple[Done, Json]
+) -> None:
     _, data = handouts
     for result in data["results"]:
         for criterion in result["criteria"]:
             assert criterion["kind"] != "timing" or criterion["where"] == "here"
     (machine,) = (machine["name"] for machine in data["machines"])
-    folder = kit.results_folder("01_first_touch", "c", "handout") / f"on_{machine}"
+    folder = installation.results_folder("01_first_touch", "c", "handout") / f"on_{machine}"
     evidence = json.loads((folder / "evidence.json").read_text())
     assert {run["kind"] for run in evidence["runs"]} == {"trace", "placement"}
     assert evidence["machine"]["name"] == machine
@@ -125,10 +131,10 @@ def test_times_are_never_taken_on_machines(kit: Kit, handouts: tuple[Done, Json]
     assert evidence["sandbox"] == "virtual_machine"
 
 
-def parallel_where_long(kit: Kit, language: str, tmp_path: Path) -> str:
+def parallel_where_long(installation: Installation, language: str, tmp_path: Path) -> str:
     """Hands in the solution, for one thread where the arrays are short. Returns the folder."""
     file = KERNEL_FILES[language]
-    solution = (kit.solution_folder("01_first_touch") / file).read_text()
+    solution = (installation.solution_folder("01_first_touch") / file).read_text()
     (tmp_path / "01_first_touch").mkdir()
     handed_in = solution.replace("schedule(static)", "schedule(static) if (n > 1000000)")
     assert handed_in.count("if (n > 1000000)") == 2
@@ -137,11 +143,11 @@ def parallel_where_long(kit: Kit, language: str, tmp_path: Path) -> str:
 
 
 def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
-    kit: Kit, tmp_path: Path
+    installation: Installation, tmp_path: Path
 ) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--quick", "--lang", "c", "--anywhere", "--submission",
-        parallel_where_long(kit, "c", tmp_path), **without_times(tmp_path),
+        installation, tmp_path, "01", "--quick", "--lang", "c", "--anywhere", "--submission",
+        parallel_where_long(installation, "c", tmp_path), **without_times(tmp_path),
     )  # fmt: skip
     (result,) = data["results"]
     if data["node"]["numa_nodes"] > 1:
@@ -153,19 +159,19 @@ def test_without_on_a_machine_fills_in_what_this_node_can_not_show(
     assert "On hydra:" in done.out and "scaled down" in done.out
 
 
-def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
+def test_here_only_stays_here(installation: Installation, tmp_path: Path) -> None:
     done, data = grade_json(
-        kit, tmp_path, "01", "--quick", "--lang", "fortran", "--here-only", "--submission",
-        parallel_where_long(kit, "fortran", tmp_path), **without_times(tmp_path),
+        installation, tmp_path, "01", "--quick", "--lang", "fortran", "--here-only", "--submission",
+        parallel_where_long(installation, "fortran", tmp_path), **without_times(tmp_path),
     )  # fmt: skip
     (result,) = data["results"]
     assert {c["where"] for c in result["criteria"]} == {"here"}
     assert "fail" not in {c["status"] for c in result["criteria"]}
     assert on(result, "here")["shared_out"]["status"] == "pass"
     assert "hydra" not in done.err
-    done = numalab_command(kit, "grade", "--here-only", "--on", "hydra")
+    done = numalab_command(installation, "grade", "--here-only", "--on", "hydra")
     assert done.code == 2
-    done = numalab_command(kit, "grade", "--on", "hidra")
+    done = numalab_command(installation, "grade", "--on", "hidra")
     assert done.code == 2 and "Did you mean hydra?" in done.said
 
 
@@ -173,25 +179,32 @@ def test_here_only_stays_here(kit: Kit, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def graded(kit: Kit, first_touch: Lab) -> Iterator[Session]:
-    node = describe_node(kit) | {"numa_nodes": 1}
-    with kit.lock():
+def graded(installation: Installation, first_touch: Lab) -> Iterator[Session]:
+    node = describe_node(installation) | {"numa_nodes": 1}
+    with installation.lock():
         session = Session(
-            kit, first_touch, "c", "solution", kit.solution_folder(first_touch.name),
-            effort_for("default", True), node, lambda step: None, timing_refused="Not now.",
-        )  # fmt: skip
+            installation,
+            first_touch,
+            "c",
+            "solution",
+            installation.solution_folder(first_touch.name),
+            effort_for("default", True),
+            node,
+            lambda step: None,
+            timing_refused="Not now.",
+        )
         grade(session)
         yield session
 
 
 @pytest.mark.parametrize("named", [True, False])
 def test_without_qemu_the_rest_is_graded(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch, named: bool
+    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("numalab.virtual.place.build_programs", lambda kit: None)
-    machines = [find_machine(kit, "hydra")] if named else []
-    with VirtualPlaces(kit, GuestOptions()) as places:
+    monkeypatch.setattr("numalab.virtual.place.build_programs", lambda installation: None)
+    machines = [find_machine(installation, "hydra")] if named else []
+    with VirtualPlaces(installation, GuestOptions()) as places:
         verdict, _ = grade_elsewhere(graded, machines, places)
     found = {(c.name, c.where): c for c in verdict.criteria}
     assert found["correct", "here"].status == "pass"
@@ -200,9 +213,9 @@ def test_without_qemu_the_rest_is_graded(
     assert "QEMU, which is not installed" in found["local_pages", place].why
 
 
-def assert_holds_little(there: VirtualPlace, kit: Kit) -> None:
+def assert_holds_little(there: VirtualPlace, installation: Installation) -> None:
     """Neither the kit nor a program of the run before, and nothing of this process's."""
-    folders = (kit.root, kit.build, "/numalab", "/root")
+    folders = (installation.root, installation.build, "/numalab", "/root")
     script = " ".join([*(f"ls -A {folder};" for folder in folders), "echo told; env"])
     listed, told = there.execute(["/bin/sh", "-c", script], os.environ).output.split("told\n")
     assert listed == ""
@@ -212,30 +225,30 @@ def assert_holds_little(there: VirtualPlace, kit: Kit) -> None:
 
 @pytest.mark.slow
 def test_a_guest_that_is_lost_is_booted_once_more(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As soon as it has booted, and when it dies later."""
     describe = place.describe_node
     lost = [1]
 
-    def once_lost(kit: Kit, where: Any) -> Json:
+    def once_lost(installation: Installation, where: Any) -> Json:
         if lost:
             lost.pop()
             raise place.PlaceLost("gone")
-        return describe(kit, where)
+        return describe(installation, where)
 
     monkeypatch.setattr(place, "describe_node", once_lost)
-    machine = find_machine(kit, "hydra")
-    program = kit.worker(graded.lab.name, "c", "submission")
+    machine = find_machine(installation, "hydra")
+    program = installation.worker(graded.lab.name, "c", "submission")
     guests = []
-    with VirtualPlaces(kit, GuestOptions()) as places:
+    with VirtualPlaces(installation, GuestOptions()) as places:
         for _ in range(2):
             verdict, _ = grade_elsewhere(graded, [machine], places)
             there = [c for c in verdict.criteria if c.where == "hydra"]
             assert there and {c.status for c in there} == {"pass"}
             assert places.numa_nodes() == {"hydra": 2}
             there = places.get(machine, [program], lambda step: None)
-            assert_holds_little(there, kit)
+            assert_holds_little(there, installation)
             guests.append(there._guest)
             guests[-1].process.kill()
         places.drop("hydra")
@@ -244,15 +257,18 @@ def test_a_guest_that_is_lost_is_booted_once_more(
 
 
 def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("numalab.virtual.place.make_plan", interrupted)
     here = graded.verdict()
-    with VirtualPlaces(kit, GuestOptions()) as places, pytest.raises(Interrupted) as stopped:
-        grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
+    with (
+        VirtualPlaces(installation, GuestOptions()) as places,
+        pytest.raises(Interrupted) as stopped,
+    ):
+        grade_elsewhere(graded, [find_machine(installation, "hydra")], places)
     verdict, sessions = stopped.value.args
     assert sessions == []
     there = [c for c in verdict.criteria if c.where == "hydra"]
@@ -314,7 +330,7 @@ def wrong_results() -> Json:
 
 
 def test_a_wrong_kernel_is_not_judged_on_machines(
-    kit: Kit, first_touch: Lab, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, first_touch: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not run is not failed, on a machine that was named, either."""
     record = invented.evidence(invented.ONE_NODE)
@@ -322,9 +338,14 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
     record["runs"][0]["checks"][0]["results"] = wrong_results()
     evidence = parse(record)
     session = cast(
-        Session, SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c", data={})
+        Session,
+        SimpleNamespace(
+            installation=installation, lab=first_touch, evidence=evidence, language="c", data={}
+        ),
     )
-    found, there = grade_elsewhere(session, [find_machine(kit, "hydra")], cast(VirtualPlaces, None))
+    found, there = grade_elsewhere(
+        session, [find_machine(installation, "hydra")], cast(VirtualPlaces, None)
+    )
     on_hydra = [c for c in found.criteria if c.where == "hydra"]
     assert there == [] and len(on_hydra) == 3
     assert {c.status for c in on_hydra} == {"not_gradable"}
@@ -339,7 +360,7 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
     ],
 )
 def test_why_no_virtual_node_was_asked_is_told(
-    kit: Kit, first_touch: Lab, build: str, says: str
+    installation: Installation, first_touch: Lab, build: str, says: str
 ) -> None:
     record = invented.evidence(invented.ONE_NODE)
     record["build"]["kernel"]["status"] = build
@@ -349,7 +370,9 @@ def test_why_no_virtual_node_was_asked_is_told(
             "status": "timed_out", "doing": "compute", "n": 7, "limit_s": 5.0, "printed_bytes": 0,
         }  # fmt: skip
     evidence = parse(record)
-    session = SimpleNamespace(kit=kit, lab=first_touch, evidence=evidence, language="c", data={})
+    session = SimpleNamespace(
+        installation=installation, lab=first_touch, evidence=evidence, language="c", data={}
+    )
     found, there = grade_elsewhere(cast(Session, session), [], cast(VirtualPlaces, None))
     local = next(c for c in found.criteria if c.name == "local_pages")
     assert local.status == "not_gradable" and there == []
@@ -370,20 +393,23 @@ def test_machines_of_the_lab_that_on_leaves_out_are_named(labs: dict[str, Lab]) 
 
 
 def test_limits_on_a_machine_are_no_failure(
-    kit: Kit, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
-    with VirtualPlaces(kit, GuestOptions()) as places:
-        verdict, _ = grade_elsewhere(graded, [find_machine(kit, "hydra")], places)
+    with VirtualPlaces(installation, GuestOptions()) as places:
+        verdict, _ = grade_elsewhere(graded, [find_machine(installation, "hydra")], places)
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.status for c in there} == {"error"}
     assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}
 
 
-def test_what_keeps_a_node_from_booting_is_told_once_and_again(kit: Kit) -> None:
+def test_what_keeps_a_node_from_booting_is_told_once_and_again(installation: Installation) -> None:
     said: list[str] = []
-    with kit.lock(), VirtualPlaces(kit, GuestOptions(guest_kernel=Path("/no/such"))) as places:
+    with (
+        installation.lock(),
+        VirtualPlaces(installation, GuestOptions(guest_kernel=Path("/no/such"))) as places,
+    ):
         for _ in range(2):
             with pytest.raises(UserError, match="/no/such"):
-                places.get(find_machine(kit, "hydra"), [], said.append)
+                places.get(find_machine(installation, "hydra"), [], said.append)
     assert said == []

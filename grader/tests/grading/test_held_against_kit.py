@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from support import invented
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import CHECK, GENERATION
 from numalab.evidence.read_record import validate
 from numalab.evidence.record import Json
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 ONE = invented.ONE_NODE
@@ -76,7 +76,7 @@ def told() -> list[str]:
 
 
 def session_at(
-    kit: Kit,
+    installation: Installation,
     lab: Lab,
     tmp_path: Path,
     place: Answers,
@@ -85,7 +85,7 @@ def session_at(
 ) -> Session:
     monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
     return Session(
-        kit, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
+        installation, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
         told.append, place=place,
     )  # fmt: skip
 
@@ -96,11 +96,16 @@ def of_session(session: Session) -> dict[str, CriterionVerdict]:
 
 @pytest.mark.parametrize("failed", [OBSTRUCTED, KIT_ERROR])
 def test_what_fails_with_the_submission_alone_is_its_own(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path, failed: Json, told: list[str],
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    schema: Path,
+    failed: Json,
+    told: list[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     place = Answers([failed, failed])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"] * 2
     first, second = session.data["runs"]
@@ -115,10 +120,14 @@ def test_what_fails_with_the_submission_alone_is_its_own(
 
 
 def test_what_fails_with_the_kits_own_is_the_kits(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([OBSTRUCTED], own=[OBSTRUCTED])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"]
     found = of_session(session)["correct"]
@@ -127,12 +136,12 @@ def test_what_fails_with_the_kits_own_is_the_kits(
 
 
 def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
+    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """As a job of MPI does that finds no room in /dev/shm; or a kernel whose constructor exits."""
     place = Answers([NOT_CALLED | {}], own=[NOT_CALLED | {}])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"]
     validate(session.data, schema)
@@ -140,7 +149,7 @@ def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
     assert (found.status, found.cause) == ("error", "kit")
     assert "could not start" in found.why
     place = Answers([NOT_CALLED | {}, NOT_CALLED | {}])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"] * 2
     found = of_session(session)["correct"]
@@ -148,20 +157,28 @@ def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
 
 
 def test_once_is_chance_and_benefits_a_kernel_once(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([OBSTRUCTED, OK, OBSTRUCTED])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert session.run(CHECK, OF_SUBMISSION, {})
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert session.data["runs"][-1]["outcome"]["kits_own"] == "ok"
 
 
 def test_a_launch_file_that_fails_says_nothing_of_another(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([OBSTRUCTED, OK, OBSTRUCTED, OK, OBSTRUCTED])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert session.run(CHECK, OF_SUBMISSION, {}, file="near.toml")
     assert session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
     assert not session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
@@ -169,12 +186,17 @@ def test_a_launch_file_that_fails_says_nothing_of_another(
 
 @pytest.mark.parametrize("whose", ["submission", "solution"])
 def test_a_generation_is_held_against_one_without_the_submission(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path, whose: str, told: list[str],
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    schema: Path,
+    whose: str,
+    told: list[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """The kit's own program may be what does not come to its end beside it."""
     place = Answers([KILLED if whose == "solution" else OBSTRUCTED] * 2, whose=whose)
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     session.data["runs"] = invented.evidence(ONE)["runs"]
     assert not session.run(GENERATION, OF_BOTH, {}, without_submission)
     assert place.asked == ["submission solution", "control solution"] * 2
@@ -187,21 +209,25 @@ def test_a_generation_is_held_against_one_without_the_submission(
 
 
 def test_a_generation_is_not_won_by_a_second_try(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([OBSTRUCTED])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert session.run(GENERATION, OF_BOTH, {}, without_submission)
     (generation,) = session.evidence.of(GENERATION)
     assert generation.is_second_try
 
 
 def test_a_kernel_that_ends_the_monitor(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
+    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     place = Answers([LOST, LOST, LOST, LOST])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     session.data["race_error"] = "not here"
     gather_evidence(session)
     validate(session.data, schema)
@@ -213,19 +239,27 @@ def test_a_kernel_that_ends_the_monitor(
 
 
 def test_a_monitor_that_ends_with_the_kits_own_too(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([LOST], own=[LOST])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
-    with pytest.raises(KitError, match="gave no record"):
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
+    with pytest.raises(NumalabError, match="gave no record"):
         session.run(CHECK, OF_SUBMISSION, {})
 
 
 def test_a_run_of_the_kits_own_is_held_against_nothing(
-    kit: Kit, first_touch: Lab, tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation,
+    first_touch: Lab,
+    tmp_path: Path,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = Answers([], own=[OBSTRUCTED])
-    session = session_at(kit, first_touch, tmp_path, place, told, monkeypatch)
+    session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, ["--worker", "solution=/y"], {})
     assert place.asked == ["solution"]
 

@@ -15,7 +15,7 @@ import pytest
 from numalab.grading import kit_digests, known_forms
 from numalab.grading.code_forms import Form, form_of
 from numalab.grading.kit_digests import MODULES, counts_for, judged_by, measured_by
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 LAB, OTHER = "01_first_touch", "02_affinity"
 PACKAGE = "grader/src/numalab"
@@ -36,35 +36,37 @@ SHOWN_ONLY = {
 
 
 @pytest.fixture
-def copied(kit: Kit, tmp_path: Path) -> Kit:
+def copied(installation: Installation, tmp_path: Path) -> Installation:
     """A kit of its own: what the digests are made of."""
     for name in (PACKAGE, "common", f"labs/{LAB}", f"labs/{OTHER}", f"solutions/{LAB}",
                  f"solutions/{OTHER}"):  # fmt: skip
         shutil.copytree(
-            kit.root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
+            installation.root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
         )
     for name in ("CMakeLists.txt", "CMakePresets.json"):
-        shutil.copy(kit.root / name, tmp_path / name)
-    return Kit(tmp_path)
+        shutil.copy(installation.root / name, tmp_path / name)
+    return Installation(tmp_path)
 
 
-def digests(kit: Kit) -> dict[str, str]:
+def digests(installation: Installation) -> dict[str, str]:
     return {
-        f"{what} {lab}": digest(kit, lab)
+        f"{what} {lab}": digest(installation, lab)
         for what, digest in (("measured", measured_by), ("judged", judged_by))
         for lab in (LAB, OTHER)
     }
 
 
-def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") -> set[str]:
+def changed(
+    installation: Installation, name: str, old: str = "", new: str = "\nchanged = 1\n"
+) -> set[str]:
     """What changes with a file of the kit, in which old becomes new, or which new ends."""
-    before = digests(kit)
-    path = kit.root / name
+    before = digests(installation)
+    path = installation.root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text() if path.is_file() else ""
     assert old in text
     path.write_text(text.replace(old, new, 1) if old else text + new)
-    after = digests(kit)
+    after = digests(installation)
     return {key for key in before if before[key] != after[key]}
 
 
@@ -85,7 +87,7 @@ def changed(kit: Kit, name: str, old: str = "", new: str = "\nchanged = 1\n") ->
         "common/monitor/README.md", "README.md", "slides/new.md",
     ],
 )  # fmt: skip
-def test_prose_pages_and_commands_regrade_nobody(copied: Kit, name: str) -> None:
+def test_prose_pages_and_commands_regrade_nobody(copied: Installation, name: str) -> None:
     assert changed(copied, name) == set()
 
 
@@ -100,7 +102,7 @@ def test_prose_pages_and_commands_regrade_nobody(copied: Kit, name: str) -> None
         f"{PACKAGE}/unheard_of/new.py", "common/cmake/isolate",
     ],
 )  # fmt: skip
-def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> None:
+def test_what_measures_has_every_lab_measured_anew(copied: Installation, name: str) -> None:
     """And judged again where verdicts import it."""
     assert changed(copied, name) >= {f"measured {LAB}", f"measured {OTHER}"}
 
@@ -113,14 +115,16 @@ def test_what_measures_has_every_lab_measured_anew(copied: Kit, name: str) -> No
         f"solutions/{LAB}/kernel.c", f"labs/{LAB}/grading/own_program.c",
     ],
 )  # fmt: skip
-def test_a_labs_own_programs_have_it_measured_anew_and_no_other(copied: Kit, name: str) -> None:
+def test_a_labs_own_programs_have_it_measured_anew_and_no_other(
+    copied: Installation, name: str
+) -> None:
     assert changed(copied, name) == {f"measured {LAB}"}
 
 
 @pytest.mark.parametrize(
     "name", ["judging/timing_rules.py", "judging/places.py", "evidence/touch.py", "words.py"]
 )
-def test_rules_have_every_lab_judged_again(copied: Kit, name: str) -> None:
+def test_rules_have_every_lab_judged_again(copied: Installation, name: str) -> None:
     assert changed(copied, f"{PACKAGE}/{name}") == {f"judged {LAB}", f"judged {OTHER}"}
 
 
@@ -135,7 +139,9 @@ def test_rules_have_every_lab_judged_again(copied: Kit, name: str) -> None:
         ("", '\n[[criterion]]\nname = "balanced"\nkind = "evidence"\npoints = 1\n'),
     ],
 )
-def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new: str) -> None:
+def test_a_criterion_is_judged_again_and_not_measured(
+    copied: Installation, old: str, new: str
+) -> None:
     assert changed(copied, f"labs/{LAB}/grading/lab.toml", old, new) == {f"judged {LAB}"}
 
 
@@ -152,13 +158,13 @@ def test_a_criterion_is_judged_again_and_not_measured(copied: Kit, old: str, new
     ],
 )
 def test_of_lab_toml_what_decides_what_is_run_is_measured(
-    copied: Kit, lab: str, old: str, new: str
+    copied: Installation, lab: str, old: str, new: str
 ) -> None:
     found = changed(copied, f"labs/{lab}/grading/lab.toml", old, new)
     assert found == {f"measured {lab}", f"judged {lab}"}
 
 
-def test_a_machines_prose_and_published_figures_measure_nothing_anew(copied: Kit) -> None:
+def test_a_machines_prose_and_published_figures_measure_nothing_anew(copied: Installation) -> None:
     name = "common/machines/hydra.toml"
     assert changed(copied, name, "notes = [", 'notes = [\n    "And another thing.",') == set()
     assert changed(copied, name, 'unit = "us"', 'unit = "ms"') == set()
@@ -167,7 +173,7 @@ def test_a_machines_prose_and_published_figures_measure_nothing_anew(copied: Kit
     }  # fmt: skip
 
 
-def test_a_labs_own_rules_have_it_judged_again_and_no_other(copied: Kit) -> None:
+def test_a_labs_own_rules_have_it_judged_again_and_no_other(copied: Installation) -> None:
     name = f"labs/{LAB}/grading/own_rules.py"
     assert changed(copied, name, new="AT_LEAST = 1\n") == {f"judged {LAB}"}
     assert changed(copied, name, new="# A remark.\n") == set()
@@ -197,7 +203,7 @@ PROSE = [
 ]
 
 
-def test_comments_docstrings_and_layout_regrade_nobody(copied: Kit) -> None:
+def test_comments_docstrings_and_layout_regrade_nobody(copied: Installation) -> None:
     for name, old, new in PROSE:
         assert changed(copied, name, old, new) == set(), (name, new)
 
@@ -214,7 +220,7 @@ CODE = [
 ]
 
 
-def test_code_has_every_lab_measured_anew(copied: Kit) -> None:
+def test_code_has_every_lab_measured_anew(copied: Installation) -> None:
     for name, old, new in CODE:
         found = changed(copied, name, old, new)
         assert found >= {f"measured {LAB}", f"measured {OTHER}"}, (name, new)
@@ -223,21 +229,23 @@ def test_code_has_every_lab_measured_anew(copied: Kit) -> None:
 # ---- where files lie -----------------------------------------------------------------------
 
 
-def renamed(kit: Kit, old: str, new: str, mention: str = "", instead: str = "") -> set[str]:
+def renamed(
+    installation: Installation, old: str, new: str, mention: str = "", instead: str = ""
+) -> set[str]:
     """What changes with a file that is moved, and with what names it in other files."""
-    before = digests(kit)
-    (kit.root / new).parent.mkdir(parents=True, exist_ok=True)
-    (kit.root / old).rename(kit.root / new)
-    files = [path for path in kit.root.rglob("*") if mention and path.is_file()]
+    before = digests(installation)
+    (installation.root / new).parent.mkdir(parents=True, exist_ok=True)
+    (installation.root / old).rename(installation.root / new)
+    files = [path for path in installation.root.rglob("*") if mention and path.is_file()]
     naming = [path for path in files if mention.encode() in path.read_bytes()]
     assert naming or not mention
     for path in naming:
         path.write_bytes(path.read_bytes().replace(mention.encode(), instead.encode()))
-    after = digests(kit)
+    after = digests(installation)
     return {key for key in before if before[key] != after[key]}
 
 
-def test_a_file_that_is_moved_or_renamed_regrades_nobody(copied: Kit) -> None:
+def test_a_file_that_is_moved_or_renamed_regrades_nobody(copied: Installation) -> None:
     """With it the lists that name it, put in order again."""
     for name in ("driver.c", "phases.c", "lab.toml", "CMakeLists.txt"):
         (lies,) = (
@@ -257,7 +265,7 @@ def test_a_file_that_is_moved_or_renamed_regrades_nobody(copied: Kit) -> None:
     assert not renamed(copied, old, new, *imports)
 
 
-def test_another_module_of_the_same_name_is_other_code(copied: Kit) -> None:
+def test_another_module_of_the_same_name_is_other_code(copied: Installation) -> None:
     """Also one that evidence depends on, which the verdict imports."""
     for module in ("one", "other"):
         path = copied.root / PACKAGE / f"files_{module}.py"
@@ -270,7 +278,7 @@ def test_another_module_of_the_same_name_is_other_code(copied: Kit) -> None:
     assert changed(copied, f"{PACKAGE}/files_other.py", "least", "most") == both
 
 
-def test_two_files_that_are_exchanged_are_other_code(copied: Kit) -> None:
+def test_two_files_that_are_exchanged_are_other_code(copied: Installation) -> None:
     kernels = [copied.root / above / LAB / "kernel.c" for above in ("labs", "solutions")]
     before, contents = digests(copied), [path.read_bytes() for path in kernels]
     for path, content in zip(kernels, reversed(contents), strict=True):
@@ -282,7 +290,9 @@ def test_two_files_that_are_exchanged_are_other_code(copied: Kit) -> None:
 # ---- forms that are kept --------------------------------------------------------------------
 
 
-def test_forms_are_made_once_and_by_content(copied: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forms_are_made_once_and_by_content(
+    copied: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[str] = []
 
     def counted(name: str, content: bytes) -> Form:
@@ -311,9 +321,9 @@ def test_forms_are_made_once_and_by_content(copied: Kit, monkeypatch: pytest.Mon
     assert digests(copied) == before and len(made) > 100
 
 
-def test_nothing_that_counts_reads_docstrings(kit: Kit) -> None:
+def test_nothing_that_counts_reads_docstrings(installation: Installation) -> None:
     """They would be code then."""
-    for name, path in modules(kit.root):
+    for name, path in modules(installation.root):
         if counts_for(f"{PACKAGE}/{name}") != "neither":
             assert not {"__doc__", "getdoc"} & set(re.findall(r"\w+", path.read_text())), name
 
@@ -326,11 +336,13 @@ def modules(root: Path) -> Iterator[tuple[str, Path]]:
         yield path.relative_to(root / PACKAGE).as_posix(), path
 
 
-def test_every_package_and_file_of_the_ground_floor_is_classified(kit: Kit) -> None:
+def test_every_package_and_file_of_the_ground_floor_is_classified(
+    installation: Installation,
+) -> None:
     """Who adds one says in the table what it counts for, and why."""
-    top = {name.split("/")[0] for name, _ in modules(kit.root)}
+    top = {name.split("/")[0] for name, _ in modules(installation.root)}
     assert top - MODULES.keys() == set()
-    gone = {name for name in MODULES if not (kit.root / PACKAGE / name).exists()}
+    gone = {name for name in MODULES if not (installation.root / PACKAGE / name).exists()}
     assert gone == set()
     assert all(why for _, why in MODULES.values())
 
@@ -353,12 +365,12 @@ def imported(path: Path, known: set[str]) -> Iterator[str]:
                         break
 
 
-def test_what_counts_imports_nothing_that_does_not(kit: Kit) -> None:
+def test_what_counts_imports_nothing_that_does_not(installation: Installation) -> None:
     """So a package that a measurement comes to need can't be forgotten."""
-    known = {name for name, _ in modules(kit.root)}
+    known = {name for name, _ in modules(installation.root)}
     found = set()
     count = 0
-    for name, path in modules(kit.root):
+    for name, path in modules(installation.root):
         if counts_for(f"{PACKAGE}/{name}") == "neither":
             continue
         for other in imported(path, known):
@@ -369,17 +381,22 @@ def test_what_counts_imports_nothing_that_does_not(kit: Kit) -> None:
     assert found == SHOWN_ONLY
 
 
-def test_every_source_that_the_build_reads_for_a_lab_is_measured(kit: Kit) -> None:
+def test_every_source_that_the_build_reads_for_a_lab_is_measured(
+    installation: Installation,
+) -> None:
     """As ninja knows it: what is compiled and linked, and the headers that compilers have seen."""
     targets = [f"{LAB}-monitor", f"{LAB}-c-solution", f"{LAB}-fortran-solution", "describe_node"]
     read = set()
     for tool in (["inputs", *targets], ["deps"]):
         done = subprocess.run(
-            ["ninja", "-C", str(kit.build), "-t", *tool], capture_output=True, text=True, check=True
+            ["ninja", "-C", str(installation.build), "-t", *tool],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         read |= {line.strip() for line in done.stdout.splitlines()}
-    own = [Path(name) for name in read if Path(name).is_relative_to(kit.root)]
-    names = {path.relative_to(kit.root).as_posix() for path in own if path.is_file()}
+    own = [Path(name) for name in read if Path(name).is_relative_to(installation.root)]
+    names = {path.relative_to(installation.root).as_posix() for path in own if path.is_file()}
     others = ("build/", "common/tests/", "common/probe/", "common/monitor/describe_topology.c")
     names = {name for name in names if not name.startswith(others)}
     of_lab = {
@@ -392,10 +409,12 @@ def test_every_source_that_the_build_reads_for_a_lab_is_measured(kit: Kit) -> No
     assert {name for name in of_lab if counts_for(name) != "evidence"} == set()
 
 
-def test_every_file_that_is_staged_or_named_by_a_lab_is_measured(kit: Kit) -> None:
+def test_every_file_that_is_staged_or_named_by_a_lab_is_measured(
+    installation: Installation,
+) -> None:
     for folder in ("labs", "solutions"):
-        for path in (kit.root / folder).glob("*/**/*"):
-            name = path.relative_to(kit.root).as_posix()
+        for path in (installation.root / folder).glob("*/**/*"):
+            name = path.relative_to(installation.root).as_posix()
             if path.suffix in (".env", ".h") or path.name in ("launch.toml", "near.toml"):
                 expected = "neither" if "/wrong/" in name else "evidence"
                 assert counts_for(name) == expected, name

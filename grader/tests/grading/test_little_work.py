@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.commands import Json, grade_json, without_times
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab, load_labs
 
 # Of all of a lab's points, those of criteria that this node can't show included.
@@ -53,15 +53,15 @@ def empty(lab: Lab) -> str:
     return "\n".join([f'#include "{lab.contract}"', *bodies, ""])
 
 
-def graded(kit: Kit, folder: Path, lab: Lab, language: str, text: str) -> Json:
+def graded(installation: Installation, folder: Path, lab: Lab, language: str, text: str) -> Json:
     (folder / lab.name).mkdir()
     (folder / lab.name / KERNEL_FILES[language]).write_text(text)
     for file in lab.files:
-        given = kit.root / "labs" / lab.name / file.name
+        given = installation.root / "labs" / lab.name / file.name
         if given.is_file():
             (folder / lab.name / file.name).write_bytes(given.read_bytes())
     _, data = grade_json(
-        kit, folder, lab.name, "--lang", language, "--quick", "--submission", str(folder),
+        installation, folder, lab.name, "--lang", language, "--quick", "--submission", str(folder),
         **without_times(folder),
     )  # fmt: skip
     (result,) = data["results"]
@@ -82,8 +82,10 @@ EMPTY = [
 
 @pytest.mark.builds
 @pytest.mark.parametrize(("lab", "language"), WITHOUT_THREADS)
-def test_a_right_kernel_without_threads(kit: Kit, tmp_path: Path, lab: Lab, language: str) -> None:
-    found = graded(kit, tmp_path, lab, language, serial(lab, language))
+def test_a_right_kernel_without_threads(
+    installation: Installation, tmp_path: Path, lab: Lab, language: str
+) -> None:
+    found = graded(installation, tmp_path, lab, language, serial(lab, language))
     assert found["points"] <= MOST * found["max_points"], found
     most = EARNED[lab.number][2]
     assert most is not None and found["points"] <= most, found
@@ -92,17 +94,17 @@ def test_a_right_kernel_without_threads(kit: Kit, tmp_path: Path, lab: Lab, lang
 
 @pytest.mark.builds
 @pytest.mark.parametrize("lab", EMPTY)
-def test_an_empty_kernel(kit: Kit, tmp_path: Path, lab: Lab) -> None:
-    found = graded(kit, tmp_path, lab, "c", empty(lab))
+def test_an_empty_kernel(installation: Installation, tmp_path: Path, lab: Lab) -> None:
+    found = graded(installation, tmp_path, lab, "c", empty(lab))
     assert found["points"] <= EARNED[lab.number][1], found
 
 
 @pytest.mark.builds
-def test_starting_code_earns_nothing(kit: Kit, tmp_path: Path) -> None:
+def test_starting_code_earns_nothing(installation: Installation, tmp_path: Path) -> None:
     """Whatever is said beside it."""
     lab = LABS["01_first_touch"]
-    given = (kit.root / "labs" / lab.name / "kernel.c").read_text()
-    found = graded(kit, tmp_path, lab, "c", f"// Ada, 12345\n\n{given}")
+    given = (installation.root / "labs" / lab.name / "kernel.c").read_text()
+    found = graded(installation, tmp_path, lab, "c", f"// Ada, 12345\n\n{given}")
     assert found["unchanged"] and found["points"] == 0
     assert found["status"] == "fail", "statuses are those of its criteria"
     passed = [c for c in found["criteria"] if c["status"] == "pass"]

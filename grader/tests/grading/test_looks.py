@@ -11,7 +11,7 @@ from support import invented
 from support.invented import ONE_NODE
 from support.sessions import worked
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Kind
@@ -42,7 +42,7 @@ class Pretended:
 
     def build_own(self, *roles: str) -> None:
         if not self.has_solution:
-            raise KitError("the solution does not build")
+            raise NumalabError("the solution does not build")
 
     def look(self, role: str, more: tuple[str, ...]) -> None:
         due, busy_s, over = next(self.script)

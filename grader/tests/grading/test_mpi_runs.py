@@ -23,10 +23,10 @@ from numalab.grading import session as grading
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging import needs
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 
 Json = dict[str, Any]
@@ -127,12 +127,14 @@ SOLUTIONS = {
 
 
 @pytest.fixture
-def run(tmp_path: Path, kit: Kit, schema: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run(
+    tmp_path: Path, installation: Installation, schema: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
     """Grades a lab with files that were handed in, the solution's where there is none."""
     monkeypatch.setattr(grading, "build_kernel", lambda *_: Build("ok", "", ""))
     monkeypatch.setattr(grading, "build_facts", lambda _: {"mpi": "MPICH 4.0.2"})
     for module in (grading, handed_in):
-        monkeypatch.setattr(module, "build_kit", lambda *_: None)
+        monkeypatch.setattr(module, "build_targets", lambda *_: None)
     monkeypatch.setenv("UCX_TLS", "tcp")
     monkeypatch.setenv("PMI_RANK", "3")
     monkeypatch.setenv("MPIR_CVAR_ENABLE_GPU", "1")
@@ -153,8 +155,8 @@ def run(tmp_path: Path, kit: Kit, schema: Path, monkeypatch: pytest.MonkeyPatch)
             (tmp_path / "mine" / name / file).write_text((files or {}).get(file, content))
         place = FakePlace(changes)
         session = Session(
-            Kit(tmp_path), load_lab(tmp_path / "labs" / name), "c", "submission",
-            tmp_path / "mine" / name, effort_for("default", True), node_of(kit, machine),
+            Installation(tmp_path), load_lab(tmp_path / "labs" / name), "c", "submission",
+            tmp_path / "mine" / name, effort_for("default", True), node_of(installation, machine),
             lambda step: None, place=place,
         )  # fmt: skip
         verdict = grade(session)

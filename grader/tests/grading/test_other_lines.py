@@ -14,12 +14,12 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import SUBMISSION
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 pytestmark = pytest.mark.builds
@@ -29,19 +29,29 @@ NAME = "10_false_sharing"
 ABOUT_STORES = {"correct", "no_shared_lines", "slots_true", "no_waste"}
 
 
-def built(kit: Kit, lab: Lab, language: str, folder: Path) -> Path:
+def built(installation: Installation, lab: Lab, language: str, folder: Path) -> Path:
     """The program that notes stores of the kernel in a folder."""
     session = Session(
-        kit, lab, language, "submission", folder, effort_for("default", True), describe_node(kit),
-        lambda step: None, timing_refused="Not timed.", controls={},
-    )  # fmt: skip
+        installation,
+        lab,
+        language,
+        "submission",
+        folder,
+        effort_for("default", True),
+        describe_node(installation),
+        lambda step: None,
+        timing_refused="Not timed.",
+        controls={},
+    )
     assert session.build()
     program = session.program(SUBMISSION, STORES.program)
-    build_kit(kit, [f"{program.name}-built"])
+    build_targets(installation, [f"{program.name}-built"])
     return program
 
 
-def judged(kit: Kit, lab: Lab, program: Path, line_bytes: int) -> dict[str, CriterionVerdict]:
+def judged(
+    installation: Installation, lab: Lab, program: Path, line_bytes: int
+) -> dict[str, CriterionVerdict]:
     """What is judged by the program's stores."""
     options = [
         *monitor.worker_option(SUBMISSION, program),
@@ -49,7 +59,7 @@ def judged(kit: Kit, lab: Lab, program: Path, line_bytes: int) -> dict[str, Crit
         "--line-bytes", str(line_bytes),
     ]  # fmt: skip
     asked = monitor.MonitorRun(STORES.name, options, monitor.worker_environment(lab, 2))
-    run = monitor.run_monitor(kit, lab, asked)
+    run = monitor.run_monitor(installation, lab, asked)
     assert run["line_bytes"] == line_bytes
     record = invented.evidence(invented.ONE_NODE)
     check = record["runs"][0] | {"lab": NAME}
@@ -63,42 +73,42 @@ def failed(found: dict[str, CriterionVerdict]) -> dict[str, str]:
 
 @pytest.mark.parametrize("language", ["c", pytest.param("fortran", marks=pytest.mark.slow)])
 def test_lines_of_64_128_and_256_bytes_have_right_answers(
-    kit: Kit, labs: dict[str, Lab], language: str
+    installation: Installation, labs: dict[str, Lab], language: str
 ) -> None:
-    folder = kit.solution_folder(NAME)
-    with kit.lock():
-        program = built(kit, labs[NAME], language, folder)
+    folder = installation.solution_folder(NAME)
+    with installation.lock():
+        program = built(installation, labs[NAME], language, folder)
         for line_bytes in (64, 128, 256):
-            found = judged(kit, labs[NAME], program, line_bytes)
+            found = judged(installation, labs[NAME], program, line_bytes)
             assert not failed(found), line_bytes
             assert found["no_waste"].value == 1
 
 
 @pytest.mark.slow
 def test_blocks_of_64_bytes_share_longer_lines(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
-    text = (kit.solution_folder(NAME) / "kernel.c").read_text()
+    text = (installation.solution_folder(NAME) / "kernel.c").read_text()
     fixed = text.replace("cache_line_bytes()", "64")
     assert fixed != text
     (tmp_path / "kernel.c").write_text(fixed)
-    with kit.lock():
-        program = built(kit, labs[NAME], "c", tmp_path)
-        assert not failed(judged(kit, labs[NAME], program, 64))
+    with installation.lock():
+        program = built(installation, labs[NAME], "c", tmp_path)
+        assert not failed(judged(installation, labs[NAME], program, 64))
         for line_bytes in (128, 256):
-            found = failed(judged(kit, labs[NAME], program, line_bytes))
+            found = failed(judged(installation, labs[NAME], program, line_bytes))
             assert set(found) == {"no_shared_lines"}
             assert f"cache lines of {line_bytes} bytes" in found["no_shared_lines"]
 
 
 @pytest.mark.slow
 def test_blocks_that_are_allocated_once_for_the_largest_team_pass(
-    kit: Kit, labs: dict[str, Lab], tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
 ) -> None:
-    text = (kit.solution_folder(NAME) / "wrong/allocated_not_aligned.c").read_text()
+    text = (installation.solution_folder(NAME) / "wrong/allocated_not_aligned.c").read_text()
     aligned = text.replace("malloc(", "aligned_alloc(64, ")
     assert aligned != text
     (tmp_path / "kernel.c").write_text(aligned)
-    with kit.lock():
-        program = built(kit, labs[NAME], "c", tmp_path)
-        assert not failed(judged(kit, labs[NAME], program, 64))
+    with installation.lock():
+        program = built(installation, labs[NAME], "c", tmp_path)
+        assert not failed(judged(installation, labs[NAME], program, 64))

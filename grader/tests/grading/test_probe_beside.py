@@ -19,9 +19,9 @@ from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.needs import Timed, timing_is_decided
-from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
 
 ONE = invented.ONE_NODE
@@ -66,11 +66,11 @@ def _nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
 
 
-def timed(kit: Kit, lab: Lab, folder: Path, place: Any) -> Session:
+def timed(installation: Installation, lab: Lab, folder: Path, place: Any) -> Session:
     node = ONE.describe()
     effort = replace(effort_for("quick", quick=True), most_generations=9)
     session = Session(
-        kit, lab, "c", "submission", folder, effort, node, lambda step: None, place=place
+        installation, lab, "c", "submission", folder, effort, node, lambda step: None, place=place
     )
     session.data["runs"] = invented.evidence(ONE)["runs"]
     take_times(session)
@@ -78,10 +78,10 @@ def timed(kit: Kit, lab: Lab, folder: Path, place: Any) -> Session:
 
 
 def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
-    kit: Kit, first_touch: Lab, tmp_path: Path, schema: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path
 ) -> None:
     place = Answers()
-    session = timed(kit, first_touch, tmp_path, place)
+    session = timed(installation, first_touch, tmp_path, place)
     least = session.effort.least_generations
     assert len(place.asked) > least
     for number, words in enumerate(place.asked):
@@ -100,11 +100,11 @@ def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
 
 
 def test_where_it_fails_as_many_generations_count(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     good, bad = Answers(), Answers(fails=True)
-    beside = timed(kit, first_touch, tmp_path, good)
-    without = timed(kit, first_touch, tmp_path, bad)
+    beside = timed(installation, first_touch, tmp_path, good)
+    without = timed(installation, first_touch, tmp_path, bad)
     assert len(good.asked) == len(bad.asked)
     assert beside.verdict() == without.verdict()
     assert all(generation.ok for generation in without.evidence.of(GENERATION))
@@ -112,7 +112,7 @@ def test_where_it_fails_as_many_generations_count(
 
 
 def test_where_it_is_asked_for_it_is_needed_to_the_end(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     """And the control is its second process, since nobody asks for the solution."""
 
@@ -124,7 +124,7 @@ def test_where_it_is_asked_for_it_is_needed_to_the_end(
     criteria = tuple(changed(c) for c in first_touch.criteria if c.rule != "speedup")
     lab = replace(first_touch, criteria=criteria)
     place = Answers()
-    session = timed(kit, lab, tmp_path, place)
+    session = timed(installation, lab, tmp_path, place)
     assert not timing_is_decided(lab, session.evidence, Timed(None))
     for words in place.asked:
         started = programs(words)
@@ -135,8 +135,10 @@ def test_where_it_is_asked_for_it_is_needed_to_the_end(
     assert CONTROL in programs(place.asked[-1])
 
 
-def test_a_part_without_one_has_none(kit: Kit, labs: dict[str, Lab], tmp_path: Path) -> None:
+def test_a_part_without_one_has_none(
+    installation: Installation, labs: dict[str, Lab], tmp_path: Path
+) -> None:
     lab = replace(labs["01_first_touch"], lightspeed=())
     place = Answers()
-    timed(kit, lab, tmp_path, place)
+    timed(installation, lab, tmp_path, place)
     assert all(PROBE not in programs(words) for words in place.asked)

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading import seeded_node
 from numalab.grading.session import Session
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
@@ -35,7 +35,7 @@ ANSWERED = "seed = 489\ncores = 12\n"
 class Pretended:
     """As much of a session as the look needs."""
 
-    kit: Kit
+    installation: Installation
     lab: Lab
     text: str = ANSWERED
     complaint: str | None = None
@@ -70,7 +70,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -
     be asked for."""
     left = list(answers)
 
-    def described(kit: Kit, machine: Machine, progress: Any) -> Json:
+    def described(installation: Installation, machine: Machine, progress: Any) -> Json:
         assert machine == seeded_machine(489)
         answer = left.pop(0)
         if isinstance(answer, Exception):
@@ -83,8 +83,10 @@ def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -
     return cast("Json | None", session.data.get("seeded_node"))
 
 
-def test_what_the_machine_says_is_kept(monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab) -> None:
-    session = Pretended(kit, lab)
+def test_what_the_machine_says_is_kept(
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
+) -> None:
+    session = Pretended(installation, lab)
     node = RECORDED["489"] | {"evidence": {"userfaultfd": {}}}
     assert looked(monkeypatch, session, node) == {
         "seed": 489, "node": RECORDED["489"], "error": None
@@ -92,19 +94,19 @@ def test_what_the_machine_says_is_kept(monkeypatch: pytest.MonkeyPatch, kit: Kit
     assert session.said == ["looking at seeded-489", "spent on evidence on seeded-489"]
 
 
-@pytest.mark.parametrize("trouble", [UserError("QEMU is not installed"), KitError("it hangs")])
+@pytest.mark.parametrize("trouble", [UserError("QEMU is not installed"), NumalabError("it hangs")])
 def test_why_nobody_could_look_is_kept(
-    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab, trouble: Exception
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab, trouble: Exception
 ) -> None:
-    found = looked(monkeypatch, Pretended(kit, lab), trouble)
+    found = looked(monkeypatch, Pretended(installation, lab), trouble)
     assert found == {"seed": 489, "node": None, "error": str(trouble)}
 
 
 def test_a_machine_that_says_too_little_is_none(
-    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
 ) -> None:
     node = RECORDED["489"] | {"distances": None}
-    found = looked(monkeypatch, Pretended(kit, lab), node)
+    found = looked(monkeypatch, Pretended(installation, lab), node)
     assert found == {"seed": 489, "node": None, "error": "seeded-489 does not tell its distances"}
 
 
@@ -118,21 +120,23 @@ def test_a_machine_that_says_too_little_is_none(
     ids=["unanswered", "unreadable", "on a virtual node"],
 )
 def test_where_nothing_is_to_be_seen_nothing_is_booted(
-    monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab, more: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab, more: dict[str, Any]
 ) -> None:
-    assert looked(monkeypatch, Pretended(kit, lab, **more)) is None
+    assert looked(monkeypatch, Pretended(installation, lab, **more)) is None
 
 
-def test_here_only_boots_nothing(monkeypatch: pytest.MonkeyPatch, kit: Kit, lab: Lab) -> None:
-    found = looked(monkeypatch, Pretended(kit, lab, here_only=True))
+def test_here_only_boots_nothing(
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
+) -> None:
+    found = looked(monkeypatch, Pretended(installation, lab, here_only=True))
     assert found is not None and "--here-only" in found["error"]
 
 
 def test_other_labs_have_no_such_file(
-    monkeypatch: pytest.MonkeyPatch, kit: Kit, labs: dict[str, Lab]
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, labs: dict[str, Lab]
 ) -> None:
     for name in labs.keys() - {"00_know_your_node"}:
-        assert looked(monkeypatch, Pretended(kit, labs[name])) is None
+        assert looked(monkeypatch, Pretended(installation, labs[name])) is None
 
 
 # ---- kept for who asks again ---------------------------------------------------------------------
@@ -140,7 +144,7 @@ def test_other_labs_have_no_such_file(
 
 @pytest.mark.builds
 def test_a_machine_is_booted_once(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     booted: list[str] = []
     lost: list[Exception] = [PlaceLost("seeded-489 hangs")]
@@ -151,7 +155,7 @@ def test_a_machine_is_booted_once(
 
     @dataclass
     class Place:
-        kit: Kit
+        installation: Installation
         machine: Machine
         guest: Any
         options: GuestOptions
@@ -166,17 +170,17 @@ def test_a_machine_is_booted_once(
     monkeypatch.setattr(seen, "VirtualPlace", Place)
     monkeypatch.setattr(seen, "kept_folder", lambda: tmp_path / "seen")
     made = seeded_machine(489)
-    with kit.lock():
+    with installation.lock():
         for _ in range(2):
-            assert seen.described_node(kit, made, print) == {"of": "seeded-489"}
+            assert seen.described_node(installation, made, print) == {"of": "seeded-489"}
         assert len(booted) == 2 and booted[1] == "seeded-489 fresh"  # the first was lost
         # Another machine of the same name is another one, and a damaged file is none.
         other = replace(made, distances=seeded_machine(27).distances)
-        assert seen.described_node(kit, other, print) == {"of": "seeded-489"}
+        assert seen.described_node(installation, other, print) == {"of": "seeded-489"}
         assert len(booted) == 3
         for path in (tmp_path / "seen").iterdir():
             path.write_text("{")
-        seen.described_node(kit, made, print)
+        seen.described_node(installation, made, print)
     assert len(booted) == 4
 
 

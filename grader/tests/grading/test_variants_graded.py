@@ -9,8 +9,8 @@ import pytest
 from support.commands import Done, numalab_command, without_times
 
 from numalab.commands.audit import _seeds
-from numalab.grading.variant_kits import make_variant
-from numalab.kit import Kit
+from numalab.grading.variant_installations import make_variant
+from numalab.installation import Installation
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import labs_with_variants
 
@@ -20,53 +20,53 @@ NAME = "01_first_touch_variant"
 PREDICTED = 'lower_half_of_a = 0.19\nlower_half_of_b = "half"\n'
 
 
-def write(kit: Kit, out: Path, *whose: str) -> Done:
-    return numalab_command(kit, "variant", "01", *whose, "--out", str(out))
+def write(installation: Installation, out: Path, *whose: str) -> Done:
+    return numalab_command(installation, "variant", "01", *whose, "--out", str(out))
 
 
-def grade(kit: Kit, above: Path, *more: str) -> Done:
+def grade(installation: Installation, above: Path, *more: str) -> Done:
     return numalab_command(
-        kit, "grade", "01", "--variant", "--quick", "--here-only", "--lang", "c",
+        installation, "grade", "01", "--variant", "--quick", "--here-only", "--lang", "c",
         "--submission", str(above), *more, **without_times(above),
     )  # fmt: skip
 
 
-def test_what_goes_together_is_told(kit, tmp_path):
+def test_what_goes_together_is_told(installation, tmp_path):
     seed = Seed(1234, "ada")
-    assert write(kit, tmp_path).said.startswith("numalab: say whose it is")
-    assert "needs --code CODE" in write(kit, tmp_path, "--for", "ada").said
-    assert "study alone" in write(kit, tmp_path, "--for", "ada", "--seed", "3").said
-    wrong = write(kit, tmp_path, "--for", "eve", "--code", seed.code)
+    assert write(installation, tmp_path).said.startswith("numalab: say whose it is")
+    assert "needs --code CODE" in write(installation, tmp_path, "--for", "ada").said
+    assert "study alone" in write(installation, tmp_path, "--for", "ada", "--seed", "3").said
+    wrong = write(installation, tmp_path, "--for", "eve", "--code", seed.code)
     assert (wrong.code, "does not belong to 'eve'" in wrong.said) == (2, True)
     assert not list(tmp_path.iterdir())
-    nowhere = grade(kit, tmp_path)
+    nowhere = grade(installation, tmp_path)
     assert nowhere.code == 2
     assert f"there is no folder {tmp_path / NAME}" in nowhere.err.replace("\n", " ")
 
 
-def test_files_that_are_there_stay(kit, tmp_path):
+def test_files_that_are_there_stay(installation, tmp_path):
     seed = Seed(1234, "ada")
-    assert write(kit, tmp_path, "--for", "ada", "--code", seed.code).code == 0
+    assert write(installation, tmp_path, "--for", "ada", "--code", seed.code).code == 0
     folder = tmp_path / NAME
     assert 'lower_half_of_a = ""' in (folder / "predictions.toml").read_text()
     for name in ("kernel.c", "predictions.toml"):
         (folder / name).write_text("mine")
     (folder / "README.md").unlink()
-    assert write(kit, tmp_path, "--for", "ada", "--code", seed.code).code == 0
+    assert write(installation, tmp_path, "--for", "ada", "--code", seed.code).code == 0
     assert (folder / "kernel.c").read_text() == "mine"
     assert (folder / "predictions.toml").read_text() == "mine"
     assert seed.code in (folder / "README.md").read_text()
-    other = write(kit, tmp_path, "--seed", "9")
+    other = write(installation, tmp_path, "--seed", "9")
     assert other.code == 2
     assert f"has the variant of 'ada' ({seed.code})" in other.said
 
 
 @pytest.mark.builds
-def test_a_student_solves_hers(kit, tmp_path):
+def test_a_student_solves_hers(installation, tmp_path):
     seed = Seed(1234, "ada")
-    write(kit, tmp_path, "--for", "ada", "--code", seed.code)
+    write(installation, tmp_path, "--for", "ada", "--code", seed.code)
     folder, results = tmp_path / NAME, tmp_path / "result.json"
-    first = grade(kit, tmp_path, "--json", str(results))
+    first = grade(installation, tmp_path, "--json", str(results))
     assert first.code == 1
     assert f"Read variants/{NAME}/README.md" in " ".join(first.out.split())
     (result,) = json.loads(results.read_text())["results"]
@@ -76,11 +76,11 @@ def test_a_student_solves_hers(kit, tmp_path):
     assert "Nothing is predicted: predictions.toml" in first.out
     assert "prediction" not in result
 
-    variant, _, own = make_variant(kit, "01_first_touch", seed)
+    variant, _, own = make_variant(installation, "01_first_touch", seed)
     solution = own.solution_folder(variant.name) / "kernel.c"
     (folder / "kernel.c").write_text(solution.read_text())
     (folder / "predictions.toml").write_text(PREDICTED)
-    second = grade(kit, tmp_path, "--json", str(results))
+    second = grade(installation, tmp_path, "--json", str(results))
     assert second.code == 0
     (result,) = json.loads(results.read_text())["results"]
     scores = {one["name"]: one["score"] for one in result["prediction"]["quantities"]}
@@ -89,8 +89,8 @@ def test_a_student_solves_hers(kit, tmp_path):
     assert "lower_half_of_b" in second.out
 
 
-def test_a_ticket_that_was_changed_is_told(kit, tmp_path):
-    write(kit, tmp_path, "--seed", "9")
+def test_a_ticket_that_was_changed_is_told(installation, tmp_path):
+    write(installation, tmp_path, "--seed", "9")
     ticket = tmp_path / NAME / "variant.toml"
     text = ticket.read_text()
     for change, told in (
@@ -99,16 +99,18 @@ def test_a_ticket_that_was_changed_is_told(kit, tmp_path):
         (("for =", "to ="), "variant.toml"),
     ):
         ticket.write_text(text.replace(*change))
-        done = grade(kit, tmp_path)
+        done = grade(installation, tmp_path)
         assert (done.code, told in done.said) == (2, True), done.err
     ticket.unlink()
-    assert "variant.toml is missing" in grade(kit, tmp_path).said
+    assert "variant.toml is missing" in grade(installation, tmp_path).said
 
 
 @pytest.mark.builds
 @pytest.mark.slow
-def test_variants_are_proved(kit):
-    done = numalab_command(kit, "audit", "01", "--seeds", "1", "--lang", "fortran", "--here-only")
+def test_variants_are_proved(installation):
+    done = numalab_command(
+        installation, "audit", "01", "--seeds", "1", "--lang", "fortran", "--here-only"
+    )
     assert done.code == 0
     assert "ok    01_first_touch  fortran  seed 1\n" in done.out
     assert "different answers, 0 complaints" in done.out
@@ -117,27 +119,27 @@ def test_variants_are_proved(kit):
 @pytest.mark.slow
 @pytest.mark.builds
 @pytest.mark.parametrize("lab", labs_with_variants(Path(__file__).resolve().parents[3]))
-def test_variants_of_each_lab_are_proved(kit, lab):
-    done = numalab_command(kit, "audit", lab, "--seeds", "3")
+def test_variants_of_each_lab_are_proved(installation, lab):
+    done = numalab_command(installation, "audit", lab, "--seeds", "3")
     assert (done.code, "0 complaints" in done.out) == (0, True), done.out
 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("sandbox", [[], ["--sandbox"]])
-def test_a_kernel_does_not_find_what_was_drawn(kit, tmp_path, sandbox):
+def test_a_kernel_does_not_find_what_was_drawn(installation, tmp_path, sandbox):
     """It would be right for everybody."""
-    write(kit, tmp_path, "--seed", "1234")
+    write(installation, tmp_path, "--seed", "1234")
     kernel = tmp_path / NAME / "kernel.c"
     kernel.write_text(f'#include "variant.h"\n{kernel.read_text()}')
-    done = grade(kit, tmp_path, *sandbox)
+    done = grade(installation, tmp_path, *sandbox)
     assert done.code == 1
     assert "kernel.c does not compile" in " ".join(done.out.split())
     assert "variant.h: No such file" in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize("seeds", ["0", "-3", "3-", "5-2", "a", "9-x", "1001", "", "1-2-3"])
-def test_seeds_that_are_none_are_told(kit: Kit, seeds: str) -> None:
-    done = numalab_command(kit, "audit", "01", "--seeds", seeds)
+def test_seeds_that_are_none_are_told(installation: Installation, seeds: str) -> None:
+    done = numalab_command(installation, "audit", "01", "--seeds", seeds)
     assert done.code == 2
     assert "write how many, such as 20, or which, such as 9-20" in done.said
 

@@ -27,10 +27,10 @@ from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation, find_installation
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, lab_names, load_labs
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import to_fix
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 Json = dict[str, Any]
 Controls = dict[str, list[Json]]
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 
 
 LABS = load_labs(ROOT)
@@ -164,8 +164,8 @@ TRIES = 4
 
 
 @pytest.fixture(scope="module")
-def places(kit: Kit) -> Iterator[VirtualPlaces]:
-    with VirtualPlaces(kit, GuestOptions()) as found:
+def places(installation: Installation) -> Iterator[VirtualPlaces]:
+    with VirtualPlaces(installation, GuestOptions()) as found:
         yield found
 
 
@@ -176,8 +176,8 @@ def controls() -> Controls:
 
 
 @pytest.fixture(scope="module")
-def node(kit: Kit) -> Json:
-    return describe_node(kit)
+def node(installation: Installation) -> Json:
+    return describe_node(installation)
 
 
 def as_timed(lab: Lab, entry: Json, language: str) -> Json:
@@ -203,12 +203,12 @@ def file_of(lab: Lab, criterion: Criterion) -> str | None:
     return criterion.file.name if criterion.file is not None else None
 
 
-def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
+def concerned(installation: Installation, lab: Lab, language: str, entry: Json) -> Lab:
     """The lab with the criteria that an entry can fail: of its files if it is a folder, else of
     its kernel. What is the solution's is not graded once more each time, nor on all of several
     virtual nodes what shows on one (`on`), or on none. In its second language it is held
     against what it fails, and its pages are looked at here where they show here."""
-    folder = kit.solution_folder(lab.name) / "wrong" / entry["name"]
+    folder = installation.solution_folder(lab.name) / "wrong" / entry["name"]
     own: set[str | None] = {None}
     if folder.is_dir():
         own = {path.name for path in folder.iterdir()} | set(entry.get("leaves_out", ()))
@@ -250,9 +250,9 @@ def concerned(kit: Kit, lab: Lab, language: str, entry: Json) -> Lab:
     )
 
 
-def hand_in(kit: Kit, lab: Lab, language: str, entry: Json, folder: Path) -> None:
+def hand_in(installation: Installation, lab: Lab, language: str, entry: Json, folder: Path) -> None:
     """The files of an entry, and the solution's where it has none."""
-    solution = kit.solution_folder(lab.name)
+    solution = installation.solution_folder(lab.name)
     file = KERNEL_FILES[language]
     names = [file, *(wanted.name for wanted in lab.files)]
     sources = {name: solution / name for name in names}
@@ -349,7 +349,7 @@ def is_seen(lab: Lab, found: Verdict, entry: Json, language: str, of_several: bo
 
 @pytest.mark.parametrize(("lab_name", "language", "entry"), CASES)
 def test_wrong_submission(
-    kit: Kit,
+    installation: Installation,
     labs: dict[str, Lab],
     node: Json,
     places: VirtualPlaces,
@@ -359,8 +359,8 @@ def test_wrong_submission(
     language: str,
     entry: Json,
 ) -> None:
-    lab = concerned(kit, labs[lab_name], language, entry)
-    hand_in(kit, labs[lab_name], language, entry, tmp_path)
+    lab = concerned(installation, labs[lab_name], language, entry)
+    hand_in(installation, labs[lab_name], language, entry, tmp_path)
     entry = as_timed(lab, entry, language)
     if not lab.machines:  # and what only they show is not among the criteria
         there = {c.name for c in labs[lab_name].criteria if c.needs_numa_nodes > 1}
@@ -374,7 +374,7 @@ def test_wrong_submission(
 
     def graded(effort: Effort) -> tuple[Session, Verdict]:
         session = Session(
-            kit, lab, language, "submission", tmp_path, effort, node, lambda step: None,
+            installation, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             timing_refused=refused, controls=controls,
         )  # fmt: skip
         verdict = grade(session)
@@ -383,7 +383,7 @@ def test_wrong_submission(
         write_json(tmp_path / "evidence.json", session.data, indent=None)
         return session, verdict
 
-    with kit.lock():
+    with installation.lock():
         for effort in WAITS if entry.get("waits") else [EFFORT] * TRIES:
             session, here = graded(effort)
             if is_seen(lab, here, entry, language, of_several):
@@ -398,7 +398,7 @@ def test_wrong_submission(
         entry = entry | {"fails": [name for name in entry["fails"] if name not in left_open]}
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
-        machines = [] if of_several else [find_machine(kit, name) for name in names]
+        machines = [] if of_several else [find_machine(installation, name) for name in names]
         verdict, _ = grade_elsewhere(session, machines, places) if names else (here, [])
     if of_several:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry)
@@ -418,7 +418,7 @@ def test_wrong_submission(
         assert f"./numalab hint {lab.number} {entry['hint']}\n" in to_fix(labs[lab_name], verdict)
     # Nothing is the kit's fault.
     assert not [c for c in verdict.criteria if c.status == "error"]
-    assert_all_gone(kit)
+    assert_all_gone(installation)
 
 
 def test_a_cause_that_is_deserved_is_one_of_a_fail() -> None:

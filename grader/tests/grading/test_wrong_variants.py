@@ -14,11 +14,11 @@ import pytest
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
-from numalab.grading.variant_kits import make_variant, the_lab
-from numalab.harness.build import build_kit, configure
+from numalab.grading.variant_installations import make_variant, the_lab
+from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.kit import Kit
 from numalab.labs.seeds import Seed
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlaces
@@ -33,9 +33,9 @@ SEED = Seed(1, "the suite")
 
 
 @pytest.fixture(scope="module")
-def kits(kit: Kit) -> Iterator[dict[str, tuple[Kit, VirtualPlaces]]]:
+def kits(installation: Installation) -> Iterator[dict[str, tuple[Installation, VirtualPlaces]]]:
     """Of each lab its variant's, and the machines that were booted for it."""
-    found: dict[str, tuple[Kit, VirtualPlaces]] = {}
+    found: dict[str, tuple[Installation, VirtualPlaces]] = {}
     yield found
     for _, places in found.values():
         places.__exit__(None, None, None)
@@ -45,12 +45,15 @@ def kits(kit: Kit) -> Iterator[dict[str, tuple[Kit, VirtualPlaces]]]:
     "entry", WRONG, ids=[f"{number}-{entry['lab']}" for number, entry in enumerate(WRONG, 1)]
 )
 def test_wrong_variant(
-    kit: Kit, kits: dict[str, tuple[Kit, VirtualPlaces]], tmp_path: Path, entry: Json
+    installation: Installation,
+    kits: dict[str, tuple[Installation, VirtualPlaces]],
+    tmp_path: Path,
+    entry: Json,
 ) -> None:
-    variant, _, own = make_variant(kit, entry["lab"], SEED)
+    variant, _, own = make_variant(installation, entry["lab"], SEED)
     if variant.name not in kits:
         configure(own)
-        build_kit(own, ["describe_node", own.monitor(variant.name).name])
+        build_targets(own, ["describe_node", own.monitor(variant.name).name])
         kits[variant.name] = own, VirtualPlaces(own, GuestOptions())
     own, places = kits[variant.name]
     whole = the_lab(own, variant)
@@ -67,7 +70,7 @@ def test_wrong_variant(
         own, lab, "c", "submission", tmp_path, effort_for("default", True), describe_node(own),
         lambda step: None, timing_refused="Not timed.", controls={},
     )  # fmt: skip
-    with kit.lock():
+    with installation.lock():
         verdict = grade(session)
         if names:
             machines = [find_machine(own, name) for name in names]

@@ -12,20 +12,20 @@ import pytest
 
 from numalab.errors import UserError
 from numalab.harness.build_folder import UNUSABLE, check_build_folder, drop_foreign_build
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 CACHE = "CMAKE_PROJECT_NAME:STATIC={}\nCMAKE_CACHEFILE_DIR:INTERNAL={}\n{}:INTERNAL={}\n"
 OF_USER = ("results/01/record.json", "handouts/0.1/kernel.c", "jupyter/runtime/kernel", "lock")
 BUILT = ("build.ninja", ".ninja_log", "labs/01/worker", "common/describe_node", "CMakeFiles/x")
 
 
-def make_kit(root: Path, preset: str = "gnu", builds: Path | None = None) -> Kit:
-    kit = Kit(root, preset, builds)
+def make_kit(root: Path, preset: str = "gnu", builds: Path | None = None) -> Installation:
+    installation = Installation(root, preset, builds)
     for name in (*OF_USER, *BUILT):
-        (kit.build / name).parent.mkdir(parents=True, exist_ok=True)
-        (kit.build / name).touch()
-    write_cache(kit.build, kit.build, root)
-    return kit
+        (installation.build / name).parent.mkdir(parents=True, exist_ok=True)
+        (installation.build / name).touch()
+    write_cache(installation.build, installation.build, root)
+    return installation
 
 
 def write_cache(at: Path, build: Path, source: Path, project: str = "numalab") -> None:
@@ -35,11 +35,11 @@ def write_cache(at: Path, build: Path, source: Path, project: str = "numalab") -
     (at / "CMakeCache.txt").write_bytes(os.fsencode(text))
 
 
-def assert_dropped(kit: Kit, said: str, why: str) -> None:
+def assert_dropped(installation: Installation, said: str, why: str) -> None:
     told = " ".join(said.split())
     assert why in told and "building anew" in told
-    assert not any((kit.build / name).exists() for name in (*BUILT, "CMakeCache.txt"))
-    assert all((kit.build / name).exists() for name in OF_USER)
+    assert not any((installation.build / name).exists() for name in (*BUILT, "CMakeCache.txt"))
+    assert all((installation.build / name).exists() for name in OF_USER)
 
 
 @pytest.mark.parametrize("preset", ["gnu", "llvm", "sanitize"])
@@ -47,11 +47,11 @@ def assert_dropped(kit: Kit, said: str, why: str) -> None:
 def test_ones_own_build_stays_by_whatever_link_it_is_reached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, preset: str
 ) -> None:
-    kit = make_kit(tmp_path / name, preset)
-    (tmp_path / "link").symlink_to(kit.root)
-    for root in (kit.root, tmp_path / "link"):
-        drop_foreign_build(Kit(root, preset))
-    assert capsys.readouterr().err == "" and (kit.build / "labs/01/worker").exists()
+    installation = make_kit(tmp_path / name, preset)
+    (tmp_path / "link").symlink_to(installation.root)
+    for root in (installation.root, tmp_path / "link"):
+        drop_foreign_build(Installation(root, preset))
+    assert capsys.readouterr().err == "" and (installation.build / "labs/01/worker").exists()
 
 
 @pytest.mark.parametrize("preset", ["gnu", "llvm", "sanitize"])
@@ -61,10 +61,10 @@ def test_a_copy_builds_anew(
 ) -> None:
     """Whether the original is there or gone; which keeps its build."""
     original = make_kit(tmp_path / "original", preset)
-    copy = Kit(tmp_path / "copy", preset)
+    copy = Installation(tmp_path / "copy", preset)
     (shutil.move if is_moved else shutil.copytree)(original.root, copy.root)
     (tmp_path / "link").symlink_to(copy.root)
-    drop_foreign_build(Kit(tmp_path / "link", preset))
+    drop_foreign_build(Installation(tmp_path / "link", preset))
     assert_dropped(copy, capsys.readouterr().err, f"from {original.root}")
     assert is_moved or (original.build / "labs/01/worker").exists()
 
@@ -74,46 +74,46 @@ def test_a_build_elsewhere_is_of_one_copy_and_of_one_place(
 ) -> None:
     """That of NUMALAB_BUILD: another copy's, and one that was itself copied."""
     builds = tmp_path / "builds"
-    kit = make_kit(tmp_path / "kit", builds=builds)
+    installation = make_kit(tmp_path / "kit", builds=builds)
     shutil.copytree(builds, tmp_path / "others")
-    moved = Kit(kit.root, "gnu", tmp_path / "others")
+    moved = Installation(installation.root, "gnu", tmp_path / "others")
     drop_foreign_build(moved)
     assert_dropped(moved, capsys.readouterr().err, "")
     (tmp_path / "copy").mkdir()
-    drop_foreign_build(Kit(tmp_path / "copy", "gnu", builds))
-    assert_dropped(kit, capsys.readouterr().err, f"from {kit.root}")
+    drop_foreign_build(Installation(tmp_path / "copy", "gnu", builds))
+    assert_dropped(installation, capsys.readouterr().err, f"from {installation.root}")
 
 
 def test_another_projects_build_is_left_alone(tmp_path: Path) -> None:
-    kit = make_kit(tmp_path / "kit")
-    write_cache(kit.build, kit.build, tmp_path, "solver")
+    installation = make_kit(tmp_path / "kit")
+    write_cache(installation.build, installation.build, tmp_path, "solver")
     with pytest.raises(UserError, match="another project"):
-        drop_foreign_build(kit)
-    assert (kit.build / "labs/01/worker").exists()
+        drop_foreign_build(installation)
+    assert (installation.build / "labs/01/worker").exists()
 
 
 def test_a_build_of_later_than_now_is_no_build(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kit = make_kit(tmp_path / "kit")
+    installation = make_kit(tmp_path / "kit")
     for shift_s, is_dropped in ((-60, False), (3600, True)):
         later = time.time() + shift_s
-        os.utime(kit.build / ".ninja_log", (later, later))
-        drop_foreign_build(kit)
-        assert (kit.build / "labs/01/worker").exists() is not is_dropped
-    assert_dropped(kit, capsys.readouterr().err, "later than now")
+        os.utime(installation.build / ".ninja_log", (later, later))
+        drop_foreign_build(installation)
+        assert (installation.build / "labs/01/worker").exists() is not is_dropped
+    assert_dropped(installation, capsys.readouterr().err, "later than now")
 
 
 @pytest.mark.parametrize("character", sorted(UNUSABLE))
 def test_a_build_folder_that_cmake_can_not_take_is_refused(tmp_path: Path, character: str) -> None:
     with pytest.raises(UserError, match="set NUMALAB_BUILD to a folder elsewhere"):
-        check_build_folder(Kit(tmp_path, "gnu", tmp_path / f"a{character}b"))
+        check_build_folder(Installation(tmp_path, "gnu", tmp_path / f"a{character}b"))
 
 
 def test_a_file_system_without_execute_permissions_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_build_folder(Kit(tmp_path))
+    check_build_folder(Installation(tmp_path))
     monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as one of Windows takes it
     with pytest.raises(UserError, match="can't be run in"):
-        check_build_folder(Kit(tmp_path))
+        check_build_folder(Installation(tmp_path))

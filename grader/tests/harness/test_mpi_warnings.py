@@ -10,7 +10,7 @@ import pytest
 from support.compiling import command_for
 
 from numalab.harness.build import compiler_output, configure
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 HERE = Path(__file__).parent
 CALLS = sorted((HERE / "mpi_calls").iterdir())
@@ -20,12 +20,14 @@ LAB = "07_hybrid"
 
 @pytest.mark.builds
 @pytest.mark.parametrize("source", [*CALLS, *HONEST], ids=lambda path: path.name)
-def test_right_calls_are_not_warned_of(kit: Kit, source: Path, tmp_path: Path) -> None:
-    configure(kit)
-    if not json.loads((kit.build / "build.json").read_text())["mpi"]:
+def test_right_calls_are_not_warned_of(
+    installation: Installation, source: Path, tmp_path: Path
+) -> None:
+    configure(installation)
+    if not json.loads((installation.build / "build.json").read_text())["mpi"]:
         pytest.skip("this build of the kit has no MPI")
-    command = command_for(kit, LAB, source, tmp_path)
-    done = subprocess.run(command, cwd=kit.build, capture_output=True, text=True)
+    command = command_for(installation, LAB, source, tmp_path)
+    done = subprocess.run(command, cwd=installation.build, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert compiler_output(done.stderr, {}) == ""
 

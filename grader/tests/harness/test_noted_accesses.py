@@ -22,9 +22,9 @@ from numalab.harness.noted_accesses import (
     read_dump,
     read_touch,
 )
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
-WATCHED = find_kit("gnu").root / "common/cmake/compile_watched"
+WATCHED = find_installation("gnu").root / "common/cmake/compile_watched"
 
 
 @pytest.mark.parametrize(

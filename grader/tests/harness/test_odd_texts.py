@@ -12,7 +12,7 @@ from support.deliveries import put
 
 from numalab.evidence.record import Build
 from numalab.harness.build import _missing, _with_oddity, compiler_output, configure
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.strangers.text_kinds import kind_of_text
 
@@ -90,13 +90,13 @@ def test_wide_texts(encoding: str) -> None:
     assert kind.why.startswith(f"is text in {encoding[:6].upper()}")
 
 
-def test_programs_are_programs(kit: Kit) -> None:
+def test_programs_are_programs(installation: Installation) -> None:
     """All kernels of the kit, right ones and wrong ones; and what a comment or a text may have."""
     kernels = [
         path
         for suffix in ("c", "f90")
         for folder in ("labs", "solutions")
-        for path in (kit.root / folder).rglob(f"*.{suffix}")
+        for path in (installation.root / folder).rglob(f"*.{suffix}")
     ]
     assert len(kernels) > 100
     for path in kernels:
@@ -136,15 +136,15 @@ def test_what_a_failed_build_says(tmp_path: Path) -> None:
     ],
 )
 def test_a_kernel_that_is_missing(
-    kit: Kit, first_touch: Lab, tmp_path: Path, name: str, said: str
+    installation: Installation, first_touch: Lab, tmp_path: Path, name: str, said: str
 ) -> None:
     put(tmp_path, {name: CODE.encode()})
-    assert said in _missing(kit, first_touch, tmp_path, "c").message
+    assert said in _missing(installation, first_touch, tmp_path, "c").message
 
 
-def odd_but_right(kit: Kit) -> dict[str, bytes]:
+def odd_but_right(installation: Installation) -> dict[str, bytes]:
     """Texts of right kernels as editors and languages of the world leave them."""
-    solution = kit.solution_folder("01_first_touch")
+    solution = installation.solution_folder("01_first_touch")
     c, fortran = (solution / name for name in ("kernel.c", "kernel.f90"))
     in_c, in_fortran = c.read_bytes(), fortran.read_bytes()
     first = in_fortran.index(b"implicit none")
@@ -163,11 +163,11 @@ def odd_but_right(kit: Kit) -> dict[str, bytes]:
 
 
 @pytest.mark.builds
-def test_odd_texts_compile_without_a_word(kit: Kit, tmp_path: Path) -> None:
-    configure(kit)
-    for name, text in odd_but_right(kit).items():
+def test_odd_texts_compile_without_a_word(installation: Installation, tmp_path: Path) -> None:
+    configure(installation)
+    for name, text in odd_but_right(installation).items():
         source = tmp_path / name
         source.write_bytes(text)
-        command = command_for(kit, "01_first_touch", source, tmp_path)
-        done = subprocess.run(command, cwd=kit.build, capture_output=True, text=True)
+        command = command_for(installation, "01_first_touch", source, tmp_path)
+        done = subprocess.run(command, cwd=installation.build, capture_output=True, text=True)
         assert (done.returncode, compiler_output(done.stderr, {})) == (0, ""), name

@@ -31,7 +31,7 @@ from support.commands import (
 from numalab.doctor.doctor import sandbox_finding
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit, configure
+from numalab.harness.build import build_targets, configure
 from numalab.harness.compile_apart import Apart, bound_files, read_step, take
 from numalab.harness.compile_apart import run as run_apart
 from numalab.harness.monitor import describe_node
@@ -44,9 +44,9 @@ from numalab.harness.sandbox import (
     other_roots,
     remedy_where_refused,
 )
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import CriterionVerdict, Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 pytestmark = pytest.mark.builds
@@ -58,28 +58,28 @@ EFFORT = replace(effort_for("default", True), check_limit_s=60.0)
 
 
 @pytest.fixture(scope="module")
-def sandbox(kit: Kit) -> Sandbox:
-    found = find_sandbox(kit)
+def sandbox(installation: Installation) -> Sandbox:
+    found = find_sandbox(installation)
     if isinstance(found, NoSandbox):
         pytest.skip(f"{found.why}; {found.remedy}")
-    configure(kit)
-    build_kit(kit, [found.confine.name, "describe_node"])
+    configure(installation)
+    build_targets(installation, [found.confine.name, "describe_node"])
     return found
 
 
 @pytest.fixture(scope="module")
-def node(kit: Kit, sandbox: Sandbox) -> Json:
-    return describe_node(kit)
+def node(installation: Installation, sandbox: Sandbox) -> Json:
+    return describe_node(installation)
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(kit: Kit) -> Iterator[None]:
+def nothing_is_left(installation: Installation) -> Iterator[None]:
     def ours() -> set[Path]:
         return {*Path("/tmp").glob("numalab-job-*"), *Path("/tmp").glob("numalab-compile-*")}
 
     before = ours()
     yield
-    assert_all_gone(kit)
+    assert_all_gone(installation)
     assert_goes_away(ours, before)
 
 
@@ -94,19 +94,21 @@ def victim() -> Iterator[subprocess.Popen[bytes]]:
 class Grader:
     """Grades kernels of a lab without times, in the sandbox."""
 
-    def __init__(self, kit: Kit, lab: Lab, node: Json, sandbox: Sandbox, folder: Path) -> None:
-        self.kit, self.lab, self.node, self.sandbox = kit, lab, node, sandbox
+    def __init__(
+        self, installation: Installation, lab: Lab, node: Json, sandbox: Sandbox, folder: Path
+    ) -> None:
+        self.installation, self.lab, self.node, self.sandbox = installation, lab, node, sandbox
         self.folder = folder
 
     def grade(self, text: str, language: str = "c") -> tuple[Verdict, Json]:
         file = self.folder / {"c": "kernel.c", "fortran": "kernel.f90"}[language]
         file.write_text(text)
         session = Session(
-            self.kit, self.lab, language, "submission", self.folder, EFFORT, self.node,
+            self.installation, self.lab, language, "submission", self.folder, EFFORT, self.node,
             lambda step: None, sandbox=self.sandbox,
         )  # fmt: skip
-        with self.kit.lock():
-            build_kit(self.kit, [self.kit.monitor(self.lab.name).name])
+        with self.installation.lock():
+            build_targets(self.installation, [self.installation.monitor(self.lab.name).name])
             if session.build():
                 gather_evidence(session)
         return session.verdict(), session.data
@@ -135,10 +137,12 @@ def quoted(paths: list[Path]) -> str:
 
 
 @pytest.fixture
-def grader(kit: Kit, first_touch: Lab, node: Json, sandbox: Sandbox, tmp_path: Path) -> Grader:
+def grader(
+    installation: Installation, first_touch: Lab, node: Json, sandbox: Sandbox, tmp_path: Path
+) -> Grader:
     folder = tmp_path / "handed in" / first_touch.name
     folder.mkdir(parents=True)
-    return Grader(kit, first_touch, node, sandbox, folder)
+    return Grader(installation, first_touch, node, sandbox, folder)
 
 
 def correct(verdict: Verdict) -> CriterionVerdict:
@@ -171,17 +175,17 @@ def test_threads_without_end(grader: Grader) -> None:
 
 
 def test_a_rank_that_forks(
-    kit: Kit, labs: dict[str, Lab], node: Json, sandbox: Sandbox, tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], node: Json, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """The launcher may, and its ranks may not."""
-    if not json.loads((kit.build / "build.json").read_text())["mpi"]:
+    if not json.loads((installation.build / "build.json").read_text())["mpi"]:
         pytest.skip("this build of the kit has no MPI")
     lab = labs["06_message_latency"]
-    solution = (kit.solution_folder(lab.name) / "kernel.c").read_text()
+    solution = (installation.solution_folder(lab.name) / "kernel.c").read_text()
     includes = "#define _GNU_SOURCE\n#include <unistd.h>\n"
     found = re.subn(r"(?m)^void ping_pong\([^{;]*\{", r"\g<0> fork();", solution)
     assert found[1] == 1
-    grader = Grader(kit, lab, node, sandbox, tmp_path)
+    grader = Grader(installation, lab, node, sandbox, tmp_path)
     verdict, data = grader.grade(includes + found[0])
     assert data["build"]["kernel"]["status"] == "ok", data["build"]
     why = correct(verdict).why
@@ -209,32 +213,51 @@ def test_no_network(grader: Grader) -> None:
     assert correct(verdict).status == "pass"
 
 
-def test_nothing_of_others_can_be_read(grader: Grader, kit: Kit, tmp_path: Path) -> None:
+def test_nothing_of_others_can_be_read(
+    grader: Grader, installation: Installation, tmp_path: Path
+) -> None:
     other = tmp_path / "somebody else" / "kernel.c"
     other.parent.mkdir()
     other.write_text("int secret;\n")
     places = [
-        other, other.parent, grader.folder, kit.root, kit.root / "solutions", kit.build,
-        kit.solution_folder("01_first_touch") / "kernel.c", kit.lab_folder("01_first_touch"),
-        kit.staged_folder("01_first_touch") / "kernel.c",
-        kit.worker("01_first_touch", "c", "solution"),
-        Path.home(), Path("/etc/passwd"), Path("/etc/hosts"), Path("/home"), Path("/var"),
+        other,
+        other.parent,
+        grader.folder,
+        installation.root,
+        installation.root / "solutions",
+        installation.build,
+        installation.solution_folder("01_first_touch") / "kernel.c",
+        installation.lab_folder("01_first_touch"),
+        installation.staged_folder("01_first_touch") / "kernel.c",
+        installation.worker("01_first_touch", "c", "solution"),
+        Path.home(),
+        Path("/etc/passwd"),
+        Path("/etc/hosts"),
+        Path("/home"),
+        Path("/var"),
         Path(f"/proc/{os.getpid()}/cmdline"),
-    ]  # fmt: skip
+    ]
     # What holds the worker's own program is there, and holds nothing else.
-    inside = [place for place in places if not kit.build.is_relative_to(place)]
+    inside = [place for place in places if not installation.build.is_relative_to(place)]
     verdict, _ = grader.attack("reads_files", PLACES=quoted(inside))
     assert correct(verdict).status == "pass"
 
 
-def test_nothing_is_written_for_the_next(grader: Grader, kit: Kit) -> None:
+def test_nothing_is_written_for_the_next(grader: Grader, installation: Installation) -> None:
     lab = grader.lab.name
     mark = f"numalab-poison-{os.getpid()}"
     places = [
-        kit.staged_folder(lab) / "kernel.c", kit.worker(lab, "c", "submission"), kit.build / mark,
-        kit.worker(lab, "c", "solution"), kit.root / mark, Path.home() / ".cache" / mark,
-        Path("/var/tmp") / mark, Path("/tmp") / mark, Path("/dev") / mark, Path("/") / mark,
-    ]  # fmt: skip
+        installation.staged_folder(lab) / "kernel.c",
+        installation.worker(lab, "c", "submission"),
+        installation.build / mark,
+        installation.worker(lab, "c", "solution"),
+        installation.root / mark,
+        Path.home() / ".cache" / mark,
+        Path("/var/tmp") / mark,
+        Path("/tmp") / mark,
+        Path("/dev") / mark,
+        Path("/") / mark,
+    ]
     verdict, _ = grader.attack("writes_files", PLACES=quoted(places))
     assert correct(verdict).status == "pass"
     assert not any(place.exists() for place in places if place.name == mark)
@@ -282,11 +305,11 @@ def honest() -> str:
     ],
 )
 def test_a_compiler_reads_nothing_of_others(
-    grader: Grader, kit: Kit, tmp_path: Path, line: str
+    grader: Grader, installation: Installation, tmp_path: Path, line: str
 ) -> None:
     other = tmp_path / "other.c"
     other.write_text("int secret = 4711;\n")
-    solution = kit.solution_folder(grader.lab.name) / "kernel.c"
+    solution = installation.solution_folder(grader.lab.name) / "kernel.c"
     filled = line.replace("{solution}", str(solution)).replace("{other}", str(other))
     verdict, data = grader.grade(f"{filled}\n{honest()}")
     assert data["build"]["kernel"]["status"] == "does_not_compile"
@@ -297,16 +320,16 @@ def test_a_compiler_reads_nothing_of_others(
 
 
 @pytest.mark.parametrize("line", ["include '{file}'", '#include "{file}"'])
-def test_nor_does_a_fortran_compiler(grader: Grader, kit: Kit, line: str) -> None:
-    solution = kit.solution_folder(grader.lab.name) / "kernel.f90"
+def test_nor_does_a_fortran_compiler(grader: Grader, installation: Installation, line: str) -> None:
+    solution = installation.solution_folder(grader.lab.name) / "kernel.f90"
     _, data = grader.grade(line.replace("{file}", str(solution)) + "\n", "fortran")
     assert data["build"]["kernel"]["status"] == "does_not_compile"
     said = data["build"]["kernel"]["output"]
     assert "o such file" in said or "Cannot open included file" in said
 
 
-def test_modules_of_an_earlier_kernel_are_gone(grader: Grader, kit: Kit) -> None:
-    solution = (kit.solution_folder(grader.lab.name) / "kernel.f90").read_text()
+def test_modules_of_an_earlier_kernel_are_gone(grader: Grader, installation: Installation) -> None:
+    solution = (installation.solution_folder(grader.lab.name) / "kernel.f90").read_text()
     left = "module left_behind\n  integer :: answer = 42\nend module\n"
     _, data = grader.grade(left + solution, "fortran")
     assert data["build"]["kernel"]["status"] == "ok", data["build"]
@@ -323,12 +346,12 @@ def test_what_a_compiler_may_use_up(grader: Grader) -> None:
 
 
 def test_a_kernel_is_compiled_anew_where_the_level_changes(
-    grader: Grader, kit: Kit, tmp_path: Path
+    grader: Grader, installation: Installation, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.h"
     other.write_text("/* nothing */\n")
     text = f'#include "{other}"\n{honest()}'
-    outside = Grader(kit, grader.lab, grader.node, grader.sandbox, grader.folder)
+    outside = Grader(installation, grader.lab, grader.node, grader.sandbox, grader.folder)
     outside.sandbox = None  # type: ignore[assignment]
     _, data = outside.grade(text)
     assert data["build"]["kernel"]["status"] == "ok" and data["sandbox"] == "none"
@@ -419,11 +442,13 @@ def test_numalabs_own_folders_are_covered_where_the_system_is_seen(
 
 def test_folders_of_a_kit_that_are_hidden(tmp_path: Path) -> None:
     folders = {name: tmp_path / name for name in ("builds", "work", "state", "origin", "variants")}
-    kit = Kit(tmp_path / "kit", "gnu", **folders)
-    hidden = hidden_folders(kit)
-    assert hidden[0] == kit.root and set(folders.values()) < set(hidden)
+    installation = Installation(tmp_path / "kit", "gnu", **folders)
+    hidden = hidden_folders(installation)
+    assert hidden[0] == installation.root and set(folders.values()) < set(hidden)
     # The system is never covered, whatever somebody names as a folder for work.
-    made = Sandbox("bwrap", kit.confine, kit.compile_apart, (), (Path("/usr"), Path("/")))
+    made = Sandbox(
+        "bwrap", installation.confine, installation.compile_apart, (), (Path("/usr"), Path("/"))
+    )
     command = made.tool_command(["true"], [])
     assert "/usr" not in [b for a, b in pairwise(command) if a == "--tmpfs"]
 
@@ -451,22 +476,35 @@ def test_only_plain_files_are_taken(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_solutions_pass_in_the_sandbox(
-    kit: Kit, labs: dict[str, Lab], node: Json, sandbox: Sandbox, schema: Path, name: str,
+    installation: Installation,
+    labs: dict[str, Lab],
+    node: Json,
+    sandbox: Sandbox,
+    schema: Path,
+    name: str,
     language: str,
-) -> None:  # fmt: skip
+) -> None:
     """As submissions, so that they are compiled in it, too; without times. What depends on other
     load is tried again."""
     lab = labs[name]
-    if lab.calls_mpi and not json.loads((kit.build / "build.json").read_text())["mpi"]:
+    if lab.calls_mpi and not json.loads((installation.build / "build.json").read_text())["mpi"]:
         pytest.skip("this build of the kit has no MPI")
-    grader = Grader(kit, lab, node, sandbox, kit.solution_folder(name))
+    grader = Grader(installation, lab, node, sandbox, installation.solution_folder(name))
     for _ in range(3):
         session = Session(
-            kit, lab, language, "submission", grader.folder, EFFORT, node, lambda step: None,
-            sandbox=sandbox, timing_refused="Not timed here.",
-        )  # fmt: skip
-        with kit.lock():
-            build_kit(kit, [kit.monitor(name).name])
+            installation,
+            lab,
+            language,
+            "submission",
+            grader.folder,
+            EFFORT,
+            node,
+            lambda step: None,
+            sandbox=sandbox,
+            timing_refused="Not timed here.",
+        )
+        with installation.lock():
+            build_targets(installation, [installation.monitor(name).name])
             assert session.build(), session.data["build"]
             gather_evidence(session)
         jsonschema.validate(session.data, json.loads(schema.read_text()))
@@ -487,7 +525,7 @@ def test_solutions_pass_in_the_sandbox(
 
 
 def test_where_it_is_missing_grading_says_so_or_refuses(
-    kit: Kit, sandbox: Sandbox, tmp_path: Path
+    installation: Installation, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
     path = without_bubblewrap(tmp_path / "bin")
@@ -495,19 +533,19 @@ def test_where_it_is_missing_grading_says_so_or_refuses(
     handed_in.mkdir(parents=True)
     (handed_in / "kernel.c").write_text("wrong\n")
     arguments = ["01", "--lang", "c", "--quick", "--submission", str(handed_in.parent)]
-    refused = numalab_command(kit, "grade", *arguments, "--require-sandbox", PATH=path)
+    refused = numalab_command(installation, "grade", *arguments, "--require-sandbox", PATH=path)
     assert refused.code == 3 and "bubblewrap (bwrap) is not installed" in refused.said
     assert "nothing was graded" in refused.said and not refused.out
-    done, data = grade_json(kit, tmp_path, *arguments, "--sandbox", PATH=path)
+    done, data = grade_json(installation, tmp_path, *arguments, "--sandbox", PATH=path)
     assert done.code == 1 and data["sandbox"] == "none"
     assert "sandbox: none" in done.said and "install the package bubblewrap" in done.said
-    done, data = grade_json(kit, tmp_path, *arguments, "--require-sandbox")
+    done, data = grade_json(installation, tmp_path, *arguments, "--require-sandbox")
     assert done.code == 1 and data["sandbox"] == "bubblewrap"
     assert "sandbox: bubblewrap" in done.said
 
 
 def test_a_sandbox_that_can_not_be_made_is_told(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuses = tmp_path / "bwrap"
     refuses.write_text(
@@ -515,7 +553,7 @@ def test_a_sandbox_that_can_not_be_made_is_told(
     )
     refuses.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = find_sandbox(kit)
+    found = find_sandbox(installation)
     assert isinstance(found, NoSandbox) and "No permissions to create new namespace" in found.why
     finding = sandbox_finding(found)
     assert finding.level == "note" and "administrator" in finding.remedy
@@ -547,15 +585,15 @@ def test_what_lets_a_sandbox_be_made_depends_on_who_refuses(
 
 
 def test_roots_never_show_the_kit_or_a_home(tmp_path: Path) -> None:
-    kit, site = tmp_path / "kit", tmp_path / "site"
-    for folder in (kit / "bin", site / "bin", site / "lib"):
+    installation, site = tmp_path / "kit", tmp_path / "site"
+    for folder in (installation / "bin", site / "bin", site / "lib"):
         folder.mkdir(parents=True)
-    for folder in (kit, site):
+    for folder in (installation, site):
         shutil.copy("/bin/true", folder / "bin" / "gcc")
-    paths = f"{kit}/lib:{site}/lib:{tmp_path}:/:/usr/lib:{Path.home()}:relative"
-    programs = [str(kit / "bin" / "gcc"), str(site / "bin" / "gcc")]
-    found = other_roots(programs, {"LD_LIBRARY_PATH": paths}, kit)
+    paths = f"{installation}/lib:{site}/lib:{tmp_path}:/:/usr/lib:{Path.home()}:relative"
+    programs = [str(installation / "bin" / "gcc"), str(site / "bin" / "gcc")]
+    found = other_roots(programs, {"LD_LIBRARY_PATH": paths}, installation)
     assert found == [str(site), str(site / "lib")]
     # conda's and Spack's name what is above their folders.
-    conda = {"CONDA_PREFIX": str(site), "CMAKE_PREFIX_PATH": f"{tmp_path}:{kit}"}
-    assert other_roots([], conda, kit) == [str(site)]
+    conda = {"CONDA_PREFIX": str(site), "CMAKE_PREFIX_PATH": f"{tmp_path}:{installation}"}
+    assert other_roots([], conda, installation) == [str(site)]

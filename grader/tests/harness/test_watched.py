@@ -17,7 +17,7 @@ from numalab.harness.watched import (
     unfollowed_complaint,
     unseen_call,
 )
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab
 
 BEFORE = '# 1 "/x/kernel.c"\n'
@@ -145,10 +145,12 @@ def test_what_stores_nothing_or_is_told_may_be_called(name: str) -> None:
     assert unseen_call([name], frozenset()) is None
 
 
-def test_what_a_contract_declares_is_no_librarys(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_what_a_contract_declares_is_no_librarys(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     """A kernel defines it, or numalab does."""
     lab = labs["10_false_sharing"]
-    known = frozenset(prototypes((kit.lab_folder(lab.name) / lab.contract).read_text()))
+    known = frozenset(prototypes((installation.lab_folder(lab.name) / lab.contract).read_text()))
     assert known == {"cache_line_bytes", *lab.functions}
     for name in ("cache_line_bytes", "cache_line_bytes_"):
         assert unseen_call(["sqrt", name], known) is None
@@ -172,6 +174,6 @@ def test_a_function_of_which_nobody_tells_is_named(name: str) -> None:
 
 
 def test_what_is_called_in_the_c_librarys_stead_is_one_list() -> None:
-    listed = (find_kit("gnu").root / "common/cmake/AddLab.cmake").read_text()
+    listed = (find_installation("gnu").root / "common/cmake/AddLab.cmake").read_text()
     match = re.search(r"set\(watched ([^)]*)\)", listed)
     assert match is not None and set(match[1].split()) == TOLD

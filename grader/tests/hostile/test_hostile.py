@@ -18,12 +18,12 @@ from support.commands import assert_all_gone, assert_goes_away
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
+from numalab.installation import Installation, find_installation
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, load_labs
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlaces
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 Json = dict[str, Any]
 HERE = Path(__file__).parent
-LABS = load_labs(find_kit("gnu").root)
+LABS = load_labs(find_installation("gnu").root)
 MODES = ("direct", "sandbox")
 # What works comes to its end on a busy node, too; times stay those of a quick grading.
 EFFORT = replace(effort_for("default", True), check_limit_s=20.0)
@@ -111,9 +111,9 @@ class Attack:
         times = {c.name for c in lab.criteria if c.kind == "timing"}
         return [name for name in self.fails if self.timed or name not in times]
 
-    def hand_in(self, kit: Kit, lab: Lab, language: str, folder: Path) -> None:
+    def hand_in(self, installation: Installation, lab: Lab, language: str, folder: Path) -> None:
         """Its files, and the solution's where it has none."""
-        solution, file = kit.solution_folder(lab.name), KERNEL_FILES[language]
+        solution, file = installation.solution_folder(lab.name), KERNEL_FILES[language]
         sources = {name: solution / name for name in (file, *(wanted.name for wanted in lab.files))}
         own = self.folder / self.name
         if own.is_dir():
@@ -152,18 +152,18 @@ def cases() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def node(kit: Kit) -> Json:
-    return describe_node(kit)
+def node(installation: Installation) -> Json:
+    return describe_node(installation)
 
 
 @pytest.fixture(scope="module")
-def sandbox(kit: Kit) -> Sandbox | NoSandbox:
-    return find_sandbox(kit)
+def sandbox(installation: Installation) -> Sandbox | NoSandbox:
+    return find_sandbox(installation)
 
 
 @pytest.fixture(scope="module")
-def places(kit: Kit) -> Iterator[VirtualPlaces]:
-    with VirtualPlaces(kit, GuestOptions()) as found:
+def places(installation: Installation) -> Iterator[VirtualPlaces]:
+    with VirtualPlaces(installation, GuestOptions()) as found:
         yield found
 
 
@@ -174,7 +174,7 @@ def controls() -> dict[str, list[Json]]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(kit: Kit) -> Iterator[None]:
+def nothing_is_left(installation: Installation) -> Iterator[None]:
     def ours() -> set[Path]:
         found = {
             *Path("/tmp").glob("numalab-*"), *Path("/dev/shm").glob("*"),
@@ -189,7 +189,7 @@ def nothing_is_left(kit: Kit) -> Iterator[None]:
 
     before = ours()
     yield
-    assert_all_gone(kit)
+    assert_all_gone(installation)
     assert_goes_away(lambda: ours() - before, set())
 
 
@@ -208,7 +208,7 @@ def has_shown(attack: Attack, lab: Lab, verdict: Verdict) -> bool:
 
 @pytest.mark.parametrize(("attack", "language", "mode"), cases())
 def test_hostile_submission(
-    kit: Kit,
+    installation: Installation,
     node: Json,
     sandbox: Sandbox | NoSandbox,
     places: VirtualPlaces,
@@ -219,18 +219,18 @@ def test_hostile_submission(
     mode: str,
 ) -> None:
     whole = LABS[attack.lab]
-    if whole.calls_mpi and not json.loads((kit.build / "build.json").read_text())["mpi"]:
+    if whole.calls_mpi and not json.loads((installation.build / "build.json").read_text())["mpi"]:
         pytest.skip("this build of the kit has no MPI")
     if mode == "sandbox" and isinstance(sandbox, NoSandbox):
         pytest.skip(f"{sandbox.why}; {sandbox.remedy}")
     kept_in = sandbox if mode == "sandbox" and isinstance(sandbox, Sandbox) else None
     lab = attack.graded(whole)
-    attack.hand_in(kit, whole, language, tmp_path)
+    attack.hand_in(installation, whole, language, tmp_path)
     brief = replace(EFFORT, check_limit_s=1.5)
 
     def graded(effort: Effort) -> tuple[Session, Verdict]:
         session = Session(
-            kit, lab, language, "submission", tmp_path, effort, node, lambda step: None,
+            installation, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             sandbox=kept_in, timing_refused=None if attack.timed else "Not timed.",
             controls=controls, afresh=True,
         )  # fmt: skip
@@ -238,15 +238,15 @@ def test_hostile_submission(
         session.keep(verdict)
         return session, verdict
 
-    with kit.lock():
-        build_kit(kit, [kit.monitor(lab.name).name])
+    with installation.lock():
+        build_targets(installation, [installation.monitor(lab.name).name])
         for number in range(TRIES):
             session, verdict = graded(brief if attack.waits and number == 0 else EFFORT)
             if has_shown(attack, lab, verdict) or attack.machines:
                 break
             controls.clear()  # they may have been disturbed, too
         if attack.machines:
-            machines = [find_machine(kit, name) for name in attack.machines]
+            machines = [find_machine(installation, name) for name in attack.machines]
             verdict, _ = grade_elsewhere(session, machines, places)
     found = list(verdict.criteria)
     status = {name: {c.status for c in found if c.name == name} for name in attack.told_of}

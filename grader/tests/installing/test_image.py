@@ -19,17 +19,17 @@ from packaging.specifiers import SpecifierSet
 
 from numalab.commands import image as image_command
 from numalab.commands import setup as setup_command
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
+from numalab.installation import find_installation
 from numalab.installing import image
 from numalab.installing.image import Checkout, Distribution
-from numalab.kit import find_kit
 from numalab.virtual import kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 import in_container
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 TIME_S = 1_700_000_000
 CHECKOUT = Checkout(ROOT, "c0ffee", TIME_S, "https://example.org/numalab.git", ())
 FOLDER = "/home/student/numalab"
@@ -129,7 +129,7 @@ def test_an_image_that_can_not_be_made_leaves_the_one_before(
     (tmp_path / "broken").touch()
     target = tmp_path / "image.tar"
     target.write_text("before")
-    with pytest.raises(KitError, match="buildah ended with 1"):
+    with pytest.raises(NumalabError, match="buildah ended with 1"):
         image.make_image(checkout, Distribution("trixie", None, True), target, False)
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.glob("*image.tar*")] == ["image.tar"]
@@ -186,10 +186,10 @@ def test_what_is_missing_is_named_by_package(monkeypatch: pytest.MonkeyPatch) ->
     "words", [["--suite", "x; rm"], ["--mirror", "http://a b"], ["--components", "main x"]]
 )
 def test_words_that_are_no_names_get_into_no_command(words: list[str], tmp_path: Path) -> None:
-    context = click.Context(image_command.image, obj=find_kit("gnu"))
+    context = click.Context(image_command.image, obj=find_installation("gnu"))
     with context, pytest.raises(UserError, match=words[0]):
         image_command.image.main(
-            [str(tmp_path / "i.tar"), *words], standalone_mode=False, obj=find_kit("gnu")
+            [str(tmp_path / "i.tar"), *words], standalone_mode=False, obj=find_installation("gnu")
         )
 
 

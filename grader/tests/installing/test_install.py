@@ -14,12 +14,12 @@ import pytest
 from support.desks import make_desk
 
 from numalab import __version__
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 from numalab.installing import install as installing
 from numalab.installing.copying import check_handouts, copy_kit, open_to_readers
 from numalab.installing.install import KINDS, Wish, check_needs, environment_for, modulefile
 from numalab.installing.prefix import Prefix, chosen_prefix, is_open_to_all
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 
 
@@ -30,9 +30,9 @@ def silent(step: str) -> None:
 # ---- prefixes that can't be ------------------------------------------------------------
 
 
-def test_a_good_prefix_is_taken(kit: Kit, tmp_path: Path) -> None:
+def test_a_good_prefix_is_taken(installation: Installation, tmp_path: Path) -> None:
     for path in (tmp_path / "new" / "deep", tmp_path):
-        assert chosen_prefix(path, kit.root, "1").path == path.resolve()
+        assert chosen_prefix(path, installation.root, "1").path == path.resolve()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,9 @@ def test_a_good_prefix_is_taken(kit: Kit, tmp_path: Path) -> None:
         (lambda root, tmp: tmp / "complete", "installed in .* already"),
     ],
 )  # fmt: skip
-def test_others_are_refused(kit: Kit, tmp_path: Path, make: object, says: str) -> None:
+def test_others_are_refused(
+    installation: Installation, tmp_path: Path, make: object, says: str
+) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "other" / "bin").mkdir(parents=True)
     (tmp_path / "other" / "bin" / "numalab").write_text("somebody's\n")
@@ -59,16 +61,16 @@ def test_others_are_refused(kit: Kit, tmp_path: Path, make: object, says: str) -
     complete.record.write_text('{"version": "0.0.9"}')
     assert callable(make)
     with pytest.raises(UserError, match=says):
-        chosen_prefix(make(kit.root, tmp_path), kit.root, "1")
+        chosen_prefix(make(installation.root, tmp_path), installation.root, "1")
     assert (tmp_path / "other" / "bin" / "numalab").read_text() == "somebody's\n"
 
 
 def test_a_folder_that_may_not_be_written_to_is_named(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, how: False)
     with pytest.raises(UserError, match=f"may not write to {tmp_path}"):
-        chosen_prefix(tmp_path / "new", kit.root, "1")
+        chosen_prefix(tmp_path / "new", installation.root, "1")
 
 
 def test_one_that_would_hold_its_own_source_is_refused(tmp_path: Path) -> None:
@@ -79,9 +81,9 @@ def test_one_that_would_hold_its_own_source_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_edited_handout_is_not_given_to_a_class(
-    kit: Kit, tmp_path: Path, labs: dict[str, Lab]
+    installation: Installation, tmp_path: Path, labs: dict[str, Lab]
 ) -> None:
-    desk = make_desk(kit, tmp_path)
+    desk = make_desk(installation, tmp_path)
     check_handouts(desk, list(labs.values()))
     kernel = desk.root / "labs" / "01_first_touch" / "kernel.c"
     kernel.write_text(kernel.read_text() + "\n")
@@ -94,12 +96,24 @@ def test_an_edited_handout_is_not_given_to_a_class(
 
 def test_what_is_of_the_kit_is_copied_and_nothing_else(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
-    kept = ("numalab", "labs/01/kernel.c", "grader/src/numalab/kit.py", "grader/recipes/README.md")
+    kept = (
+        "numalab",
+        "labs/01/kernel.c",
+        "grader/src/numalab/installation.py",
+        "grader/recipes/README.md",
+    )
     left = (
-        ".git/HEAD", ".venv/bin/python", "build/gnu/build.ninja", "notebooks/01/explore.ipynb",
-        "labs/01/explanation.txt", "grader/src/numalab/__pycache__/kit.pyc", "grader/tests/test.py",
-        "installation.json", "labs/01/.ipynb_checkpoints/a", "common/a.mod",
-    )  # fmt: skip
+        ".git/HEAD",
+        ".venv/bin/python",
+        "build/gnu/build.ninja",
+        "notebooks/01/explore.ipynb",
+        "labs/01/explanation.txt",
+        "grader/src/numalab/__pycache__/kit.pyc",
+        "grader/tests/test.py",
+        "installation.json",
+        "labs/01/.ipynb_checkpoints/a",
+        "common/a.mod",
+    )
     for name in (*kept, *left):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(name)
@@ -153,12 +167,15 @@ echo "$@" "$NUMALAB_BUILD" >set-up
 
 
 @pytest.fixture
-def source(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
+def source(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Installation:
     """A kit as far as an installation looks at it."""
     root = tmp_path / "kit"
     (root / "labs").mkdir(parents=True)
     shutil.copytree(
-        kit.root / "grader" / "recipes" / "modules", root / "grader" / "recipes" / "modules"
+        installation.root / "grader" / "recipes" / "modules",
+        root / "grader" / "recipes" / "modules",
     )
     (root / "numalab").write_text(SET_UP.format(broken=tmp_path / "broken"))
     (root / "numalab").chmod(0o755)
@@ -168,13 +185,13 @@ def source(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
         raise UserError("none is here")
 
     monkeypatch.setattr(installing, "find_kernel", no_kernel)
-    return Kit(root, "gnu")
+    return Installation(root, "gnu")
 
 
-def test_it_goes_on_where_it_was_interrupted(source: Kit, tmp_path: Path) -> None:
+def test_it_goes_on_where_it_was_interrupted(source: Installation, tmp_path: Path) -> None:
     (tmp_path / "broken").write_text("")
     prefix = chosen_prefix(tmp_path / "installed", source.root, __version__)
-    with pytest.raises(KitError, match="no network"):
+    with pytest.raises(NumalabError, match="no network"):
         installing.install(source, Wish(prefix), silent)
     assert prefix.mark.exists() and not prefix.record.exists()
     (tmp_path / "broken").unlink()
@@ -195,10 +212,10 @@ def test_it_goes_on_where_it_was_interrupted(source: Kit, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def modules(kit: Kit, tmp_path: Path) -> Prefix:
+def modules(installation: Installation, tmp_path: Path) -> Prefix:
     """Modulefiles of a prefix, and one of a compiler that they load."""
     prefix = Prefix(tmp_path / "sw")
-    templates = kit.root / "grader" / "recipes" / "modules"
+    templates = installation.root / "grader" / "recipes" / "modules"
     needs = {"lmod": 'setenv("GCC", "here")\n', "tcl": "#%Module\nsetenv GCC here\n"}
     for kind, needed in needs.items():
         path = prefix.modulefile(kind, "1.2")

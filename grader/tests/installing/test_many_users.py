@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.commands import COMMAND_LIMIT_S, numalab_command
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 pytestmark = [pytest.mark.builds, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ GRADE = ("grade", "01", "--quick", "--here-only", "--lang", "c")
 
 
 @pytest.fixture(scope="module")
-def installed(kit: Kit) -> Iterator[Path]:
+def installed(installation: Installation) -> Iterator[Path]:
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("only root can be two other users")
     folder = Path(tempfile.mkdtemp(prefix="numalab-installed-"))
@@ -31,12 +31,12 @@ def installed(kit: Kit) -> Iterator[Path]:
         # The kit's own kernels may have been edited by tests beside this one, so not its copy.
         checkout = folder / "checkout"
         subprocess.run(
-            ["git", "clone", "--quiet", str(kit.root), str(checkout)], check=True,
+            ["git", "clone", "--quiet", str(installation.root), str(checkout)], check=True,
             capture_output=True,
         )  # fmt: skip
-        (checkout / ".venv").symlink_to(kit.root / ".venv")
+        (checkout / ".venv").symlink_to(installation.root / ".venv")
         done = numalab_command(
-            Kit(checkout, kit.preset), "install", "--prefix", str(folder / "sw"),
+            Installation(checkout, installation.preset), "install", "--prefix", str(folder / "sw"),
             "--without-notebooks",
         )  # fmt: skip
         assert done.code == 0, done.err

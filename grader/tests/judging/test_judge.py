@@ -11,7 +11,7 @@ import pytest
 from support import invented
 from support.golden_texts import check_text, check_verdict, raises_text
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse, validate
 from numalab.judging.judge import judge
 from numalab.judging.needs import (
@@ -686,11 +686,11 @@ def test_looks_at_different_pages_are_never_put_together(first_touch: Lab) -> No
     for run in record["runs"]:
         if run["kind"] == "placement":
             run["residency"][1]["blocks"][0] = [0, 1]
-    with raises_text(KitError):
+    with raises_text(NumalabError):
         judged(first_touch, record)
     trace = next(run for run in record["runs"] if run["kind"] == "trace")
     trace["touch_map"]["arrays"][0]["blocks"][0] = [0, 1]
-    with raises_text(KitError):
+    with raises_text(NumalabError):
         judged(first_touch, record)
 
 
@@ -837,7 +837,7 @@ def test_the_schema_refuses_what_is_not_evidence(schema: Any) -> None:
     ):
         broken = copy.deepcopy(record)
         spoil(broken)
-        with raises_text(KitError):
+        with raises_text(NumalabError):
             validate(broken, schema)
-    with raises_text(KitError):
+    with raises_text(NumalabError):
         parse(record | {"schema": 2})

@@ -13,12 +13,12 @@ from support.golden_texts import check_text, check_verdict
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
 from numalab.grading.handed_in import complaint_of
+from numalab.installation import find_installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import find_kit
 from numalab.labs.declaration import Lab, load_lab
 
-OWN = find_kit("gnu").root / "solutions" / "09_interconnect"
+OWN = find_installation("gnu").root / "solutions" / "09_interconnect"
 RIGHT = (OWN / "rates.toml").read_text("utf-8")
 WRONG = {
     entry["name"]: entry
@@ -59,7 +59,7 @@ def test_all_answers_right_pass(lab: Lab) -> None:
     [(1630, "pass"), (7, "fail")],
 )
 def test_a_course_may_fix_the_seed(lab: Lab, seed: int, status: str) -> None:
-    folder = find_kit("gnu").lab_folder(lab.name)
+    folder = find_installation("gnu").lab_folder(lab.name)
     declared = (folder / "grading/lab.toml").read_text("utf-8")
     goal = 'goal = "rates"\n'
     assert declared.count(goal) == 1

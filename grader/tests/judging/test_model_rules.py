@@ -52,8 +52,8 @@ def lab(tmp_path: Path) -> Lab:
 
 
 @pytest.fixture
-def schema(kit: Any) -> Path:
-    path: Path = kit.root / "common/schema/evidence.schema.json"
+def schema(installation: Any) -> Path:
+    path: Path = installation.root / "common/schema/evidence.schema.json"
     return path
 
 

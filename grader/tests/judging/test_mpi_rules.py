@@ -12,12 +12,13 @@ from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Rank, Thread
 from numalab.evidence.results import Outcome
 from numalab.grading.request import labs_with_mpi
+from numalab.installation import Installation
 from numalab.judging import explain, rank_goals, thread_goals
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.message_times import best_us, two_lines_us
@@ -32,7 +33,6 @@ from numalab.judging.needs import (
 )
 from numalab.judging.rank_goals import is_out_of_reach, reach_of_ranks
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import FILE_KINDS, Lab
 from numalab.labs.placing_goals import POLICY_NODES
@@ -85,7 +85,7 @@ def test_the_kits_parts_are_told_from_the_students(messages: Lab, hybrid: Lab) -
     ],
 )
 def test_mistakes_in_lab_toml_are_named(tmp_path: Path, more: str) -> None:
-    with raises_text(KitError):
+    with raises_text(NumalabError):
         lab_of(tmp_path, "32_hybrid", mpi_labs.HYBRID_LAB + more)
 
 
@@ -558,23 +558,23 @@ NHM = (list(range(0, 16, 2)), list(range(1, 16, 2)))
     ],
 )  # fmt: skip
 def test_goals_of_ranks(
-    kit: Kit, goal: str, machine: str, team: int, ranks: Any, misplaced: int
+    installation: Installation, goal: str, machine: str, team: int, ranks: Any, misplaced: int
 ) -> None:
-    found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(kit, machine))
+    found = reach_of_ranks(goal, ranks_of(*ranks), team, node_of(installation, machine))
     assert found.misplaced == misplaced, found.why
     check_text(found.why)
 
 
-def test_two_packages_are_out_of_reach_on_one(kit: Kit, messages: Lab) -> None:
+def test_two_packages_are_out_of_reach_on_one(installation: Installation, messages: Lab) -> None:
     """Several NUMA nodes in one package: neither a launch that would be right elsewhere nor one
     that would not can be told there; one of three ranks is wrong anywhere."""
-    node = node_of(kit, "tioga")
+    node = node_of(installation, "tioga")
     both = ranks_of([[0]], [[0]])
     assert reach_of_ranks("far", both, 1, node).misplaced
     assert is_out_of_reach("far", both, node)
     assert not is_out_of_reach("near", both, node)
     assert not is_out_of_reach("far", ranks_of([[0]], [[0]], [[0]]), node)
-    assert not is_out_of_reach("far", both, node_of(kit, "hydra"))
+    assert not is_out_of_reach("far", both, node_of(installation, "hydra"))
     for ranks, status in (([[0]], [[0]]), "not_gradable"), (([[0]], [[0]], [[0]]), "fail"):
         run = invented.launched("far.toml", "placement", invented.job(*ranks))
         record = session(run, files=FILES, node=node)
@@ -583,9 +583,9 @@ def test_two_packages_are_out_of_reach_on_one(kit: Kit, messages: Lab) -> None:
         assert ("far.toml on this node" in drawn(messages, record)) == (status == "fail")
 
 
-def test_only_what_the_runtime_chose_is_by_cores(kit: Kit) -> None:
+def test_only_what_the_runtime_chose_is_by_cores(installation: Installation) -> None:
     """What a virtual node shows of it is no other machine's where the runtime sees less there."""
-    node = node_of(kit, "hydra")
+    node = node_of(installation, "hydra")
     share = ranks_of(each(*EVEN[:15], 0), each(*ODD))
     assert reach_of_ranks("rank_a_numa_node", share, 16, node).is_by_cores
     for ranks in (HYDRA_CORES, ([ALL] * 16, [ALL] * 16), (each(*EVEN[:15], 0), [EVEN] * 16)):
@@ -621,8 +621,8 @@ def test_cores_that_the_runtime_chose_are_not_judged_where_it_would_see_none(hyb
     assert found([far[0], *near[1:]], False).status == "fail"
 
 
-def test_siblings_of_a_core_are_one_place(kit: Kit) -> None:
-    node = node_of(kit, "westmere-ex")
+def test_siblings_of_a_core_are_one_place(installation: Installation) -> None:
+    node = node_of(installation, "westmere-ex")
     core: dict[int, list[int]] = {}
     for entry in node["pu_list"]:
         if entry["numa_node"] == 0:
@@ -828,9 +828,11 @@ def earned(lab: Lab, run: Json, us_4_kib: str, us_64_kib: str) -> float:
     return found.points
 
 
-def test_two_lines_earn_the_point_and_bandwidth_alone_does_not(messages: Lab, kit: Kit) -> None:
+def test_two_lines_earn_the_point_and_bandwidth_alone_does_not(
+    messages: Lab, installation: Installation
+) -> None:
     solution = read_predictions(
-        (kit.solution_folder("06_message_latency") / "predict.toml").read_text("utf-8")
+        (installation.solution_folder("06_message_latency") / "predict.toml").read_text("utf-8")
     ).formulas
     assert earned(messages, curve(), *solution.values()) == 1
     other_line = "time_16_kib_us + 49152 * (time_1_mib_us - time_16_kib_us) / 1032192"
@@ -1016,8 +1018,10 @@ def drawn(lab: Lab, record: Json) -> dict[str, tuple[bool, list[str]]]:
     }
 
 
-def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) -> None:
-    node = node_of(kit, "hydra")
+def test_ranks_are_drawn_where_they_sit(
+    messages: Lab, hybrid: Lab, installation: Installation
+) -> None:
+    node = node_of(installation, "hydra")
     far = invented.launched("far.toml", "placement", invented.job([EVEN], [ALL]))
     found = drawn(messages, session(NEAR, far, files=FILES, node=node))
     is_reached, lines = found["near.toml on this node"]
@@ -1042,9 +1046,11 @@ def test_ranks_are_drawn_where_they_sit(messages: Lab, hybrid: Lab, kit: Kit) ->
     check_text(legend(hybrid))
 
 
-def test_threads_of_one_rank_on_a_core_are_no_crowd(hybrid: Lab, kit: Kit) -> None:
+def test_threads_of_one_rank_on_a_core_are_no_crowd(
+    hybrid: Lab, installation: Installation
+) -> None:
     run = invented.launched("launch.toml", "launch", invented.job([[0], [0]], [[2]]), team=2)
-    found = drawn(hybrid, session(run, files=LAUNCH, node=node_of(kit, "hydra")))
+    found = drawn(hybrid, session(run, files=LAUNCH, node=node_of(installation, "hydra")))
     assert found["launch.toml on this node"][1][0].startswith("package 0  node 0  [0][1][.]")
 
 
@@ -1053,11 +1059,11 @@ def test_a_launch_that_was_refused_is_not_drawn(messages: Lab) -> None:
     assert not drawn(messages, session(refused, files=FILES))
 
 
-def test_latencies_are_shown_without_what_is_to_be_predicted(kit: Kit) -> None:
+def test_latencies_are_shown_without_what_is_to_be_predicted(installation: Installation) -> None:
     near = invented.latency("placement")
     far = invented.latency("placement", "far.toml", 1.1, 4000.0)
-    published = find_machine(kit, "hydra").latencies
-    evidence = parse(session(near, far, node=node_of(kit, "hydra")))
+    published = find_machine(installation, "hydra").latencies
+    evidence = parse(session(near, far, node=node_of(installation, "hydra")))
     before = latency_lines(evidence, False, published)
     assert max(map(len, before)) <= 78
     assert {"  4 KiB  left out: predict it", " 64 KiB  left out: predict it"} <= set(before)
@@ -1115,7 +1121,7 @@ def test_without_mpi_the_other_labs_are_graded(
     first_touch: Lab,
     tmp_path: Path,
 ) -> None:
-    here = Kit(tmp_path)
+    here = Installation(tmp_path)
     here.build.mkdir(parents=True)
     (here.build / "CMakeCache.txt").write_text(
         f"CMAKE_HOME_DIRECTORY:INTERNAL={tmp_path}\nCMAKE_CACHEFILE_DIR:INTERNAL={here.build}\n"

@@ -11,7 +11,7 @@ from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.origins import moved, place_of_thread
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import AT_WORK
 from numalab.evidence.read_record import parse, validate
 from numalab.judging import needs
@@ -350,5 +350,5 @@ def test_origins_that_there_are_not_are_refused(first_touch: Lab) -> None:
     )
     trace = next(run for run in record["runs"] if run["kind"] == "trace")
     trace["touch_map"]["origins"].pop()
-    with pytest.raises((ValueError, KitError)):
+    with pytest.raises((ValueError, NumalabError)):
         parse(record)

@@ -16,15 +16,15 @@ from support.invented import FAST, TWO_NODES, evidence, steady
 from support.pages import assert_sound, words
 
 from numalab.commands.reporter import Reporter
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse
 from numalab.grading.continuing import RECORD
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handed_in import read_files
 from numalab.grading.session import Session
+from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.quantities import FILE, BadPredictions, read_predictions, template
 from numalab.learning.first_said import digest_of, read_first_said
@@ -79,14 +79,14 @@ SEEN = 'of = "seen"\nwhat = "used_by_lower_half"\narray = "b"\n'
 GOOD = "gain = 1.913\nsolution_s = 0.2346\nown_gb_s = 1.144\nlocal = 1.0\non_hydra = 0.5\n"
 
 
-def with_asked(kit: Kit, asked: str = ASKED) -> Lab:
-    declared = (kit.grading_folder("01_first_touch") / "lab.toml").read_text("utf-8")
-    return load_lab(kit.lab_folder("01_first_touch"), declared + asked)
+def with_asked(installation: Installation, asked: str = ASKED) -> Lab:
+    declared = (installation.grading_folder("01_first_touch") / "lab.toml").read_text("utf-8")
+    return load_lab(installation.lab_folder("01_first_touch"), declared + asked)
 
 
 @pytest.fixture
-def lab(kit: Kit) -> Lab:
-    return with_asked(kit)
+def lab(installation: Installation) -> Lab:
+    return with_asked(installation)
 
 
 def graded(lab: Lab, text: str | None, complaint: str | None = None, **more: Any) -> GradedKernel:
@@ -134,9 +134,11 @@ def scores(kernel: GradedKernel) -> dict[str, float | None]:
         ),
     ],
 )
-def test_a_slip_in_what_is_asked_is_named(kit: Kit, was: str, becomes: str) -> None:
-    with pytest.raises(KitError) as raised:
-        with_asked(kit, ASKED.replace(was, becomes, 1))
+def test_a_slip_in_what_is_asked_is_named(
+    installation: Installation, was: str, becomes: str
+) -> None:
+    with pytest.raises(NumalabError) as raised:
+        with_asked(installation, ASKED.replace(was, becomes, 1))
     assert "lab.toml" in str(raised.value)
     check_text(str(raised.value))
 
@@ -309,9 +311,16 @@ def test_reports_show_it_beneath_the_criteria(lab: Lab, capsys: pytest.CaptureFi
 # ---- the file as it is handed in -------------------------------------------------------
 
 
-def handed_in(kit: Kit, lab: Lab, folder: Path, variant: str = "submission") -> list[Json]:
+def handed_in(
+    installation: Installation, lab: Lab, folder: Path, variant: str = "submission"
+) -> list[Json]:
     given = SimpleNamespace(
-        kit=kit, lab=lab, folder=folder, variant=variant, data={"handed_in": []}, explanation=""
+        installation=installation,
+        lab=lab,
+        folder=folder,
+        variant=variant,
+        data={"handed_in": []},
+        explanation="",
     )
     read_files(cast(Session, given))
     found: list[Json] = given.data["handed_in"]
@@ -330,12 +339,12 @@ def handed_in(kit: Kit, lab: Lab, folder: Path, variant: str = "submission") -> 
     ],
 )
 def test_the_file_is_read_with_limits(
-    kit: Kit, lab: Lab, tmp_path: Path, content: bytes, says: str | None
+    installation: Installation, lab: Lab, tmp_path: Path, content: bytes, says: str | None
 ) -> None:
-    assert handed_in(kit, lab, tmp_path) == []
+    assert handed_in(installation, lab, tmp_path) == []
     (tmp_path / FILE).write_bytes(content)
-    assert handed_in(kit, lab, tmp_path, "solution") == []
-    (one,) = handed_in(kit, lab, tmp_path)
+    assert handed_in(installation, lab, tmp_path, "solution") == []
+    (one,) = handed_in(installation, lab, tmp_path)
     assert (one["file"], one["variables"]) == (FILE, {})
     if says is None:
         assert one["complaint"] is None and one["text"].encode() == content
@@ -346,31 +355,31 @@ def test_the_file_is_read_with_limits(
 
 
 def test_nobody_reads_it_for_a_lab_that_asks_nothing(
-    kit: Kit, first_touch: Lab, tmp_path: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     (tmp_path / FILE).write_text(GOOD)
-    assert handed_in(kit, first_touch, tmp_path) == []
+    assert handed_in(installation, first_touch, tmp_path) == []
 
 
-def test_a_link_is_not_followed(kit: Kit, lab: Lab, tmp_path: Path) -> None:
+def test_a_link_is_not_followed(installation: Installation, lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "else").write_text(GOOD)
     folder = tmp_path / "handed"
     folder.mkdir()
     (folder / FILE).symlink_to(tmp_path / "else")
-    (one,) = handed_in(kit, lab, folder)
+    (one,) = handed_in(installation, lab, folder)
     assert one["text"] == ""
     check_text(one["complaint"])
 
 
 def test_a_learners_own_grading_keeps_what_she_predicted_first(
-    kit: Kit, lab: Lab, tmp_path: Path
+    installation: Installation, lab: Lab, tmp_path: Path
 ) -> None:
-    own = replace(kit, state=tmp_path)
+    own = replace(installation, state=tmp_path)
     first, second = graded(lab, "gain = 1.5\n"), graded(lab, GOOD)
     verdict = first.verdict
     results = own.results_folder(verdict.lab, verdict.language, verdict.variant)
     results.mkdir(parents=True)
-    request = cast("Any", SimpleNamespace(folder=lambda _kit, _lab: tmp_path))
+    request = cast("Any", SimpleNamespace(folder=lambda _installation, _lab: tmp_path))
     reporter = Reporter(own, request, cast("Any", None))
     for kernel, record in ((first, {"runs": [1]}), (second, {"runs": [2]})):
         (results / RECORD).write_text(json.dumps(record))

@@ -18,12 +18,12 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.read_record import parse, validate
+from numalab.installation import Installation
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, verdict_over
 from numalab.judging.series_answers import TOLERANCE, answer_of, count_kinds
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.reports.answer_picture import answer_picture, answer_words
 from numalab.reports.comparison import answer_views
@@ -318,8 +318,8 @@ def test_where_it_decides_wrongly_is_told(lab: Lab, schema: Path) -> None:
 # ---- what the lab's driver has, too --------------------------------------------------------
 
 
-def test_kinds_and_tolerance_are_those_of_the_driver(kit: Kit) -> None:
-    folder = kit.grading_folder("08_quiet_node")
+def test_kinds_and_tolerance_are_those_of_the_driver(installation: Installation) -> None:
+    folder = installation.grading_folder("08_quiet_node")
     driver = (folder / "driver.c").read_text("utf-8")
     headers = [above / "conventions.h" for above in (folder, folder / "variant/grading")]
     said = [re.search(r"apart_in_nothing.*;", header.read_text("utf-8")) for header in headers]

@@ -12,7 +12,7 @@ import pytest
 from support.lab_folders import write_grading
 
 import numalab
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import KINDS, WHOLE_TRACE
 from numalab.judging.principles import principles
 from numalab.judging.registry import Rule
@@ -138,7 +138,7 @@ def test_what_no_rule_judges_is_refused(tmp_path: Path, text: str, says: str) ->
     if "slow =" in text:  # which is for a part of numalab's own
         text = text.replace("[[lightspeed]]\nflops_per_element = 0\n", "")
         text = f'kit_parts = ["p"]\n{text}part = "p"\nfile = "l.toml"\ngoal = "near"\n'
-    with pytest.raises(KitError, match=re.escape(says)):
+    with pytest.raises(NumalabError, match=re.escape(says)):
         read(tmp_path, text)
 
 

@@ -27,8 +27,8 @@ from numalab.evidence.results import Outcome, Results
 from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Slots, Stores, WrittenLine
 from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.installation import Installation
 from numalab.judging.seen_quantities import NotMeasured, seen
-from numalab.kit import Kit
 from numalab.labs.declaration import load_lab
 from numalab.labs.quantities import Quantity, What, read_predictions, template
 from numalab.labs.seeds import Seed
@@ -202,10 +202,12 @@ def test_messages_are_told_by_repetition() -> None:
 ASKING = ("01", "03", "04", "06", "10")
 
 
-def test_variants_ask_for_two_numbers_or_more_and_their_file_says_nothing_yet(kit: Kit) -> None:
+def test_variants_ask_for_two_numbers_or_more_and_their_file_says_nothing_yet(
+    installation: Installation,
+) -> None:
     asking = {
-        lab: variant_lab(kit.root, lab).predicted
-        for lab in labs_with_variants(kit.root)
+        lab: variant_lab(installation.root, lab).predicted
+        for lab in labs_with_variants(installation.root)
         if lab.startswith(ASKING)
     }
     assert len(asking) == len(ASKING)
@@ -219,12 +221,12 @@ def test_variants_ask_for_two_numbers_or_more_and_their_file_says_nothing_yet(ki
 
 
 @pytest.mark.parametrize("lab", ["01_first_touch", "03_scheduling"])
-def test_what_is_asked_is_drawn(kit: Kit, lab: str) -> None:
-    draws = read_draws(kit.root, lab)
+def test_what_is_asked_is_drawn(installation: Installation, lab: str) -> None:
+    draws = read_draws(installation.root, lab)
     asked = set()
     for number in range(1, 40):
         variant = draw_variant(draws, Seed(number, "ada"))
-        text = lab_files(kit.root, draws, variant)["grading/lab.toml"]
-        found = load_lab(templates(kit.root, lab), text).predicted
+        text = lab_files(installation.root, draws, variant)["grading/lab.toml"]
+        found = load_lab(templates(installation.root, lab), text).predicted
         asked.add(tuple((one.first, one.last) for one in found))
     assert len(asked) > 15

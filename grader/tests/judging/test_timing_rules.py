@@ -16,6 +16,7 @@ from numalab.course.gradebook.open_points import is_open, open_points
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.needs import Timed, timing_is_decided, timing_stands
@@ -23,7 +24,6 @@ from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_rules import QUICK_RISK, judge_timing
 from numalab.judging.timing_state import timing_state
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab, load_labs
 
 Times = list[dict[str, float]]
@@ -56,9 +56,13 @@ def generations(count: int, *submissions: float, **roles: float) -> Times:
 # ---- what is compared is called by its name ---------------------------------------
 
 
-def test_of_placements_a_speedup_is_over_one_numa_node(first_touch: Lab, kit: Kit) -> None:
+def test_of_placements_a_speedup_is_over_one_numa_node(
+    first_touch: Lab, installation: Installation
+) -> None:
     """Not over the handout, whose files are not timed there."""
-    (bandwidth,) = [c for c in load_labs(kit.root)["02_affinity"].criteria if c.kind == "timing"]
+    (bandwidth,) = [
+        c for c in load_labs(installation.root)["02_affinity"].criteria if c.kind == "timing"
+    ]
     criteria = tuple(replace(c, over=bandwidth.over) for c in first_touch.criteria)
     lab = replace(first_touch, criteria=criteria)
     fast = generations(12, 0.2, handout=0.4, solution=0.2)

@@ -19,14 +19,14 @@ from support.golden_texts import check_verdict
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import HandedText, Json
 from numalab.grading.handed_in import complaint_of
+from numalab.installation import Installation, find_installation
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, looks, verdict_over
 from numalab.judging.verdict import CriterionVerdict
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 OWN = ROOT / "solutions" / "00_know_your_node"
 RIGHT = (OWN / "node.toml").read_text("utf-8")
 SEEN: Json = json.loads((ROOT / "grader/tests/machines/seen_on_seeded.json").read_text("utf-8"))
@@ -80,8 +80,10 @@ def test_all_answers_right_pass(lab: Lab, schema: Path) -> None:
     check_verdict(found, "pass", "reached")
 
 
-def test_answers_that_come_with_the_solution_are_not_paid(lab: Lab, kit: Kit) -> None:
-    published = (kit.solution_folder(lab.name) / "node.toml").read_text()
+def test_answers_that_come_with_the_solution_are_not_paid(
+    lab: Lab, installation: Installation
+) -> None:
+    published = (installation.solution_folder(lab.name) / "node.toml").read_text()
     assert seed_of(published) == PUBLISHED_SEED
     found = judged(lab, record(lab, published, variant="submission"))
     check_verdict(found, "fail", "bad_file")

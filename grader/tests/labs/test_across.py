@@ -11,7 +11,7 @@ import pytest
 from support.across import LAB, build_across, read_curve
 from support.commands import SOON_LIMIT_S
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES, Language
 
 pytestmark = [
@@ -27,8 +27,8 @@ def run_here(program: Path, *arguments: str, ranks: int = 2) -> subprocess.Compl
     )  # fmt: skip
 
 
-def test_a_curve_of_this_node(kit: Kit, tmp_path: Path) -> None:
-    build_across(kit, "c", tmp_path / "across")
+def test_a_curve_of_this_node(installation: Installation, tmp_path: Path) -> None:
+    build_across(installation, "c", tmp_path / "across")
     done = run_here(tmp_path / "across", "0", "63")
     assert done.returncode == 0, done.stderr
     curve = read_curve(done.stdout)
@@ -48,12 +48,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("mistake", WRONG)
-def test_a_wrong_ping_pong_is_no_curve(kit: Kit, tmp_path: Path, mistake: str) -> None:
+def test_a_wrong_ping_pong_is_no_curve(
+    installation: Installation, tmp_path: Path, mistake: str
+) -> None:
     old, new, says = WRONG[mistake]
-    right = (kit.solution_folder(LAB) / "kernel.c").read_text("utf-8")
+    right = (installation.solution_folder(LAB) / "kernel.c").read_text("utf-8")
     assert right.count(old) == 1
     (tmp_path / "kernel.c").write_text(right.replace(old, new))
-    build_across(kit, "c", tmp_path / "across", tmp_path)
+    build_across(installation, "c", tmp_path / "across", tmp_path)
     done = run_here(tmp_path / "across")
     assert (done.returncode, done.stdout) == (1, "")
     assert "ping_pong is wrong. With 16 bytes and repetitions = 1 the word has\n" in done.stderr
@@ -61,15 +63,17 @@ def test_a_wrong_ping_pong_is_no_curve(kit: Kit, tmp_path: Path, mistake: str) -
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_handout_is_wrong(kit: Kit, tmp_path: Path, language: Language) -> None:
-    build_across(kit, language, tmp_path / "across", kit.lab_folder(LAB))
+def test_the_handout_is_wrong(
+    installation: Installation, tmp_path: Path, language: Language
+) -> None:
+    build_across(installation, language, tmp_path / "across", installation.lab_folder(LAB))
     done = run_here(tmp_path / "across")
     assert (done.returncode, done.stdout) == (1, "")
     assert "grown by 0 in rank 0 and by 0 in rank 1, and not by 2 and 1" in done.stderr
 
 
-def test_it_says_how_it_is_called(kit: Kit, tmp_path: Path) -> None:
-    build_across(kit, "c", tmp_path / "across")
+def test_it_says_how_it_is_called(installation: Installation, tmp_path: Path) -> None:
+    build_across(installation, "c", tmp_path / "across")
     for arguments, ranks in ((("50", "1"), 2), (("50", str(1 << 30)), 2), ((), 1)):
         done = run_here(tmp_path / "across", *arguments, ranks=ranks)
         assert done.returncode == 2

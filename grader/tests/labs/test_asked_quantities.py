@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.labs.quantities import (
     PREDICTED_KEYS,
     SEEN,
@@ -31,7 +31,7 @@ def read(*given: str, parts: tuple[str | None, ...] = (None,)) -> tuple[Quantity
         f'[[predicted]]\nname = "q{number}"\nquestion = "How?"\n{one}'
         for number, one in enumerate(given)
     )
-    top = parse_table(text, "lab.toml", KitError, ("predicted",))
+    top = parse_table(text, "lab.toml", NumalabError, ("predicted",))
     return read_quantities(top.tables("predicted", PREDICTED_KEYS), CRITERIA, parts)
 
 
@@ -83,9 +83,9 @@ def test_where_a_lab_has_parts_one_is_named() -> None:
     assert found.part == "b"
     (of_all,) = read(VALUE, parts=("a", "b"))
     assert of_all.part is None
-    with pytest.raises(KitError, match="has no key 'part'"):
+    with pytest.raises(NumalabError, match="has no key 'part'"):
         read(TIME, parts=("a", "b"))
-    with pytest.raises(KitError, match="It can be: a, b"):
+    with pytest.raises(NumalabError, match="It can be: a, b"):
         read(TIME + 'part = "c"\n', parts=("a", "b"))
 
 
@@ -122,15 +122,17 @@ def test_they_stay_in_order() -> None:
     ],
 )
 def test_a_slip_is_told(text: str, says: str) -> None:
-    with pytest.raises(KitError, match=re.escape(says)):
+    with pytest.raises(NumalabError, match=re.escape(says)):
         read(text)
 
 
 def test_names_are_there_once() -> None:
     top = parse_table(
-        f'[[predicted]]\nname = "a"\nquestion = "?"\n{TIME}' * 2, "lab.toml", KitError, None
+        f'[[predicted]]\nname = "a"\nquestion = "?"\n{TIME}' * 2, "lab.toml", NumalabError, None
     )
-    with pytest.raises(KitError, match=r"lab\.toml:7: two quantities are called a; name each once"):
+    with pytest.raises(
+        NumalabError, match=r"lab\.toml:7: two quantities are called a; name each once"
+    ):
         read_quantities(top.tables("predicted", PREDICTED_KEYS), CRITERIA, (None,))
 
 

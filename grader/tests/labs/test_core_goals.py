@@ -13,9 +13,9 @@ from numalab.machines.structure import SeenPu, Structure, structure_of_machine
 
 
 @pytest.fixture
-def hydra(kit):
+def hydra(installation):
     """Four cores on each of two NUMA nodes, PUs in turn."""
-    return structure_of_machine(find_machine(kit, "hydra").scaled(4))
+    return structure_of_machine(find_machine(installation, "hydra").scaled(4))
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_which_cores_are_wanted(hydra, goal, pus):
         ("all_but_last_numa_node", {0, 1, 2, 3, 4, 5, 6}),
     ],
 )
-def test_which_of_eight_numa_nodes_are_wanted(kit, goal, nodes):
-    nebula = structure_of_machine(find_machine(kit, "nebula").scaled(2))
+def test_which_of_eight_numa_nodes_are_wanted(installation, goal, nodes):
+    nebula = structure_of_machine(find_machine(installation, "nebula").scaled(2))
     cores = wanted_cores(goal, nebula)
     assert {nebula.pu(min(core)).numa_node for core in cores} == nodes
     alone = goal.startswith(("first_", "last_cores"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.lab_folders import write_grading
 
-from numalab.errors import KitError, UserError
-from numalab.kit import EDITION
+from numalab.errors import NumalabError, UserError
+from numalab.installation import EDITION
 from numalab.labs.declaration import (
     FILE_KINDS,
     ONE_NODE,
@@ -214,7 +214,7 @@ def test_hints_are_read_beside_it(tmp_path: Path) -> None:
     write_grading(folder, "weak\n---\nstrong\n", "hints.md")
     assert load_lab(folder).hints == (Ladder("", ("correct",), ("weak", "strong")),)
     write_grading(folder, "# other\nweak\n", "hints.md")
-    with pytest.raises(KitError, match=r"hints\.md: other is for other"):
+    with pytest.raises(NumalabError, match=r"hints\.md: other is for other"):
         load_lab(folder)
 
 
@@ -271,7 +271,7 @@ FILE = 'file = "a"\n'
     ],
 )
 def test_what_it_can_not_say(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(KitError, match=re.escape(says)):
+    with pytest.raises(NumalabError, match=re.escape(says)):
         read(tmp_path, text)
 
 
@@ -307,12 +307,12 @@ def test_parts_with_their_rules_files_and_launches(tmp_path: Path) -> None:
     assert [file.kind for file in lab.files] == ["placement", "policy", "launch", "answers"]
     assert lab.max_points == 11
     assert lab.launch_of("there").name == "launch.toml"
-    with pytest.raises(KitError, match="for here, and there are 0"):
+    with pytest.raises(NumalabError, match="for here, and there are 0"):
         lab.launch_of("here")
     twice = replace(lab, criteria=(*lab.criteria, *lab.criteria))
     assert twice.files == lab.files and twice.launch_of("there").name == "launch.toml"
     far = replace(lab.criteria[3], file=HandedFile("far.toml", "far", (), ()))
-    with pytest.raises(KitError, match="for there, and there are 2"):
+    with pytest.raises(NumalabError, match="for there, and there are 2"):
         replace(lab, criteria=(*lab.criteria, far)).launch_of("there")
 
 
@@ -332,13 +332,13 @@ def test_what_is_timed_as_ranks_has_no_probe(is_launched: bool, part: str, refus
 
     def read_of(key: str) -> tuple[Lightspeed, ...]:
         text = f'[[lightspeed]]\npart = "{part}"\n{key}\n'
-        top = parse_table(text, "lab.toml", KitError, ("lightspeed",))
+        top = parse_table(text, "lab.toml", NumalabError, ("lightspeed",))
         tables = top.tables("lightspeed", LIGHTSPEED_KEYS)
         return read_lightspeed(tables, ("a", "b"), is_launched, ("b",))
 
     assert read_of('none = "why"') == (Lightspeed(part, None, "why"),)
     if refused:
-        with pytest.raises(KitError, match="a probe is one process"):
+        with pytest.raises(NumalabError, match="a probe is one process"):
             read_of("flops_per_element = 1")
     else:
         assert read_of("flops_per_element = 1") == (Lightspeed("a", 1.0, ""),)
@@ -347,7 +347,7 @@ def test_what_is_timed_as_ranks_has_no_probe(is_launched: bool, part: str, refus
 def test_parts_that_can_be_named_are_told(tmp_path: Path) -> None:
     two = LEAST + 'part = "a"\n' + LEAST[LEAST.index("[[") :].replace("correct", "b", 1)
     text = two + 'part = "b"\n[[lightspeed]]\nnone = "why"\n'
-    with pytest.raises(KitError, match="has no key 'part'; add it, one of: a, b"):
+    with pytest.raises(NumalabError, match="has no key 'part'; add it, one of: a, b"):
         read(tmp_path, text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import BadGroups, Group, Groups, read_groups, settings
 from numalab.machines.gallery import find_machine
@@ -12,15 +12,15 @@ from numalab.machines.topology import Topology, topology_of_machine
 from numalab.pu_lists import kernel_list
 
 
-def topology(kit: Kit, name: str) -> Topology:
-    return topology_of_machine(find_machine(kit, name))
+def topology(installation: Installation, name: str) -> Topology:
+    return topology_of_machine(find_machine(installation, name))
 
 
 def written(text: str, machine: Topology) -> dict[tuple[str, str], str]:
     return {(group, key): value for group, key, value in settings(read_groups(text), machine)}
 
 
-def test_words_hold_on_each_machine(kit: Kit) -> None:
+def test_words_hold_on_each_machine(installation: Installation) -> None:
     text = """
     [job]
     cpus = "node:last"
@@ -31,7 +31,7 @@ def test_words_hold_on_each_machine(kit: Kit) -> None:
     mems = "all but node:last"
     """
     for name in ("hydra", "nebula"):
-        machine = topology(kit, name)
+        machine = topology(installation, name)
         (node,) = nodes_of_job("job_on_last_node", machine)
         got = written(text, machine)
         pus = pus_of_nodes([node], machine)
@@ -60,13 +60,15 @@ def test_words_hold_on_each_machine(kit: Kit) -> None:
         ("0-999", "0-999", "0-999"),  # Linux is to refuse it
     ],
 )
-def test_what_words_mean_on_hydra(kit: Kit, words: str, cpus: str, mems: str) -> None:
-    hydra = topology(kit, "hydra")
+def test_what_words_mean_on_hydra(
+    installation: Installation, words: str, cpus: str, mems: str
+) -> None:
+    hydra = topology(installation, "hydra")
     got = written(f'[job]\ncpus = "{words}"\nmems = "{words}"\n', hydra)
     assert got == {("job", "cpus"): cpus, ("job", "mems"): mems}
 
 
-def test_settings_come_in_order(kit: Kit) -> None:
+def test_settings_come_in_order(installation: Installation) -> None:
     text = """
     [others]
     partition = "isolated"
@@ -75,7 +77,7 @@ def test_settings_come_in_order(kit: Kit) -> None:
     partition = "member"
     cpus = "1,0"
     """
-    assert settings(read_groups(text), topology(kit, "hydra")) == [
+    assert settings(read_groups(text), topology(installation, "hydra")) == [
         ("job", "cpus", "0-1"), ("job", "partition", "member"), ("others", "mems", "0"),
         ("others", "partition", "isolated"),
     ]  # fmt: skip
@@ -109,17 +111,17 @@ def test_nodes_of_goals(goal: str, nodes: list[int]) -> None:
     assert JOB_NODES[goal]([1, 4, 6]) == nodes
 
 
-def test_a_machine_of_one_node_lacks_all_others(kit: Kit) -> None:
+def test_a_machine_of_one_node_lacks_all_others(installation: Installation) -> None:
     groups = read_groups('[job]\ncpus = "node:1"\n')
     with pytest.raises(BadGroups, match="which has node 0 only"):
-        settings(groups, topology(kit, "laptop"))
+        settings(groups, topology(installation, "laptop"))
 
 
-def test_a_node_that_the_machine_lacks_is_told(kit: Kit) -> None:
+def test_a_node_that_the_machine_lacks_is_told(installation: Installation) -> None:
     groups = read_groups('[job]\nmems = "node:7"\n')
-    assert settings(groups, topology(kit, "nebula")) == [("job", "mems", "7")]
+    assert settings(groups, topology(installation, "nebula")) == [("job", "mems", "7")]
     with pytest.raises(BadGroups, match=r"node:7 is no NUMA node .* nodes 0 to 1"):
-        settings(groups, topology(kit, "hydra"))
+        settings(groups, topology(installation, "hydra"))
 
 
 @pytest.mark.parametrize(
@@ -146,13 +148,13 @@ def test_what_can_not_be_meant(text: str, said: str) -> None:
         read_groups(text)
 
 
-def test_a_file_that_says_nothing_sets_nothing(kit: Kit) -> None:
+def test_a_file_that_says_nothing_sets_nothing(installation: Installation) -> None:
     assert read_groups("") == Groups()
-    assert settings(Groups(), topology(kit, "hydra")) == []
+    assert settings(Groups(), topology(installation, "hydra")) == []
 
 
-def test_goals_name_nodes_with_pus(kit: Kit) -> None:
-    aurora = topology(kit, "aurora")  # whose last NUMA nodes are memory alone
+def test_goals_name_nodes_with_pus(installation: Installation) -> None:
+    aurora = topology(installation, "aurora")  # whose last NUMA nodes are memory alone
     (last,) = nodes_of_job("job_on_last_node", aurora)
     assert nodes_of_job("job_on_first_node", aurora) == {0}
     assert last > 0
@@ -160,12 +162,14 @@ def test_goals_name_nodes_with_pus(kit: Kit) -> None:
     assert written('[job]\nmems = "node:last"\n', aurora) == {("job", "mems"): str(last)}
 
 
-def test_goals_leave_something_to_others_and_are_apart_on_a_large_machine(kit: Kit) -> None:
+def test_goals_leave_something_to_others_and_are_apart_on_a_large_machine(
+    installation: Installation,
+) -> None:
     for name in ("hydra", "nebula"):
-        machine = topology(kit, name)
+        machine = topology(installation, name)
         for goal in JOB_NODES:
             own = pus_of_nodes(nodes_of_job(goal, machine), machine)
             assert own and own < frozenset(machine.numa_node)
-    assert len({nodes_of_job(goal, topology(kit, "nebula")) for goal in JOB_NODES}) == len(
+    assert len({nodes_of_job(goal, topology(installation, "nebula")) for goal in JOB_NODES}) == len(
         JOB_NODES
     )

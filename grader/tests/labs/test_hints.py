@@ -12,11 +12,11 @@ from support import invented
 from support.commands import numalab_command
 from support.desks import make_desk
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
+from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.hint_ladders import BadHints, Ladder, parse_ladders
 from numalab.labs.hints import (
@@ -37,8 +37,8 @@ TWO = "# code: correct, far\n\nweak\n---\nstrong\n\n# near\nlook\n---\nbind\n"
 
 
 @pytest.fixture(scope="module")
-def desk(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return make_desk(kit, tmp_path_factory.mktemp("desk"))
+def desk(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return make_desk(installation, tmp_path_factory.mktemp("desk"))
 
 
 # ---- hints.md ------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_what_was_seen_is_kept_wherever_it_is(made_up: Lab, tmp_path: Path) -> N
     remember(store, made_up, CODE, 1)
     remember(store, made_up, SUMS, 0)
     assert seen_hints(store) == {"01_first_touch": {"code": 2, "sums": 0}}
-    with pytest.raises(KitError, match=r"can't write .*hints\.json"):
+    with pytest.raises(NumalabError, match=r"can't write .*hints\.json"):
         remember(store / "hints.json", made_up, CODE, 1)
 
 
@@ -325,7 +325,7 @@ def test_a_damaged_file_is_as_none(labs: dict[str, Lab], tmp_path: Path, content
 # ---- the command -----------------------------------------------------------------------------
 
 
-def test_hints_grow_stronger_and_end(desk: Kit) -> None:
+def test_hints_grow_stronger_and_end(desk: Installation) -> None:
     said = [numalab_command(desk, "hint", "01").out for _ in range(4)]
     assert [text.splitlines()[0] for text in said] == [
         "Hint 1 of 3 for 01_first_touch:",
@@ -338,7 +338,7 @@ def test_hints_grow_stronger_and_end(desk: Kit) -> None:
     assert "Hint 1 of 3" in numalab_command(desk, "hint", "01", "--level", "1").out
 
 
-def test_without_a_topic_the_hint_is_on_what_failed_first(desk: Kit) -> None:
+def test_without_a_topic_the_hint_is_on_what_failed_first(desk: Installation) -> None:
     assert (
         "Hint 1 of 3 for 06_message_latency, ping_pong:" in numalab_command(desk, "hint", "06").out
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import GRADING, Kit
+from numalab.installation import GRADING, Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import DRAWS, labs_with_variants, templates, variant_lab
 
@@ -35,22 +35,26 @@ def allowed_in(folder: Path, lab: Lab) -> set[str]:
     }  # fmt: skip
 
 
-def test_a_lab_shows_what_students_read_edit_and_run(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_a_lab_shows_what_students_read_edit_and_run(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     for lab in labs.values():
-        folder = kit.lab_folder(lab.name)
+        folder = installation.lab_folder(lab.name)
         assert names_in(folder) - allowed_in(folder, lab) == set(), lab.name
         assert {"lab.toml", "driver.c", "hints.md"} <= names_in(folder / GRADING)
 
 
-def test_so_does_a_variant(kit: Kit) -> None:
-    for name in labs_with_variants(kit.root):
-        folder, lab = templates(kit.root, name), variant_lab(kit.root, name)
+def test_so_does_a_variant(installation: Installation) -> None:
+    for name in labs_with_variants(installation.root):
+        folder, lab = templates(installation.root, name), variant_lab(installation.root, name)
         shown = names_in(folder) - {DRAWS}  # which no variant has
         assert shown - allowed_in(folder, lab) == set(), name
 
 
-def test_what_is_the_graders_is_not_allowed_there(kit: Kit, first_touch: Lab) -> None:
-    allowed = allowed_in(kit.lab_folder(first_touch.name), first_touch)
+def test_what_is_the_graders_is_not_allowed_there(
+    installation: Installation, first_touch: Lab
+) -> None:
+    allowed = allowed_in(installation.lab_folder(first_touch.name), first_touch)
     graders = {"lab.toml", "CMakeLists.txt", "driver.c", "phases.c", "test_driver.c", "hints.md"}
     assert not allowed & {*graders, "recorded", "variant", "inputs.h", "questions.toml"}
     assert "alone.c" in allowed

@@ -23,7 +23,7 @@ from support.guests import start, text
 
 from numalab.files import read_text
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.launch import (
     BINDINGS,
     UNITS,
@@ -59,8 +59,10 @@ map_by = "numa_node"
 needs_mpiexec = pytest.mark.skipif(shutil.which("mpiexec") is None, reason="no mpiexec")
 
 
-def on(kit: Kit, machine: str, policy: str) -> RankPlan:
-    return plan(parse_policy(policy, "p.toml"), topology_of_machine(find_machine(kit, machine)))
+def on(installation: Installation, machine: str, policy: str) -> RankPlan:
+    return plan(
+        parse_policy(policy, "p.toml"), topology_of_machine(find_machine(installation, machine))
+    )
 
 
 # ---- reading a policy ----------------------------------------------------------------
@@ -146,11 +148,11 @@ def test_what_a_policy_can_not_say(text: str, says: str) -> None:
 # ---- topologies ----------------------------------------------------------------------
 
 
-def test_pus_come_in_hwlocs_order(kit: Kit) -> None:
+def test_pus_come_in_hwlocs_order(installation: Installation) -> None:
     """By L3 inside a NUMA node, siblings together, packages by their lowest PU."""
 
     def pus(machine: str) -> list[int]:
-        return [pu.number for pu in topology_of_machine(find_machine(kit, machine)).pus]
+        return [pu.number for pu in topology_of_machine(find_machine(installation, machine)).pus]
 
     assert pus("nebula")[:10] == [0, 16, 32, 48, 8, 24, 40, 56, 2, 18]
     assert pus("westmere-ep")[:4] == [0, 12, 1, 13]
@@ -182,10 +184,14 @@ def test_a_part_of_a_node_is_told_from_a_whole_one() -> None:
     ],
 )
 def test_one_rank_for_each_numa_node(
-    kit: Kit, machine: str, ranks: int, threads: int, second: range | tuple[int, ...]
+    installation: Installation,
+    machine: str,
+    ranks: int,
+    threads: int,
+    second: range | tuple[int, ...],
 ) -> None:
-    found = on(kit, machine, PER_NUMA_NODE)
-    described = find_machine(kit, machine)
+    found = on(installation, machine, PER_NUMA_NODE)
+    described = find_machine(installation, machine)
     assert (len(found.ranks), found.threads) == (ranks, threads)
     assert sorted(found.ranks[1]) == list(second)
     assert {tuple(sorted(r)) for r in found.ranks} == {node.pus for node in described.numa_nodes}
@@ -218,39 +224,39 @@ def test_one_rank_for_each_numa_node(
     ],
 )  # fmt: skip
 def test_where_ranks_go(
-    kit: Kit, machine: str, policy: str, ranks: list[Any], threads: int
+    installation: Installation, machine: str, policy: str, ranks: list[Any], threads: int
 ) -> None:
-    found = on(kit, machine, policy)
+    found = on(installation, machine, policy)
     assert [sorted(rank) for rank in found.ranks] == [list(rank) for rank in ranks]
     assert found.threads == threads
 
 
-def test_a_rank_for_each_unit_is_as_many_as_there_are(kit: Kit) -> None:
+def test_a_rank_for_each_unit_is_as_many_as_there_are(installation: Installation) -> None:
     counts = {"machine": 1, "package": 4, "numa_node": 4, "core": 40, "pu": 80}
     for unit in UNITS:
-        found = on(kit, "westmere-ex", f'ranks = {{ one_per = "{unit}" }}')
+        found = on(installation, "westmere-ex", f'ranks = {{ one_per = "{unit}" }}')
         assert len(found.ranks) == counts[unit]
         assert len(set(found.ranks)) == counts[unit]
 
 
-def test_ranks_that_share_a_unit_share_its_cores(kit: Kit) -> None:
+def test_ranks_that_share_a_unit_share_its_cores(installation: Installation) -> None:
     """And their threads are not pinned: each rank would count the same places."""
     found = on(
-        kit, "nebula",
+        installation, "nebula",
         'ranks = { one_per = "numa_node" }\nthreads = { one_per = "core" }\nbind_to = "package"',
     )  # fmt: skip
     assert found.threads == 8
     assert found.environment == {"OMP_NUM_THREADS": "8", "OMP_PROC_BIND": "false"}
     assert "share a package" in found.notes[0]
-    none = on(kit, "hydra", 'ranks = 4\nthreads = { one_per = "pu" }')
+    none = on(installation, "hydra", 'ranks = 4\nthreads = { one_per = "pu" }')
     assert none.threads == 8 and none.places is None and none.notes == ()
 
 
-def test_threads_that_fill_a_core_get_a_pu_each(kit: Kit) -> None:
+def test_threads_that_fill_a_core_get_a_pu_each(installation: Installation) -> None:
     policy = 'ranks = {{ one_per = "numa_node" }}\nthreads = {}'
-    assert on(kit, "westmere-ep", policy.format(6)).places == "cores"
-    assert on(kit, "westmere-ep", policy.format(7)).places == "threads"
-    assert on(kit, "westmere-ep", policy.format('{ one_per = "pu" }')).places == "threads"
+    assert on(installation, "westmere-ep", policy.format(6)).places == "cores"
+    assert on(installation, "westmere-ep", policy.format(7)).places == "threads"
+    assert on(installation, "westmere-ep", policy.format('{ one_per = "pu" }')).places == "threads"
 
 
 @pytest.mark.parametrize(
@@ -267,10 +273,16 @@ def test_threads_that_fill_a_core_get_a_pu_each(kit: Kit) -> None:
     ],
 )  # fmt: skip
 def test_machines_of_today(
-    kit: Kit, machine: str, policy: str, ranks: int, threads: int, first: str, last: str
+    installation: Installation,
+    machine: str,
+    policy: str,
+    ranks: int,
+    threads: int,
+    first: str,
+    last: str,
 ) -> None:
     """With several hundred PUs, memory without cores, unlike NUMA nodes, unlike cores."""
-    made = on(kit, machine, policy)
+    made = on(installation, machine, policy)
     assert (len(made.ranks), made.threads) == (ranks, threads)
     pus = [format_pus(sorted(made.ranks[index])) for index in (0, -1)]
     assert pus == [first, last]
@@ -295,14 +307,14 @@ def test_machines_of_today(
     ],
 )  # fmt: skip
 def test_what_unlike_units_can_not_share_equally(
-    kit: Kit, machine: str, policy: str, says: str
+    installation: Installation, machine: str, policy: str, says: str
 ) -> None:
     with pytest.raises(BadPolicy, match=says):
-        on(kit, machine, policy)
+        on(installation, machine, policy)
 
 
-def test_taking_turns_is_told(kit: Kit) -> None:
-    (note,) = on(kit, "laptop", "ranks = 64\nthreads = 2").notes
+def test_taking_turns_is_told(installation: Installation) -> None:
+    (note,) = on(installation, "laptop", "ranks = 64\nthreads = 2").notes
     assert note.startswith("64 ranks of 2 threads take turns on")
 
 
@@ -325,33 +337,36 @@ def test_taking_turns_is_told(kit: Kit) -> None:
         ('ranks = 64\nthreads = { one_per = "core" }', "64 ranks share the machine"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_meant_on_hydra(kit: Kit, policy: str, says: str) -> None:
+def test_what_can_not_be_meant_on_hydra(installation: Installation, policy: str, says: str) -> None:
     with pytest.raises(BadPolicy) as told:
-        on(kit, "hydra", policy)
+        on(installation, "hydra", policy)
     assert says in str(told.value)
 
 
-def test_siblings_as_steps_put_two_ranks_on_a_core(kit: Kit) -> None:
+def test_siblings_as_steps_put_two_ranks_on_a_core(installation: Installation) -> None:
     with pytest.raises(BadPolicy, match='map_by = "pu" puts several of 2 ranks on one core'):
-        on(kit, "westmere-ep", 'ranks = 2\nbind_to = "core"\nmap_by = "pu"')
+        on(installation, "westmere-ep", 'ranks = 2\nbind_to = "core"\nmap_by = "pu"')
 
 
-def test_a_summary_is_short(kit: Kit) -> None:
-    lines = summary(on(kit, "hydra", PER_NUMA_NODE))
+def test_a_summary_is_short(installation: Installation) -> None:
+    lines = summary(on(installation, "hydra", PER_NUMA_NODE))
     assert lines == [
         "2 ranks, each with 16 threads",
         "rank 0: package 0, NUMA node 0, PUs 0-30:2",
         "rank 1: package 1, NUMA node 1, PUs 1-31:2",
     ]
-    assert summary(on(kit, "hydra", 'ranks = { one_per = "core" }'))[-1] == "... and 24 ranks more"
-    assert summary(on(kit, "hydra", "ranks = 1")) == ["1 rank, with 1 thread, not bound"]
+    assert (
+        summary(on(installation, "hydra", 'ranks = { one_per = "core" }'))[-1]
+        == "... and 24 ranks more"
+    )
+    assert summary(on(installation, "hydra", "ranks = 1")) == ["1 rank, with 1 thread, not bound"]
 
 
 # ---- command lines ---------------------------------------------------------------------
 
 
-def test_mpiexecs_command_line(kit: Kit) -> None:
-    command = with_mpiexec(on(kit, "hydra", PER_NUMA_NODE), ["./jacobi", "a b"])
+def test_mpiexecs_command_line(installation: Installation) -> None:
+    command = with_mpiexec(on(installation, "hydra", PER_NUMA_NODE), ["./jacobi", "a b"])
     assert command.arguments == (
         "mpiexec", "-n", "2", "-bind-to", "numa", "-map-by", "numa", "./jacobi", "a b",
     )  # fmt: skip
@@ -362,7 +377,7 @@ def test_mpiexecs_command_line(kit: Kit) -> None:
     )
     assert tuple(shlex.split(line.replace("\\\n", "")))[3:] == command.arguments
     assert command.shell_line(["KMP_AFFINITY"]).startswith("env -u KMP_AFFINITY OMP_NUM_THREADS")
-    none = with_mpiexec(on(kit, "hydra", "ranks = 4"), ["a.out"])
+    none = with_mpiexec(on(installation, "hydra", "ranks = 4"), ["a.out"])
     assert none.arguments == ("mpiexec", "-n", "4", "-bind-to", "none", "a.out")
 
 
@@ -390,8 +405,10 @@ def test_on_a_part_of_a_node_mpiexec_gets_pu_lists() -> None:
          "--nodes=1 --ntasks=40 --overcommit --distribution=block --cpu-bind=none"),
     ],
 )  # fmt: skip
-def test_sruns_command_line(kit: Kit, machine: str, policy: str, options: str) -> None:
-    command = with_srun(on(kit, machine, policy), ["./a.out"])
+def test_sruns_command_line(
+    installation: Installation, machine: str, policy: str, options: str
+) -> None:
+    command = with_srun(on(installation, machine, policy), ["./a.out"])
     assert command.arguments == ("srun", *options.split(), "./a.out")
 
 
@@ -409,8 +426,10 @@ def test_sruns_command_line(kit: Kit, machine: str, policy: str, options: str) -
          "-n 24 --use-hwthread-cpus --map-by socket --bind-to socket"),
     ],
 )  # fmt: skip
-def test_open_mpis_command_line(kit: Kit, machine: str, policy: str, options: str) -> None:
-    command = with_open_mpi(on(kit, machine, policy), ["./a.out"])
+def test_open_mpis_command_line(
+    installation: Installation, machine: str, policy: str, options: str
+) -> None:
+    command = with_open_mpi(on(installation, machine, policy), ["./a.out"])
     assert command.arguments == ("mpirun", *options.split(), "./a.out")
 
 
@@ -421,15 +440,15 @@ def test_open_mpi_has_no_words_for_a_part_of_a_node() -> None:
         with_open_mpi(found, ["a"])
 
 
-def test_intel_mpi_gets_a_mask_for_each_rank(kit: Kit) -> None:
-    command = with_intel_mpi(on(kit, "hydra", PER_NUMA_NODE), ["./a.out"])
+def test_intel_mpi_gets_a_mask_for_each_rank(installation: Installation) -> None:
+    command = with_intel_mpi(on(installation, "hydra", PER_NUMA_NODE), ["./a.out"])
     assert command.arguments == ("mpiexec", "-n", "2", "./a.out")
     assert command.environment["I_MPI_PIN_DOMAIN"] == "[55555555,aaaaaaaa]"
     assert command.environment["OMP_NUM_THREADS"] == "16"
     assert "'[55555555,aaaaaaaa]'" in command.shell_line()
     with pytest.raises(BadPolicy, match="several ranks share a unit"):
-        with_intel_mpi(on(kit, "hydra", 'ranks = 4\nbind_to = "package"'), ["./a.out"])
-    unbound = with_intel_mpi(on(kit, "hydra", "ranks = 2"), ["./a.out"])
+        with_intel_mpi(on(installation, "hydra", 'ranks = 4\nbind_to = "package"'), ["./a.out"])
+    unbound = with_intel_mpi(on(installation, "hydra", "ranks = 2"), ["./a.out"])
     assert unbound.environment["I_MPI_PIN"] == "off" and "I_MPI_PIN_DOMAIN" not in (
         unbound.environment
     )
@@ -445,12 +464,14 @@ def policy(tmp_path: Path) -> Path:
     return file
 
 
-def launch(kit: Kit, *arguments: str | Path, **env: str) -> Done:
-    return numalab_command(kit, "launch", *map(str, arguments), **env)
+def launch(installation: Installation, *arguments: str | Path, **env: str) -> Done:
+    return numalab_command(installation, "launch", *map(str, arguments), **env)
 
 
-def test_a_machines_command_line_is_printed(kit: Kit, policy: Path) -> None:
-    done = launch(kit, policy, "--machine", "nebula", "--", "./no-such-program", "--with", "x")
+def test_a_machines_command_line_is_printed(installation: Installation, policy: Path) -> None:
+    done = launch(
+        installation, policy, "--machine", "nebula", "--", "./no-such-program", "--with", "x"
+    )
     assert done.code == 0, done.err
     assert shlex.split(done.out.replace("\\\n", "")) == [
         "OMP_NUM_THREADS=8", "OMP_PLACES=cores", "OMP_PROC_BIND=spread", "mpiexec", "-n", "8",
@@ -460,7 +481,7 @@ def test_a_machines_command_line_is_printed(kit: Kit, policy: Path) -> None:
     assert all(len(line) <= 80 for line in (done.out + done.err).splitlines())
 
 
-def test_mistakes_are_told(kit: Kit, policy: Path, tmp_path: Path) -> None:
+def test_mistakes_are_told(installation: Installation, policy: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("ranks = [0, 1]")
     for arguments, says in (
@@ -470,37 +491,43 @@ def test_mistakes_are_told(kit: Kit, policy: Path, tmp_path: Path) -> None:
         ((policy, "--print"), "Missing argument"),
         ((policy, "--with", "mpirun", "--", "true"), "'mpirun' is not one of"),
     ):
-        done = launch(kit, *arguments)
+        done = launch(installation, *arguments)
         assert done.code == 2 and says in done.said, done.err
 
 
-def test_what_can_not_be_run_is_told_before(kit: Kit, policy: Path, tmp_path: Path) -> None:
+def test_what_can_not_be_run_is_told_before(
+    installation: Installation, policy: Path, tmp_path: Path
+) -> None:
     for program, says in (
         ("./no-such-program", "there is no program ./no-such-program; build it first"),
         (str(policy), "it may not be executed: chmod +x"),
     ):
-        done = launch(kit, policy, "--", program)
+        done = launch(installation, policy, "--", program)
         assert done.code == 2 and says in done.said, done.err
     for name in ("sh", "dirname", "date"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     pretender = tmp_path / "mpirun"
     pretender.write_text("#!/bin/sh\necho HYDRA build details:\n")
     pretender.chmod(0o755)
-    done = launch(kit, policy, "--with", "openmpi", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin")
+    done = launch(
+        installation, policy, "--with", "openmpi", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin"
+    )
     assert done.code == 2 and "the mpirun that is found first here is not Open MPI's" in done.said
-    done = launch(kit, policy, "--with", "srun", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin")
+    done = launch(
+        installation, policy, "--with", "srun", "--", "true", PATH=f"{tmp_path}:/usr/bin:/bin"
+    )
     if shutil.which("srun") is None:
         assert done.code == 2 and "there is no srun here; it is Slurm's" in done.said
 
 
 @needs_mpiexec
-def test_two_ranks_run_here_as_planned(kit: Kit, tmp_path: Path) -> None:
-    node = describe_node(kit)
+def test_two_ranks_run_here_as_planned(installation: Installation, tmp_path: Path) -> None:
+    node = describe_node(installation)
     unit = "core" if node["cores"] > 1 else "numa_node"
     file = tmp_path / "two.toml"
     file.write_text(f'ranks = 2\nbind_to = "{unit}"\n')
     script = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status) $OMP_NUM_THREADS; exit 7"
-    done = launch(kit, file, "--", "sh", "-c", script)
+    done = launch(installation, file, "--", "sh", "-c", script)
     assert done.code == 7, done.err
     found = {}
     for line in done.out.splitlines():
@@ -514,21 +541,36 @@ def test_two_ranks_run_here_as_planned(kit: Kit, tmp_path: Path) -> None:
 
 
 @needs_mpiexec
-def test_a_part_of_this_node_is_not_left(kit: Kit, policy: Path) -> None:
+def test_a_part_of_this_node_is_not_left(installation: Installation, policy: Path) -> None:
     last = max(os.sched_getaffinity(0))
     script = "grep Cpus_allowed_list /proc/self/status"
     done = subprocess.run(
-        ["taskset", "-c", str(last), kit.root / "numalab", "launch", policy, "--", "sh", "-c",
-         script],
-        capture_output=True, text=True, check=True, env=environment(kit),
-    )  # fmt: skip
+        [
+            "taskset",
+            "-c",
+            str(last),
+            installation.root / "numalab",
+            "launch",
+            policy,
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(installation),
+    )
     assert done.stdout.split()[1] == str(last)
 
 
 @needs_mpiexec
-def test_what_steers_openmp_otherwise_is_taken_out(kit: Kit, policy: Path) -> None:
+def test_what_steers_openmp_otherwise_is_taken_out(
+    installation: Installation, policy: Path
+) -> None:
     variables = {"KMP_AFFINITY": "none", "GOMP_CPU_AFFINITY": "0", "OMP_NUM_THREADS": "99"}
-    done = launch(kit, policy, "--", "env", **variables)
+    done = launch(installation, policy, "--", "env", **variables)
     seen = dict(line.split("=", 1) for line in done.out.splitlines() if "=" in line)
     assert not {"KMP_AFFINITY", "GOMP_CPU_AFFINITY"} & seen.keys()
     assert seen["OMP_NUM_THREADS"] != "99" and seen["OMP_PROC_BIND"] == "spread"
@@ -537,11 +579,24 @@ def test_what_steers_openmp_otherwise_is_taken_out(kit: Kit, policy: Path) -> No
 
 @needs_mpiexec
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_reach_the_ranks(kit: Kit, policy: Path, number: signal.Signals) -> None:
+def test_signals_reach_the_ranks(
+    installation: Installation, policy: Path, number: signal.Signals
+) -> None:
     process = subprocess.Popen(
-        [kit.root / "numalab", "launch", policy, "--", "sh", "-c", "echo $$; exec sleep 600"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment(kit),
-    )  # fmt: skip
+        [
+            installation.root / "numalab",
+            "launch",
+            policy,
+            "--",
+            "sh",
+            "-c",
+            "echo $$; exec sleep 600",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(installation),
+    )
     assert process.stdout is not None
     rank = int(process.stdout.readline())
     process.send_signal(number)
@@ -588,14 +643,18 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["hydra", "nebula", "westmere-ex"])
-def node(kit: Kit, request: pytest.FixtureRequest, programs: Path) -> Iterator[Guest]:
-    with start(kit, request.param, Share(programs), Share(kit.build, cached=False)) as found:
+def node(
+    installation: Installation, request: pytest.FixtureRequest, programs: Path
+) -> Iterator[Guest]:
+    with start(
+        installation, request.param, Share(programs), Share(installation.build, cached=False)
+    ) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def described(kit: Kit, node: Guest) -> Json:
-    found: Json = json.loads(text(node, str(kit.describe_node)))
+def described(installation: Installation, node: Guest) -> Json:
+    found: Json = json.loads(text(node, str(installation.describe_node)))
     return found
 
 

@@ -22,7 +22,7 @@ from link_questions import (
 from link_rates import LANES, SLOT_LANES, Link
 from support.commands import numalab_command
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.seeded_answers import BadAnswers
 
 SEEDS = range(1, 301)
@@ -155,8 +155,8 @@ def test_what_is_right_of_links_that_one_can_work_out() -> None:
     })  # fmt: skip
 
 
-def test_the_kits_own_answers_are_right(kit: Kit) -> None:
-    text = (kit.solution_folder("09_interconnect") / "rates.toml").read_text("utf-8")
+def test_the_kits_own_answers_are_right(installation: Installation) -> None:
+    text = (installation.solution_folder("09_interconnect") / "rates.toml").read_text("utf-8")
     answers = read_rates(text)
     assert answers.seed == PUBLISHED_SEED
     asked = asked_about(answers.seed)
@@ -165,8 +165,10 @@ def test_the_kits_own_answers_are_right(kit: Kit) -> None:
         assert given is not None and is_close(given, question.right(asked)), question.key
 
 
-def test_the_handout_has_all_keys_and_another_seed(kit: Kit) -> None:
-    answers = read_rates((kit.lab_folder("09_interconnect") / "rates.toml").read_text("utf-8"))
+def test_the_handout_has_all_keys_and_another_seed(installation: Installation) -> None:
+    answers = read_rates(
+        (installation.lab_folder("09_interconnect") / "rates.toml").read_text("utf-8")
+    )
     assert answers.are_none and answers.seed != PUBLISHED_SEED
 
 
@@ -331,12 +333,12 @@ def test_what_can_not_be_read_is_named(text: str, says: str) -> None:
 # ---- the command -------------------------------------------------------------------------------
 
 
-def test_the_command_asks_all_of_them(kit: Kit) -> None:
-    done = numalab_command(kit, "rates", "1630")
+def test_the_command_asks_all_of_them(installation: Installation) -> None:
+    done = numalab_command(installation, "rates", "1630")
     assert done.code == 0, done.err
     assert "seed = 1630" in done.out
     assert all(f"  {key} " in done.out for key in KEYS)
     assert "PortXmitData has gone up by 1702000048" in done.out
     assert all(len(line) <= 80 for line in done.out.splitlines())
-    refused = numalab_command(kit, "rates", "0")
+    refused = numalab_command(installation, "rates", "0")
     assert refused.code != 0 and "0 is not in the range" in refused.said

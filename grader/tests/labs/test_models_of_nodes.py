@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.mixes import Mix
 from numalab.labs import loop_times, saturation
 from numalab.labs.loop_times import Rates
@@ -204,15 +204,15 @@ def test_what_a_students_edition_needs_of_a_solution_is_in_one_file(tmp_path: Pa
     assert solution_text(tmp_path, "a.toml") == "as it is"
     assert kits_text(tmp_path, "b.toml") == "ü"
     assert solution_text(tmp_path, "c.toml") is None
-    with pytest.raises(KitError, match="is missing; get"):
+    with pytest.raises(NumalabError, match="is missing; get"):
         kits_text(tmp_path, "c.toml")
     (tmp_path / "d.toml").mkdir()
-    with pytest.raises(KitError, match=r"d\.toml can't be read: "):
+    with pytest.raises(NumalabError, match=r"d\.toml can't be read: "):
         kits_text(tmp_path, "d.toml")
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", zlib.compress(b"[]"), zlib.compress(b"{")])
 def test_a_file_of_a_solution_that_is_spoilt_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / CODED_FILE).write_bytes(content)
-    with pytest.raises(KitError, match="Unpack this copy of the kit again"):
+    with pytest.raises(NumalabError, match="Unpack this copy of the kit again"):
         read_coded(tmp_path)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.commands import SOON_LIMIT_S
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
 from numalab.virtual import plan, session
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
@@ -29,14 +29,18 @@ JOB_LIMIT_S = 240.0  # on a busy node
 
 
 @pytest.fixture(scope="module")
-def programs(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with items, early and frames."""
     if shutil.which("mpicc") is None:
         pytest.skip("no MPI")
     folder = tmp_path_factory.mktemp("programs")
     for name, compiler in (("items", "mpicc"), ("early", "mpicc"), ("frames", "gcc")):
-        source = kit.lab_folder("09_interconnect") / f"{name}.c"
-        kernels = [kit.solution_folder("09_interconnect") / "kernel.c"] if name == "items" else []
+        source = installation.lab_folder("09_interconnect") / f"{name}.c"
+        kernels = (
+            [installation.solution_folder("09_interconnect") / "kernel.c"]
+            if name == "items"
+            else []
+        )
         command = [compiler, *STRICT, f"-I{source.parent}", *map(str, (source, *kernels)),
                    "-o", str(folder / name)]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -75,19 +79,24 @@ def test_frames_says_how_it_is_called(programs: Path) -> None:
 # ---- between two virtual nodes -----------------------------------------------------------------
 
 
-def booted(kit: Kit, programs: Path, options: ClusterOptions) -> Cluster:
-    if not plan.programs_are_built(kit, for_cluster=True):
-        with kit.lock():
-            plan.build_programs(kit, for_cluster=True)
+def booted(installation: Installation, programs: Path, options: ClusterOptions) -> Cluster:
+    if not plan.programs_are_built(installation, for_cluster=True):
+        with installation.lock():
+            plan.build_programs(installation, for_cluster=True)
     shares = session.shares_for(programs, None, ())
     return boot_cluster(
-        kit, find_machine(kit, "hydra"), shares, options, plan.GuestOptions(), lambda step: None
+        installation,
+        find_machine(installation, "hydra"),
+        shares,
+        options,
+        plan.GuestOptions(),
+        lambda step: None,
     )
 
 
 @pytest.fixture(scope="module")
-def cluster(kit: Kit, programs: Path) -> Iterator[Cluster]:
-    with booted(kit, programs, ClusterOptions(2)) as found:
+def cluster(installation: Installation, programs: Path) -> Iterator[Cluster]:
+    with booted(installation, programs, ClusterOptions(2)) as found:
         yield found
 
 
@@ -143,11 +152,13 @@ def test_long_messages_wait_for_their_receive(cluster: Cluster, programs: Path) 
 
 @pytest.mark.slow
 @pytest.mark.boots
-def test_a_card_that_cuts_is_handed_more_than_the_link_takes(kit: Kit, programs: Path) -> None:
+def test_a_card_that_cuts_is_handed_more_than_the_link_takes(
+    installation: Installation, programs: Path
+) -> None:
     job = ("./frames", "eth0", "mpiexec", "-n", "2", "-ppn", "1", "./items", "yours", str(ITEMS))
     longest = {}
     for card in ("e1000", "virtio-net"):
-        with booted(kit, programs, ClusterOptions(2, card=card)) as nodes:  # type: ignore[arg-type]
+        with booted(installation, programs, ClusterOptions(2, card=card)) as nodes:  # type: ignore[arg-type]
             said, sent = run(nodes, programs, *job)
         found = re.search(r"handed to the card: (\d+) frames, .* the longest (\d+)", said)
         assert found is not None, said

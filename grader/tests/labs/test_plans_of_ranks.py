@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.launch import (
     LARGEST_NUMBER,
     BadPolicy,
@@ -39,8 +39,10 @@ def laid_out(policy: str, cores: int = 4, nodes: int = 2, smt: int = 1) -> RankP
     return plan(parse_policy(policy, "p.toml"), Topology(pus, is_even=True))
 
 
-def on(kit: Kit, machine: str, policy: str) -> RankPlan:
-    return plan(parse_policy(policy, "p.toml"), topology_of_machine(find_machine(kit, machine)))
+def on(installation: Installation, machine: str, policy: str) -> RankPlan:
+    return plan(
+        parse_policy(policy, "p.toml"), topology_of_machine(find_machine(installation, machine))
+    )
 
 
 # ---- reading ---------------------------------------------------------------------------------
@@ -139,11 +141,11 @@ def test_threads_and_their_places(policy: str, threads: int, places: str | None)
     assert found.environment == {"OMP_NUM_THREADS": str(threads)} | pinned
 
 
-def test_the_least_of_unlike_ranks_has_cores_enough_or_gets_pus(kit: Kit) -> None:
+def test_the_least_of_unlike_ranks_has_cores_enough_or_gets_pus(installation: Installation) -> None:
     """NUMA nodes of 16 and of 18 cores."""
     policy = 'ranks = {{ one_per = "numa_node" }}\nthreads = {}'
-    assert on(kit, "knl", policy.format(16)).places == "cores"
-    assert on(kit, "knl", policy.format(17)).places == "threads"
+    assert on(installation, "knl", policy.format(16)).places == "cores"
+    assert on(installation, "knl", policy.format(17)).places == "threads"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.lab_folders import write_grading
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
+from numalab.installation import Installation
 from numalab.judging import needs
 from numalab.judging.rules import check_criterion
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 
 HEAD = """\
@@ -85,18 +85,18 @@ def test_a_probe_and_what_is_asked_of_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(KitError, match=re.escape(says)) as found:
+    with pytest.raises(NumalabError, match=re.escape(says)) as found:
         read(tmp_path, text)
     assert re.search(r"lab\.toml:\d+: ", str(found.value))
 
 
 def test_of_every_part_that_is_timed_a_lab_says_whether_it_has_a_probe(
-    labs: dict[str, Lab], kit: Kit
+    labs: dict[str, Lab], installation: Installation
 ) -> None:
     for lab in labs.values():
         timed = {timed.part for timed in needs.timings(lab)}
         assert timed == {declared.part for declared in lab.lightspeed}, lab.name
         has_probe = any(declared.has_probe for declared in lab.lightspeed)
-        assert has_probe == (kit.solution_folder(lab.name) / "probe.c").is_file(), lab.name
-        built = (kit.grading_folder(lab.name) / "CMakeLists.txt").read_text()
+        assert has_probe == (installation.solution_folder(lab.name) / "probe.c").is_file(), lab.name
+        built = (installation.grading_folder(lab.name) / "CMakeLists.txt").read_text()
         assert has_probe == (re.search(r"\bPROBE\b", built) is not None), lab.name

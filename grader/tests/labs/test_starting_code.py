@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from numalab.errors import KitError
-from numalab.kit import Kit
+from numalab.errors import NumalabError
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.kernel_names import NOTEBOOK
 from numalab.labs.starting_code import (
@@ -88,28 +88,28 @@ def tables(*earns_with: str) -> list[Table]:
         f'[[criterion]]\nearns_with = "{other}"\n' if other else "[[criterion]]\n"
         for other in earns_with
     )
-    return parse_table(text, "lab.toml", KitError, ("criterion",)).tables("criterion", None)
+    return parse_table(text, "lab.toml", NumalabError, ("criterion",)).tables("criterion", None)
 
 
 def test_what_earns_with_another_criterion() -> None:
     assert read_earnings("abc", tables("c", "c", "")) == {"a": "c", "b": "c"}
     assert read_earnings("abc", tables("", "", "")) == {}
-    with pytest.raises(KitError, match="It can be: a, c"):
+    with pytest.raises(NumalabError, match="It can be: a, c"):
         read_earnings("abc", tables("", "b", ""))
-    with pytest.raises(KitError, match=r"lab\.toml:2: b earns with c itself; name that one"):
+    with pytest.raises(NumalabError, match=r"lab\.toml:2: b earns with c itself; name that one"):
         read_earnings("abc", tables("b", "c", ""))
 
 
 def test_digests_have_32_digits() -> None:
     def read(value: object) -> dict[str, Sequence[str]]:
-        return read_digests(parse_table(f"a = {value!r}\n", "lab.toml", KitError, None))
+        return read_digests(parse_table(f"a = {value!r}\n", "lab.toml", NumalabError, None))
 
     now, earlier = "0f" * 16, "1e" * 16
     assert read(now) == {"a": (now,)}
     assert read([now, earlier]) == {"a": (now, earlier)}
     for wrong in ("0f" * 15, "0f" * 16 + "0", "0F" * 16):
         for value in (wrong, [now, wrong], []):
-            with pytest.raises(KitError, match="32 hexadecimal digits"):
+            with pytest.raises(NumalabError, match="32 hexadecimal digits"):
                 read(value)
 
 
@@ -150,9 +150,11 @@ def test_a_notebook_says_what_its_cells_say() -> None:
         assert digest_of(NOTEBOOK, content)
 
 
-def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_each_lab_keeps_the_digests_of_its_starting_code(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     for lab in labs.values():
-        folder = kit.root / "labs" / lab.name
+        folder = installation.root / "labs" / lab.name
         files = [*(KERNEL_FILES[language] for language in lab.languages)]
         files += [file.name for file in lab.files]
         there = {name for name in files if (folder / name).is_file()}
@@ -162,16 +164,18 @@ def test_each_lab_keeps_the_digests_of_its_starting_code(kit: Kit, labs: dict[st
         )
 
 
-def test_solutions_are_no_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_solutions_are_no_starting_code(installation: Installation, labs: dict[str, Lab]) -> None:
     """Of this release or an earlier one; nor does an earlier one's digest make any kept mistake
     starting code that it else is not."""
     for lab in labs.values():
         for name, digests in lab.starting_code.items():
             assert len({*digests}) == len(digests), f"{lab.name}: {name}"
-            solved = (kit.solution_folder(lab.name) / name).read_bytes()
+            solved = (installation.solution_folder(lab.name) / name).read_bytes()
             assert digest_of(name, solved) not in digests, f"{lab.name}: {name}"
         of_this = {name: digests[:1] for name, digests in lab.starting_code.items()}
-        for folder in {path.parent for path in kit.solution_folder(lab.name).glob("wrong/**/*")}:
+        for folder in {
+            path.parent for path in installation.solution_folder(lab.name).glob("wrong/**/*")
+        }:
             files = {name: (folder / name).read_bytes() for name in lab.starting_code
                      if (folder / name).is_file()}  # fmt: skip
             for kernel in KERNEL_FILES.values():
@@ -179,11 +183,13 @@ def test_solutions_are_no_starting_code(kit: Kit, labs: dict[str, Lab]) -> None:
                 assert is_unchanged(files, lab.starting_code, kernel) is now, folder
 
 
-def test_what_a_release_gave_is_known_in_later_ones(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_what_a_release_gave_is_known_in_later_ones(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     """As far as this clone has tags; what a lab had no digest of then was not handed in."""
 
     def git(*words: str) -> str:
-        command = ["git", "-C", str(kit.root), *words]
+        command = ["git", "-C", str(installation.root), *words]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
     for tag in git("tag", "--list", "v*", "--merged").split():

@@ -15,8 +15,8 @@ from link_questions import asked_about as links_of
 from link_questions import is_close
 from support.lab_folders import write_grading
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import read_groups, settings
 from numalab.labs.placing_goals import NODES, OWNERS
@@ -171,7 +171,7 @@ def test_a_template_may_lie_in_a_folder(tmp_path):
     assert files["data/far.txt"] == variant.chosen["far"]
     assert files["taken.h"] == '"01_lab_variant" 01_lab'
     (tmp_path / "labs" / "01_lab" / "taken.h").unlink()
-    with pytest.raises(KitError, match=r"can't read .*taken\.h: No such file"):
+    with pytest.raises(NumalabError, match=r"can't read .*taken\.h: No such file"):
         lab_files(tmp_path, draws, variant)
 
 
@@ -212,7 +212,7 @@ def test_labs_without_variants_are_told(tmp_path):
 def test_what_nothing_is_drawn_for_is_told(tmp_path):
     draws = read_draws(made_up(tmp_path), "01_lab")
     variant = draw_variant(draws, Seed(5, "ada"))
-    with pytest.raises(KitError, match=r"kernel.f90: nothing is drawn for @way.fortran@"):
+    with pytest.raises(NumalabError, match=r"kernel.f90: nothing is drawn for @way.fortran@"):
         rendered("@way.fortran@", variant, "kernel.f90")
 
 
@@ -230,19 +230,19 @@ def test_what_nothing_is_drawn_for_is_told(tmp_path):
     ],
 )
 def test_mistakes_in_what_is_drawn_are_told(tmp_path, change, told):
-    with pytest.raises(KitError, match=told):
+    with pytest.raises(NumalabError, match=told):
         read_draws(made_up(tmp_path, DRAWS.replace(*change, 1)), "01_lab")
 
 
 def test_a_choice_has_to_be_there_from_the_first_edition_on(tmp_path):
     later = DRAWS.replace("[[draw.choice]]", "[[draw.choice]]\nsince = 2")
-    with pytest.raises(KitError, match="of way one choice at least has to be there"):
+    with pytest.raises(NumalabError, match="of way one choice at least has to be there"):
         read_draws(made_up(tmp_path, later), "01_lab")
 
 
 def test_a_lab_must_leave_something_to_draw(tmp_path):
     all_never = DRAWS.replace('[[never]]\nway = "up"\nfar = "7"', "[[never]]\n[[never]]")
-    with pytest.raises(KitError, match="no variant"):
+    with pytest.raises(NumalabError, match="no variant"):
         draw_variant(read_draws(made_up(tmp_path, all_never), "01_lab"), Seed(5, "ada"))
 
 
@@ -362,7 +362,7 @@ def test_governors_of_a_variants_solution_are_right_for_its_seed_alone():
             assert all(right) == is_own
 
 
-def test_jobs_of_lab_08_are_what_their_goals_say_and_never_the_labs(kit: Kit):
+def test_jobs_of_lab_08_are_what_their_goals_say_and_never_the_labs(installation: Installation):
     draws = {one.name: one.choices for one in read_draws(ROOT, "08_quiet_node").draws}
     assert {"job_on_last_node"} == set(JOB_NODES) - {of["goal"] for of in draws["job"].values()}
     for choice in draws["job"].values():
@@ -372,7 +372,7 @@ def test_jobs_of_lab_08_are_what_their_goals_say_and_never_the_labs(kit: Kit):
         )
         begins = read_groups(f'[job]\ncpus = "{choice["begins"]}"\n')
         for name in ("hydra", "nebula"):
-            machine = topology_of_machine(find_machine(kit, name))
+            machine = topology_of_machine(find_machine(installation, name))
             own = nodes_of_job(choice["goal"], machine)
             rest = frozenset(machine.numa_node.values()) - own
             wanted = {

@@ -12,7 +12,7 @@ import pytest
 from support.commands import SOON_LIMIT_S
 
 from numalab.harness.kernel_texts import kernels_beside
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
 ALONE = ("00_know_your_node", "01_first_touch", "04_huge_pages")
@@ -26,9 +26,11 @@ def build(compiler: str, *sources: Path, to: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     for lab in labs.values():
-        folder = kit.lab_folder(lab.name)
+        folder = installation.lab_folder(lab.name)
         beside = [kernels_beside(folder, one, lab.programs) for one in lab.languages]
         assert not any(beside), (lab.name, beside)
 
@@ -36,25 +38,30 @@ def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(kit: Kit, labs: dict[
 @pytest.mark.builds
 @pytest.mark.parametrize("lab", ALONE)
 def test_a_program_of_its_own_takes_handout_and_solution(
-    kit: Kit, tmp_path: Path, lab: str
+    installation: Installation, tmp_path: Path, lab: str
 ) -> None:
-    for kernel in (kit.lab_folder(lab) / "kernel.c", kit.solution_folder(lab) / "kernel.c"):
-        alone = kit.lab_folder(lab) / "alone.c"
-        include = f"-I{kit.lab_folder(lab)}"
+    for kernel in (
+        installation.lab_folder(lab) / "kernel.c",
+        installation.solution_folder(lab) / "kernel.c",
+    ):
+        alone = installation.lab_folder(lab) / "alone.c"
+        include = f"-I{installation.lab_folder(lab)}"
         command = ["gcc", *STRICT, include, str(alone), str(kernel), "-o", str(tmp_path / "alone")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    assert "gcc -O2" in (kit.lab_folder(lab) / "README.md").read_text()
+    assert "gcc -O2" in (installation.lab_folder(lab) / "README.md").read_text()
 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang-19", marks=pytest.mark.slow)])
-def test_dealt_shows_who_gets_what(kit: Kit, tmp_path: Path, compiler: str) -> None:
+def test_dealt_shows_who_gets_what(
+    installation: Installation, tmp_path: Path, compiler: str
+) -> None:
     """Whose dynamic it is only static promises; the other shares are shares, whatever the node
     does meanwhile."""
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
-    build(compiler, kit.lab_folder("03_scheduling") / "dealt.c", to=tmp_path / "dealt")
+    build(compiler, installation.lab_folder("03_scheduling") / "dealt.c", to=tmp_path / "dealt")
     done = subprocess.run(
         [tmp_path / "dealt"], env={"OMP_NUM_THREADS": "2"}, capture_output=True, text=True,
         check=True, timeout=SOON_LIMIT_S,
@@ -68,8 +75,10 @@ def test_dealt_shows_who_gets_what(kit: Kit, tmp_path: Path, compiler: str) -> N
 
 
 @pytest.mark.builds
-def test_distance_takes_each_distance_once(kit: Kit, tmp_path: Path) -> None:
-    build("gcc", kit.lab_folder("10_false_sharing") / "distance.c", to=tmp_path / "distance")
+def test_distance_takes_each_distance_once(installation: Installation, tmp_path: Path) -> None:
+    build(
+        "gcc", installation.lab_folder("10_false_sharing") / "distance.c", to=tmp_path / "distance"
+    )
     done = subprocess.run(
         [tmp_path / "distance"], env={"OMP_NUM_THREADS": "3"}, capture_output=True, text=True,
         check=True, timeout=SOON_LIMIT_S,

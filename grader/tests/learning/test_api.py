@@ -16,15 +16,15 @@ import pytest
 from matplotlib.figure import Figure
 from support import invented
 
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
 from numalab.evidence.kinds import CHECK, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Exploration, TableSizes, load_exploration
 from numalab.grading import grade as grading
 from numalab.grading import turns
+from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit, find_kit
 from numalab.learning import crossing, exploring
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.run import Graded, Run, load_run
@@ -36,8 +36,8 @@ WRONG = "int x;\n#include <nowhere.h>\n"
 
 
 @pytest.fixture(scope="module")
-def first(kit: Kit) -> OpenLab:
-    return open_lab("01", kit)
+def first(installation: Installation) -> OpenLab:
+    return open_lab("01", installation)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def handout(first: OpenLab) -> Run:
     return first.run("c", source=first.handout("c"), label="handout")
 
 
-def test_importing_is_cheap_and_the_lab_is_found_by_call(kit: Kit) -> None:
+def test_importing_is_cheap_and_the_lab_is_found_by_call(installation: Installation) -> None:
     code = (
         "import sys, numalab; assert 'matplotlib' not in sys.modules and 'rich' not in sys.modules;"
         "print(numalab.lab('1').name, numalab.lab('02').name)"
@@ -55,7 +55,7 @@ def test_importing_is_cheap_and_the_lab_is_found_by_call(kit: Kit) -> None:
 
 
 def test_an_exploration_has_its_tables_and_its_figure(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def smaller(folder: Path, quick: bool) -> Exploration:
         declared = load_exploration(folder, quick)
@@ -63,13 +63,13 @@ def test_an_exploration_has_its_tables_and_its_figure(
         return replace(declared, what=replace(declared.what, largest_bytes=2**20))
 
     monkeypatch.setattr(exploring, "load_exploration", smaller)
-    found = open_lab("04", kit).explore(rounds=2)
+    found = open_lab("04", installation).explore(rounds=2)
     assert "Nanoseconds per dependent load" in str(found)
     assert isinstance(found.figure(), Figure)
     assert found.parting_bytes is None  # two rounds decide nothing
     assert json.loads(found.save(tmp_path / "found.json").read_text())["samples"]
     with pytest.raises(UserError, match="lab 01_first_touch has no exploration"):
-        open_lab("01", kit).explore()
+        open_lab("01", installation).explore()
 
 
 def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> None:
@@ -83,7 +83,7 @@ def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> Non
     assert isinstance(handout.threads(), Figure)
     assert isinstance(handout.topology(), Figure)
     assert isinstance(first.topology(), Figure)
-    with first.kit.lock():  # a grading is under way, and nothing is measured here
+    with first.installation.lock():  # a grading is under way, and nothing is measured here
         assert isinstance(first.topology(), Figure)
     assert [look.order for look in handout.looks("trace")] == ["natural", "ascending", "descending"]
     assert handout.looks("memory", "handout") == ()
@@ -128,18 +128,18 @@ def test_sources_are_texts_files_and_folders(first: OpenLab, tmp_path: Path) -> 
         first.run("c", source="nowhere.c")
 
 
-def test_files_beside_the_kernel_can_be_replaced(kit: Kit) -> None:
-    lab = open_lab("02", kit)
+def test_files_beside_the_kernel_can_be_replaced(installation: Installation) -> None:
+    lab = open_lab("02", installation)
     with lab._files("c", None, {"omp_full.env": "OMP_PLACES=cores\n"}) as there:
         assert (there / "omp_full.env").read_text() == "OMP_PLACES=cores\n"
-        own = kit.lab_folder(lab.name)
+        own = installation.lab_folder(lab.name)
         for name in ("kernel.c", "kmp_full.env"):
             assert (there / name).read_bytes() == (own / name).read_bytes()
     assert "OMP_PROC_BIND=false" in (own / "omp_full.env").read_text()
 
 
-def test_one_of_several_kernels_can_be_run_alone(kit: Kit) -> None:
-    lab = open_lab("03", kit)
+def test_one_of_several_kernels_can_be_run_alone(installation: Installation) -> None:
+    lab = open_lab("03", installation)
     run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
     assert {one.part for one in run.evidence.of(TRACE)} == {"stream_update"}
     assert {one.part for one in run.evidence.of(CHECK)} == {"stream_update"}
@@ -151,7 +151,7 @@ def test_one_of_several_kernels_can_be_run_alone(kit: Kit) -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda lab: open_lab("99", lab.kit), "there is no lab '99'"),
+        (lambda lab: open_lab("99", lab.installation), "there is no lab '99'"),
         (lambda lab: lab.run("fortan"), "did you mean fortran"),
         (lambda lab: lab.run(size="huge"), "there is no size 'huge'"),
         (
@@ -171,7 +171,7 @@ def test_while_a_command_measures_a_call_waits_for_its_turn(first: OpenLab) -> N
     """Told once, and run as soon as the lock is free; a step of the progress frees it."""
     steps: list[str] = []
     with ExitStack() as other:
-        other.enter_context(first.kit.lock())
+        other.enter_context(first.installation.lock())
 
         def progress(step: str) -> None:
             steps.append(step)
@@ -194,7 +194,12 @@ def test_while_a_command_measures_a_call_waits_for_its_turn(first: OpenLab) -> N
     ],
 )
 def test_who_waits_for_the_lock_holds_no_turn(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: str, call: str, how: Json
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    number: str,
+    call: str,
+    how: Json,
 ) -> None:
     """Who has the lock waits for a turn: two that wait for each other would wait for ever."""
     path = tmp_path / "turns"
@@ -208,8 +213,8 @@ def test_who_waits_for_the_lock_holds_no_turn(
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             raise Interrupted
 
-    lab = replace(open_lab(number, kit), progress=progress)
-    with kit.lock(), pytest.raises(Interrupted):
+    lab = replace(open_lab(number, installation), progress=progress)
+    with installation.lock(), pytest.raises(Interrupted):
         getattr(lab, call)(**how)
 
 
@@ -230,7 +235,7 @@ def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path)
     with pytest.raises(UserError, match="did you mean efficiency"):
         graded.timing("eficiency")
     path = graded.save(tmp_path / "evidence.json")
-    again = load_run(path, "stored", first.kit)
+    again = load_run(path, "stored", first.installation)
     assert again.evidence == graded.evidence
     assert again.is_recorded
     with pytest.raises(UserError, match="can't be written"):
@@ -253,7 +258,7 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
 
     monkeypatch.setattr(OpenLab, "_measure", once)
     hydra = first.on("hydra")
-    with pytest.raises(KitError, match="there is no QEMU here"):
+    with pytest.raises(NumalabError, match="there is no QEMU here"):
         hydra.run("c", source=first.handout("c"))
     with pytest.raises(UserError, match=r"no record of 'uv1000'\. There is: hydra, nebula"):
         first.on("uv1000").recorded()
@@ -271,13 +276,17 @@ def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
     assert "the handout, recorded on virtual hydra" in figure.axes[0].get_title(loc="left")
 
 
-def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(kit: Kit) -> None:
+def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(
+    installation: Installation,
+) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     here = parse(record)
-    lab = open_lab("01", kit)
+    lab = open_lab("01", installation)
     untraced = replace(here.having(TRACE, []), is_virtual=True)
     seen = (("here", here), ("hydra", untraced))
-    run = Run(kit, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2)
+    run = Run(
+        installation, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2
+    )
     title = run.touch_map().axes[0].get_title(loc="left")
     assert "yours" in title and "virtual" not in title
     with pytest.raises(NothingToDraw, match="no page was traced"):
@@ -296,15 +305,15 @@ def test_what_was_seen_before_an_interruption_comes_with_it(
     (run,) = caught.value.args
     assert isinstance(run, Run)
     assert run.criterion("correct").status == "pass"
-    with first.kit.lock():
+    with first.installation.lock():
         pass  # it is free again
 
 
 @pytest.mark.parametrize(
-    "path", sorted(find_kit("gnu").root.glob("labs/*/grading/recorded/*.json"))
+    "path", sorted(find_installation("gnu").root.glob("labs/*/grading/recorded/*.json"))
 )
-def test_what_the_kit_has_recorded_can_be_drawn(kit: Kit, path: Path) -> None:
-    run = load_run(path, "recorded", kit)
+def test_what_the_kit_has_recorded_can_be_drawn(installation: Installation, path: Path) -> None:
+    run = load_run(path, "recorded", installation)
     assert run.where == path.stem
     assert run.lab.name == path.parents[2].name
     assert isinstance(run.touch_map(), Figure)

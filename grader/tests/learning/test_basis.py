@@ -12,11 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 from support import invented
 
-from numalab.errors import Interrupted, KitError, NothingToDraw
+from numalab.errors import Interrupted, NothingToDraw, NumalabError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
+from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit
 from numalab.learning import api
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.basis import Basis, Text, calling, digest_of_file
@@ -44,23 +44,28 @@ def of_file(path: Path, *call: str) -> Basis:
         return replace(basis, texts={path.name: Text(digest_of_file(path), path)})
 
 
-def run_of(kit: Kit, basis: Basis | None, label: str = "yours") -> Run:
-    here, lab = parse(RECORD), open_lab("01", kit).declared
+def run_of(installation: Installation, basis: Basis | None, label: str = "yours") -> Run:
+    here, lab = parse(RECORD), open_lab("01", installation).declared
     seen = (("here", here),)
-    return Run(kit, lab, label, "here", seen, judge(lab, here), (RECORD,), basis=basis)
+    return Run(installation, lab, label, "here", seen, judge(lab, here), (RECORD,), basis=basis)
 
 
-RESULTS: dict[str, Callable[[Kit, Basis], Any]] = {
+RESULTS: dict[str, Callable[[Installation, Basis], Any]] = {
     "run": run_of,
-    "grading": lambda kit, basis: Graded(**vars(run_of(kit, basis)), told="6 of 6 points"),
-    "sweep": lambda kit, basis: Sweep(
-        open_lab("01", kit).declared, None, {Setting(1, None): (1.0, 2.0)}, parse(RECORD),
+    "grading": lambda installation, basis: Graded(
+        **vars(run_of(installation, basis)), told="6 of 6 points"
+    ),
+    "sweep": lambda installation, basis: Sweep(
+        open_lab("01", installation).declared,
+        None,
+        {Setting(1, None): (1.0, 2.0)},
+        parse(RECORD),
         basis=basis,
     ),
-    "ping-pong": lambda kit, basis: Crossing(
+    "ping-pong": lambda installation, basis: Crossing(
         50.0, "        0        364.5      0.000    0.0 %\n", "", basis=basis
     ),
-}  # fmt: skip
+}
 
 
 def drawn(result: Any) -> str:
@@ -68,10 +73,12 @@ def drawn(result: Any) -> str:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_says_which_text_it_is_of(kit: Kit, kernel: Path, name: str) -> None:
+def test_a_result_says_which_text_it_is_of(
+    installation: Installation, kernel: Path, name: str
+) -> None:
     """In words and in pictures, as long as the file is as it was, and after it was changed,
     removed, and put back."""
-    result = RESULTS[name](kit, of_file(kernel, name, str(kernel)))
+    result = RESULTS[name](installation, of_file(kernel, name, str(kernel)))
     then, before = digits(kernel), kernel.read_text()
     for said in (str(result), drawn(result)):
         assert f"Of kernel.c {then} as it is now, {result.basis.at}." in said
@@ -89,8 +96,10 @@ def test_a_result_says_which_text_it_is_of(kit: Kit, kernel: Path, name: str) ->
     assert "Of " not in str(replace(result, basis=None))
 
 
-def test_a_picture_keeps_its_room_and_names_what_lies_beside(kit: Kit, kernel: Path) -> None:
-    mine = run_of(kit, of_file(kernel))
+def test_a_picture_keeps_its_room_and_names_what_lies_beside(
+    installation: Installation, kernel: Path
+) -> None:
+    mine = run_of(installation, of_file(kernel))
     bare = replace(mine, basis=None)
     figure = mine.touch_map()
     assert figure.get_figheight() > bare.touch_map().get_figheight()
@@ -99,21 +108,24 @@ def test_a_picture_keeps_its_room_and_names_what_lies_beside(kit: Kit, kernel: P
     for one in axes:
         assert one.get_tightbbox().y1 <= title.get_window_extent().y0 + 1
     given = Basis(("run",), 0, "10:00:00", {"kernel.c": Text("a" * 64, None)})
-    both = description(mine.touch_map(run_of(kit, given, "handout")))
+    both = description(mine.touch_map(run_of(installation, given, "handout")))
     kernel.write_text("int y;\n")
     assert f"yours: Of kernel.c {mine.basis.texts['kernel.c'].digest[:8]} as it" in both  # type: ignore[union-attr]
     assert "handout: Of kernel.c aaaaaaaa, 10:00:00." in both
-    assert "yours: Stale: " in description(mine.touch_map(run_of(kit, given, "handout")))
+    assert "yours: Stale: " in description(mine.touch_map(run_of(installation, given, "handout")))
     blank = replace(mine, seen=(("here", parse(RECORD).having(TRACE, [])),))
     with pytest.raises(NothingToDraw, match=r"no page was traced[^$]*Stale: kernel\.c changed"):
         blank.touch_map()
 
 
 def test_what_is_compared_says_that_it_is_stale(
-    kit: Kit, kernel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    installation: Installation,
+    kernel: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("NUMALAB_NOTEBOOKS", str(kernel.parent))
-    lab, mine = open_notebook("01"), run_of(kit, of_file(kernel))
+    lab, mine = open_notebook("01"), run_of(installation, of_file(kernel))
     for text, times in (("int x;\n", 0), ("int y;\n", 1)):
         kernel.write_text(text)
         lab.compare(share=(mine, "touched_where_used"), speedup=(mine, "speedup"))
@@ -139,17 +151,17 @@ def test_files_beside_the_kernel_count(kernel: Path) -> None:
     [
         (KeyboardInterrupt(), "was interrupted"),
         (Interrupted(), "was interrupted"),
-        (KitError(), "ended without a result"),
+        (NumalabError(), "ended without a result"),
     ],
 )
 def test_an_earlier_result_is_told_from_that_of_a_later_call_that_has_none(
-    kit: Kit, kernel: Path, error: BaseException, says: str
+    installation: Installation, kernel: Path, error: BaseException, says: str
 ) -> None:
     call = ("grading", str(kernel), says)
     old, other = of_file(kernel, *call), of_file(kernel, "grading", "another")
     with pytest.raises(type(error)), calling(*call):
         raise error
-    graded = Graded(**vars(run_of(kit, old)), told="6 of 6 points")
+    graded = Graded(**vars(run_of(installation, old)), told="6 of 6 points")
     for said in (str(graded), graded.report, drawn(graded)):
         assert f"{says}; this is the grading of {old.at}. " in " ".join(said.split()) + " "
         assert "Of kernel.c" in said
@@ -157,7 +169,7 @@ def test_an_earlier_result_is_told_from_that_of_a_later_call_that_has_none(
 
 
 def test_calls_of_a_lab_know_what_they_try(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The text that was built, whatever an editor saves meanwhile; of a text that was given no
     file; and of an interrupted call the sentence."""
@@ -192,10 +204,12 @@ def test_calls_of_a_lab_know_what_they_try(
     assert "interrupted" not in str(given)
 
 
-def test_a_file_of_its_own_is_held_against_that_file(kit: Kit, tmp_path: Path) -> None:
+def test_a_file_of_its_own_is_held_against_that_file(
+    installation: Installation, tmp_path: Path
+) -> None:
     path = tmp_path / "ada.c"
     path.write_bytes(b"int \xff;\r\n")
-    lab = open_lab("01", kit)
+    lab = open_lab("01", installation)
     sources = find_sources(lab.declared, lab.folder, "c", path, None)
     with sources.laid_out() as tried:
         text = sources.texts(tried, tried / "kernel.c")["kernel.c"]
@@ -205,6 +219,6 @@ def test_a_file_of_its_own_is_held_against_that_file(kit: Kit, tmp_path: Path) -
     assert text.is_changed
 
 
-def test_what_was_recorded_is_of_no_text(kit: Kit) -> None:
-    run = open_lab("01", kit).on("hydra").recorded()
+def test_what_was_recorded_is_of_no_text(installation: Installation) -> None:
+    run = open_lab("01", installation).on("hydra").recorded()
     assert run.notes == [] and isinstance(run.touch_map(), Figure)

@@ -11,9 +11,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.grading import explanation
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.learning import cell_files
 from numalab.learning.api import OpenLab
 from numalab.learning.cell_files import FILE, CellFile, Notebook
@@ -195,7 +195,7 @@ def test_what_cant_be_written_is_told_and_stays(
     ):
         with monkeypatch.context() as patch:
             patch.setattr(cell_files, name, full)
-            with pytest.raises(KitError, match=says):
+            with pytest.raises(NumalabError, match=says):
                 cell_of(folder).write(f"int {name};\n")
             restart()
             if name == "write_json":  # the file is there, and the same cell goes on
@@ -206,7 +206,7 @@ def test_what_cant_be_written_is_told_and_stays(
         with pytest.raises(UserError, match="changed in an editor") as refused:
             cell_of(folder).write(SOLVED)
         assert "A copy" not in str(refused.value)
-        with pytest.raises(KitError, match=r"no copy of .*kernel\.c can be kept"):
+        with pytest.raises(NumalabError, match=r"no copy of .*kernel\.c can be kept"):
             cell_of(folder).write(SOLVED, replace=True)
     assert (folder / "kernel.c").read_text() == "int edited;\n"
     assert sorted(path.name for path in folder.iterdir()) == [FILE, "kernel.c"]
@@ -284,7 +284,7 @@ def test_a_notebook_as_it_was_given_leaves_a_solved_kernel_alone(
     for text in (handout, solved):
         assert shell.run_cell(f"%%kernel {LAB} c\n{text}").success
     monkeypatch.delenv("JPY_SESSION_NAME")
-    for there in (find_kit("gnu").lab_folder(LAB), folder):
+    for there in (find_installation("gnu").lab_folder(LAB), folder):
         restart()
         monkeypatch.chdir(there)
         open_notebook(LAB)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from support import invented
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
 from numalab.grading.handout import language_digests
+from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import with_machine
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import LANGUAGES, Lab, load_labs
 from numalab.learning import comparing
 from numalab.learning.api import OpenLab
@@ -29,7 +29,7 @@ from numalab.learning.predictions import FILE
 from numalab.learning.run import Graded, Run
 from numalab.learning.variant_notebook import variant_notebook
 
-LABS = load_labs(find_kit("gnu").root)
+LABS = load_labs(find_installation("gnu").root)
 SHARE = "touched_where_used"
 
 
@@ -60,7 +60,7 @@ def lab_run(
     verdict = judge(lab.declared, seen[0][1])
     if there:
         verdict = with_machine(verdict, judge(lab.declared, seen[1][1]), there, None)
-    return Run(lab.kit, lab.declared, "yours", seen[-1][0], seen, verdict, tuple(records))
+    return Run(lab.installation, lab.declared, "yours", seen[-1][0], seen, verdict, tuple(records))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NotebookLab:
     monkeypatch.setenv("NUMALAB_NOTEBOOKS", str(tmp_path / "notebooks"))
 
     def run(*_: Any, **__: Any) -> Run:
-        raise KitError("there is no QEMU here.")
+        raise NumalabError("there is no QEMU here.")
 
     monkeypatch.setattr(OpenLab, "run", run)
     monkeypatch.setattr(NotebookLab, "_predicted_on", lambda _: None)
@@ -220,19 +220,23 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
 
 @pytest.mark.parametrize("name", sorted(LABS))
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_starting_code_is_what_students_get(kit: Kit, name: str, language: str) -> None:
+def test_starting_code_is_what_students_get(
+    installation: Installation, name: str, language: str
+) -> None:
     lab = LABS[name]
-    told = language_digests(kit, lab, language)
+    told = language_digests(installation, lab, language)
     bare = replace(lab, starting_code={})  # as a variant is, whose files tell it
-    assert told == language_digests(kit, bare, language)
+    assert told == language_digests(installation, bare, language)
     assert len(told) == 1 + len(lab.files)
 
 
-def test_a_speed_over_its_own_is_no_measurement(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_a_speed_over_its_own_is_no_measurement(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     """Neither in a picture nor beside a prediction; a changed file's is."""
     declared = labs["03_scheduling"]
     record = invented.evidence(invented.ONE_NODE, writer=invented.owner_writes)
-    lab = OpenLab(kit, declared, kit.root)
+    lab = OpenLab(installation, declared, installation.root)
     for starting, unchanged, says in (
         (True, [], "still the starting code"),
         (False, ["kernel.c"], "still the starting code"),
@@ -241,7 +245,7 @@ def test_a_speed_over_its_own_is_no_measurement(kit: Kit, labs: dict[str, Lab]) 
         data = record | {"starting_code": starting, "unchanged_files": unchanged}
         evidence = parse(data)
         verdict = judge(lab.declared, evidence)
-        graded = Graded(kit, declared, "", "here", (("here", evidence),), verdict, (data,))
+        graded = Graded(installation, declared, "", "here", (("here", evidence),), verdict, (data,))
         assert graded.is_of_starting_code("pair_speedup") is (says != "was not timed")
         assert not graded.is_of_starting_code("balanced")
 
@@ -249,21 +253,21 @@ def test_a_speed_over_its_own_is_no_measurement(kit: Kit, labs: dict[str, Lab]) 
 # ---- the notebooks -----------------------------------------------------------------
 
 
-def cells_of(kit: Kit, lab: str) -> dict[str, str]:
-    notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+def cells_of(installation: Installation, lab: str) -> dict[str, str]:
+    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
     return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
 
 
 @pytest.mark.parametrize("name", sorted(LABS))
-def test_a_notebook_compares_what_it_asks_to_predict(kit: Kit, name: str) -> None:
+def test_a_notebook_compares_what_it_asks_to_predict(installation: Installation, name: str) -> None:
     """Each by its name, speedups as such, and nothing of a run by its value alone: that is the
     learner's as it is now, whatever was predicted."""
-    cells = cells_of(kit, name)
+    cells = cells_of(installation, name)
     asked = set(re.findall(r"^    (\w+)=None", cells["predict"], re.M))
     compared = dict(
         re.findall(r"^    (\w+)=(.+),", cells["compare"].partition("compare(")[2], re.M)
     )
-    published = kit.solution_folder(name) / "published.toml"
+    published = installation.solution_folder(name) / "published.toml"
     by_others = (
         set(re.findall(r"^\[(\w+)\]", published.read_text(), re.M))
         if published.is_file()
@@ -281,11 +285,13 @@ def test_a_notebook_compares_what_it_asks_to_predict(kit: Kit, name: str) -> Non
     assert (held in cells["compare-text"]) == bool(of_starting)
 
 
-def test_a_variants_notebook_says_which_kernel_it_needs(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_a_variants_notebook_says_which_kernel_it_needs(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     lab = labs["01_first_touch"]
     files = {
         path.name: path.read_text()
-        for path in kit.lab_folder(lab.name).glob("*.*")
+        for path in installation.lab_folder(lab.name).glob("*.*")
         if path.is_file()
     }
     cells = json.loads(variant_notebook(lab, files))["cells"]

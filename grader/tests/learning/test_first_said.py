@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.labs.declaration import Lab
 from numalab.learning.first_said import (
     FILE,
@@ -71,7 +71,7 @@ def test_what_is_not_ours_is_begun_anew(tmp_path: Path, content: str) -> None:
 
 def test_what_can_not_be_kept_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(KitError, match="what you said first can't be kept"):
+    with pytest.raises(NumalabError, match="what you said first can't be kept"):
         keep_first_said(tmp_path / "file", "question", {"q": "b"}, AT)
 
 

@@ -26,9 +26,9 @@ from traitlets.config import Config
 
 from numalab.commands import notebook as jupyter
 from numalab.commands.notebook import jupyter_command, jupyter_environment
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.grading import explanation
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_labs
 from numalab.learning.api import open_lab
 from numalab.learning.first_said import read_first_said
@@ -56,7 +56,7 @@ from numalab.learning.questions import (
 )
 from numalab.learning.run import Run
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 LABS = sorted(load_labs(ROOT))
 
 
@@ -82,11 +82,11 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iter
 
 @pytest.mark.builds
 def test_a_kernel_cell_is_kept_run_and_shown(
-    shell: Any, folder: Path, kit: Kit, capsys: pytest.CaptureFixture[str]
+    shell: Any, folder: Path, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = kit.lab_folder("01_first_touch") / "kernel.c"
+    own = installation.lab_folder("01_first_touch") / "kernel.c"
     before = own.read_bytes()
-    text = open_lab("01", kit).handout("c").replace("Edit this file", "Edited")
+    text = open_lab("01", installation).handout("c").replace("Edit this file", "Edited")
     assert shell.run_cell(f"%%kernel 01_first_touch c --into mine\n{text}").success
     said = capsys.readouterr().out
     assert (folder / "01_first_touch" / "kernel.c").read_text() == text
@@ -184,7 +184,7 @@ def test_figures_are_shown_with_words_for_those_who_cant_see_them(shell: Any) ->
 
 @pytest.mark.builds
 def test_what_cant_be_drawn_is_said(
-    folder: Path, kit: Kit, capsys: pytest.CaptureFixture[str]
+    folder: Path, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = open_notebook("01")
     run = lab.run("c", source="int x\n")
@@ -247,17 +247,17 @@ def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
         ('[x]\nvalue = "a"\nsays = ""\n', "2: 'value' is 'a'; write a number"),
     ):
         (tmp_path / PUBLISHED_FILE).write_text(text)
-        with pytest.raises(KitError, match=f"{PUBLISHED_FILE}:{says}"):
+        with pytest.raises(NumalabError, match=f"{PUBLISHED_FILE}:{says}"):
             read_published(tmp_path)
 
 
 @pytest.mark.parametrize("lab", LABS)
 def test_published_figures_are_predicted_and_stand_beside_the_solution_only(
-    kit: Kit, lab: str
+    installation: Installation, lab: str
 ) -> None:
-    notebook = kits_notebook(kit, lab).read_text(encoding="utf-8")
-    handout = (kit.lab_folder(lab) / "README.md").read_text(encoding="utf-8")
-    for name, one in read_published(kit.solution_folder(lab)).items():
+    notebook = kits_notebook(installation, lab).read_text(encoding="utf-8")
+    handout = (installation.lab_folder(lab) / "README.md").read_text(encoding="utf-8")
+    for name, one in read_published(installation.solution_folder(lab)).items():
         assert f"{name}=None" in notebook
         figures = re.findall(r"\d+\.\d+", one.says)
         assert figures
@@ -277,7 +277,7 @@ def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"share_here = .*: predict a share between 0 and 1"):
             keep_predictions(tmp_path, {"share_here": value})
     assert keep_predictions(tmp_path, {"share_here": 1, "y": "all"})["share_here"].last == 1
-    with pytest.raises(KitError, match="can't be kept"):
+    with pytest.raises(NumalabError, match="can't be kept"):
         keep_predictions(tmp_path / FILE, {"y": 1})
 
 
@@ -286,9 +286,9 @@ def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lab", LABS)
 def test_each_question_has_one_right_answer_and_a_sentence_for_every_choice(
-    kit: Kit, lab: str
+    installation: Installation, lab: str
 ) -> None:
-    questions = load_questions(kit, lab)
+    questions = load_questions(installation, lab)
     assert len(questions) >= 3
     for question in questions.values():
         said = [question.checked(letter) for letter in question.choices]
@@ -299,16 +299,18 @@ def test_each_question_has_one_right_answer_and_a_sentence_for_every_choice(
         assert all(len(line) <= 80 for line in question.asked().splitlines())
 
 
-def test_no_answer_lies_in_a_notebook(kit: Kit) -> None:
+def test_no_answer_lies_in_a_notebook(installation: Installation) -> None:
     for lab in LABS:
-        text = kits_notebook(kit, lab).read_text(encoding="utf-8")
-        for question in load_questions(kit, lab).values():
+        text = kits_notebook(installation, lab).read_text(encoding="utf-8")
+        for question in load_questions(installation, lab).values():
             assert all(sentence not in text for sentence in question.says.values())
 
 
-def test_answers_are_checked(folder: Path, kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_are_checked(
+    folder: Path, installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
     lab = open_notebook("01")
-    right = find_question(kit, lab.name, "reading_first").right
+    right = find_question(installation, lab.name, "reading_first").right
     wrong = next(letter for letter in "abc" if letter != right)
     for answer, says in (("", "No answer yet"), (f" {right.upper()}) ", "Right."), (wrong, "Not")):
         lab.question("reading_first", answer)
@@ -321,9 +323,9 @@ def test_answers_are_checked(folder: Path, kit: Kit, capsys: pytest.CaptureFixtu
 
 
 def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
-    kit: Kit, tmp_path: Path
+    installation: Installation, tmp_path: Path
 ) -> None:
-    other = Kit(tmp_path)
+    other = Installation(tmp_path)
     other.solution_folder("x").mkdir(parents=True)
     question = '[q]\ntext = "?"\n[q.choices]\na = "1"\nb = "2"\n'
     write_grading(other.lab_folder("x"), question, "questions.toml")
@@ -335,7 +337,7 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
         ("[", r"answers.toml:1: this is not TOML"),
     ):
         answers.write_text(text)
-        with pytest.raises(KitError, match=says):
+        with pytest.raises(NumalabError, match=says):
             load_questions(other, "x")
     answers.write_text('[q]\nright = "a"\n[q.says]\na = "yes"\nb = "no"\n')
     assert load_questions(other, "x")["q"] == Question(
@@ -345,7 +347,7 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
 
 def test_what_was_answered_first_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lab = open_notebook("01")
-    question = find_question(lab.kit, lab.name, "reading_first")
+    question = find_question(lab.installation, lab.name, "reading_first")
     wrong, *_ = (letter for letter in question.choices if letter != question.right)
     lab.question("reading_first", wrong)
     lab.question("reading_first", question.right.upper())
@@ -359,7 +361,7 @@ def test_what_was_answered_first_is_kept(folder: Path, capsys: pytest.CaptureFix
     for text in ("{", "[]", '{"reading_first": 3}'):  # is begun anew
         kept.write_text(text)
         assert first_answer(kept.parent, "reading_first", "c") == ("c", True)
-    with pytest.raises(KitError, match="the answers can't be kept"):
+    with pytest.raises(NumalabError, match="the answers can't be kept"):
         first_answer(kept, "reading_first", "a")
 
 
@@ -388,8 +390,10 @@ def test_an_explanation_is_kept_beside_the_kernel(
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(kit: Kit, lab: str) -> None:
-    notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(
+    installation: Installation, lab: str
+) -> None:
+    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
     cells = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
     assert cells["explain"] == 'lab.explain("""\n\n""")'
     assert "three sentences" in cells["explain-text"]
@@ -401,13 +405,15 @@ def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(kit: Kit
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_every_file_that_is_handed_in_has_a_cell(kit: Kit, labs: dict[str, Lab], lab: str) -> None:
+def test_every_file_that_is_handed_in_has_a_cell(
+    installation: Installation, labs: dict[str, Lab], lab: str
+) -> None:
     """With what is handed out for it, but comments."""
-    notebook = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
     texts = ["".join(cell["source"]) for cell in notebook["cells"]]
     for file in labs[lab].files:
         (text,) = (text for text in texts if text.startswith(f"%%labfile {lab} {file.name}\n"))
-        handed_out = (kit.lab_folder(lab) / file.name).read_text()
+        handed_out = (installation.lab_folder(lab) / file.name).read_text()
         said = [
             [line for line in one.splitlines() if line.strip() and not line.startswith(("#", "%"))]
             for one in (text, handed_out)
@@ -423,11 +429,11 @@ def test_every_file_that_is_handed_in_has_a_cell(kit: Kit, labs: dict[str, Lab],
 
 @pytest.mark.parametrize("lab", LABS)
 def test_notebooks_are_kept_without_outputs_and_with_the_handouts_kernels(
-    kit: Kit, lab: str
+    installation: Installation, lab: str
 ) -> None:
-    path = kits_notebook(kit, lab)
+    path = kits_notebook(installation, lab)
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    handout = open_lab(lab, kit).handout
+    handout = open_lab(lab, installation).handout
     assert list(complaints(notebook, handout)) == []
     assert tidied(notebook, handout) == path.read_text(encoding="utf-8")
     text = json.dumps(notebook)
@@ -440,10 +446,12 @@ def test_notebooks_are_kept_without_outputs_and_with_the_handouts_kernels(
     assert all((path.parent / target).exists() for target in linked)
 
 
-def test_what_is_not_as_the_kit_keeps_notebooks_is_found_and_tidied(kit: Kit) -> None:
+def test_what_is_not_as_the_kit_keeps_notebooks_is_found_and_tidied(
+    installation: Installation,
+) -> None:
     lab = "01_first_touch"
-    handout = open_lab(lab, kit).handout
-    good = json.loads(kits_notebook(kit, lab).read_text(encoding="utf-8"))
+    handout = open_lab(lab, installation).handout
+    good = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
     code = next(i for i, cell in enumerate(good["cells"]) if cell["cell_type"] == "code")
     kernel = next(
         i for i, cell in enumerate(good["cells"]) if cell["source"][0].startswith("%%kernel")
@@ -470,30 +478,30 @@ def test_what_is_not_as_the_kit_keeps_notebooks_is_found_and_tidied(kit: Kit) ->
     assert len(list(complaints(other, handout))) == 2
 
 
-def test_a_learners_copy_is_never_overwritten(folder: Path, kit: Kit) -> None:
-    path, is_new = working_copy(kit, "01_first_touch")
+def test_a_learners_copy_is_never_overwritten(folder: Path, installation: Installation) -> None:
+    path, is_new = working_copy(installation, "01_first_touch")
     assert is_new
     assert path.is_relative_to(folder)
-    assert path.read_bytes() == kits_notebook(kit, "01_first_touch").read_bytes()
+    assert path.read_bytes() == kits_notebook(installation, "01_first_touch").read_bytes()
     path.write_text("mine")
-    assert working_copy(kit, "01_first_touch") == (path, False)
+    assert working_copy(installation, "01_first_touch") == (path, False)
     assert path.read_text() == "mine"
     with pytest.raises(UserError, match="08_x has no notebook"):
-        working_copy(kit, "08_x")
+        working_copy(installation, "08_x")
 
 
 # ---- the command -------------------------------------------------------------------
 
 
-def test_jupyter_keeps_out_of_the_home_folder(kit: Kit) -> None:
+def test_jupyter_keeps_out_of_the_home_folder(installation: Installation) -> None:
     given = {"HOME": "/home/x", "JUPYTER_PATH": "/home/x/j", "IPYTHON_X": "1", "PATH": "/bin"}
-    found = jupyter_environment(kit, given)
+    found = jupyter_environment(installation, given)
     assert "JUPYTER_PATH" not in found
     assert "IPYTHON_X" not in found
     folders = [key for key in found if key.endswith("DIR")]
     assert len(folders) == 7
     for key in folders:
-        assert Path(found[key]).is_relative_to(kit.build), key
+        assert Path(found[key]).is_relative_to(installation.build), key
     command = jupyter_command(Path("/x y"), 9000, "t")
     assert "--ServerApp.ip=127.0.0.1" in command
     assert "--ServerApp.root_dir=/x y" in command
@@ -503,7 +511,7 @@ def test_without_locks_what_jupyter_keeps_by_sqlite_stays_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else IPython takes its history for damaged, moves it away and says so five times."""
-    given = jupyter_environment(Kit(tmp_path, "gnu"), {})
+    given = jupyter_environment(Installation(tmp_path, "gnu"), {})
     history = Path(given["IPYTHONDIR"]) / "profile_default" / "ipython_kernel_config.json"
     trusted = Path(given["JUPYTER_CONFIG_DIR"]) / "jupyter_server_config.json"
     jupyter._prepare(given)
@@ -525,19 +533,29 @@ def test_without_locks_what_jupyter_keeps_by_sqlite_stays_in_memory(
         (["--publish"], "wants the lab"),
     ],
 )
-def test_wrong_use_of_the_command(kit: Kit, folder: Path, words: list[str], says: str) -> None:
-    done = numalab_command(kit, "notebook", *words, "--no-browser", NUMALAB_NOTEBOOKS=str(folder))
+def test_wrong_use_of_the_command(
+    installation: Installation, folder: Path, words: list[str], says: str
+) -> None:
+    done = numalab_command(
+        installation, "notebook", *words, "--no-browser", NUMALAB_NOTEBOOKS=str(folder)
+    )
     assert done.code == 2
     assert says in done.err
 
 
-def test_a_port_that_is_taken_is_said(kit: Kit, folder: Path) -> None:
+def test_a_port_that_is_taken_is_said(installation: Installation, folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
         done = numalab_command(
-            kit, "notebook", "01", "--no-browser", "--port", port, NUMALAB_NOTEBOOKS=str(folder)
+            installation,
+            "notebook",
+            "01",
+            "--no-browser",
+            "--port",
+            port,
+            NUMALAB_NOTEBOOKS=str(folder),
         )
     assert done.code == 2
     assert f"--port {port} is in use" in done.err
@@ -564,10 +582,10 @@ def _answer(url: str, posted: bytes | None = None) -> Any:
 
 @pytest.mark.builds
 def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
-    kit: Kit, folder: Path
+    installation: Installation, folder: Path
 ) -> None:
-    command = [str(kit.root / "numalab"), "notebook", "01", "--no-browser"]
-    env = environment(kit, NUMALAB_NOTEBOOKS=str(folder), HOME=str(folder.parent))
+    command = [str(installation.root / "numalab"), "notebook", "01", "--no-browser"]
+    env = environment(installation, NUMALAB_NOTEBOOKS=str(folder), HOME=str(folder.parent))
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env
     ) as process:
@@ -584,7 +602,7 @@ def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
             assert spec["name"] == "numalab"
             _answer(f"{base}/api/kernels?token={token}", b"{}")
             (kernel,) = _kernels(folder)
-            assert kernel[0].startswith(f"{kit.root}/.venv/bin/python")
+            assert kernel[0].startswith(f"{installation.root}/.venv/bin/python")
             kept = _answer(f"{base}/api/contents/{path}?token={token}")
             assert kept["type"] == "notebook"
             with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -604,10 +622,10 @@ def test_the_command_serves_the_copy_with_the_kits_own_python_and_ends_cleanly(
 
 
 def test_authors_put_their_copy_back_without_outputs(
-    kit: Kit, folder: Path, tmp_path: Path
+    installation: Installation, folder: Path, tmp_path: Path
 ) -> None:
     """In labs of its own: others of the suite read the kit's meanwhile."""
-    lab, desk = "01_first_touch", make_desk(kit, tmp_path)
+    lab, desk = "01_first_touch", make_desk(installation, tmp_path)
     source = kits_notebook(desk, lab)
     before = source.read_text(encoding="utf-8")
     copy, _ = working_copy(desk, lab)

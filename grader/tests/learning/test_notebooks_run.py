@@ -14,13 +14,13 @@ import nbformat
 import pytest
 
 from numalab.commands.notebook import jupyter_environment
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
 from numalab.learning.notebook_files import METADATA, NAME, kits_notebook, with_notebooks
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
 # Cells that draw on every node with two cores, though nobody has edited anything.
 FILES_OF_02 = ("kmp_spread", "kmp_close", "kmp_full", "omp_spread", "omp_close", "omp_full")
@@ -75,10 +75,12 @@ def execute(
 
 
 @pytest.fixture
-def environment(kit: Kit, tmp_path: Path) -> dict[str, str]:
+def environment(installation: Installation, tmp_path: Path) -> dict[str, str]:
     """Nothing in it says where the package lies."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    return jupyter_environment(kit, kept) | {"NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")}
+    return jupyter_environment(installation, kept) | {
+        "NUMALAB_NOTEBOOKS": str(tmp_path / "notebooks")
+    }
 
 
 # Most take half a minute or more: a quick one with kernels and times for every change.
@@ -91,11 +93,13 @@ NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
     [pytest.param(lab, marks=[] if lab in USUAL else [pytest.mark.slow]) for lab in NOTEBOOKS],
 )
 def test_a_notebook_runs_from_top_to_bottom(
-    kit: Kit, lab: str, tmp_path: Path, environment: dict[str, str]
+    installation: Installation, lab: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    own = sorted(kit.lab_folder(lab).iterdir())
+    own = sorted(installation.lab_folder(lab).iterdir())
     before = {path: path.read_bytes() for path in own if path.is_file()}
-    done = execute(Path(sys.executable), kits_notebook(kit, lab), tmp_path / "out", environment)
+    done = execute(
+        Path(sys.executable), kits_notebook(installation, lab), tmp_path / "out", environment
+    )
     assert done.returncode == 0, done.stderr
     notebook = nbformat.read(tmp_path / "out" / NAME, 4)
     nbformat.validate(notebook)
@@ -113,11 +117,11 @@ def test_a_notebook_runs_from_top_to_bottom(
     assert "Nothing said yet" in printed(cells["explain"])
     assert "No answer yet" in printed(cells[next(name for name in cells if "question" in name)])
     assert {path: path.read_bytes() for path in before} == before
-    assert sorted(kit.lab_folder(lab).iterdir()) == own
+    assert sorted(installation.lab_folder(lab).iterdir()) == own
 
 
 def test_another_jupyter_finds_the_kits_kernel(
-    kit: Kit, tmp_path: Path, environment: dict[str, str]
+    installation: Installation, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     """One that has the same packages, but neither the kit's kernel nor its package. Starting code
     in a notebook that it converts does not replace a learner's kernel."""
@@ -132,7 +136,9 @@ def test_another_jupyter_finds_the_kits_kernel(
     own = tmp_path / "notebooks" / "01_first_touch" / "kernel.c"
     own.parent.mkdir(parents=True)
     own.write_text("int solved;\n")
-    kernel = "%%kernel 01 c\n" + (kit.lab_folder("01_first_touch") / "kernel.c").read_text()
+    kernel = (
+        "%%kernel 01 c\n" + (installation.lab_folder("01_first_touch") / "kernel.c").read_text()
+    )
     stops = {"tags": ["raises-exception"]}
     notebook.cells.append(nbformat.v4.new_code_cell(kernel, metadata=stops))
     nbformat.write(notebook, tmp_path / NAME)

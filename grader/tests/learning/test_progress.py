@@ -15,8 +15,8 @@ from support.invented import SOME_CAUSE
 from support.mpi_labs import LATENCY_LAB, lab_of
 
 from numalab.grading.handout import edited_languages
+from numalab.installation import Installation
 from numalab.judging.verdict import Status, Verdict, read_verdict, verdict_on
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.learning.progress import (
     LearnerProgress,
@@ -142,15 +142,15 @@ def test_a_hint_is_a_beginning(labs: dict[str, Lab], capsys: pytest.CaptureFixtu
 
 
 @pytest.fixture
-def desk(kit: Kit, tmp_path: Path) -> Kit:
-    return make_desk(kit, tmp_path)
+def desk(installation: Installation, tmp_path: Path) -> Installation:
+    return make_desk(installation, tmp_path)
 
 
 def add_line(path: Path) -> None:
     path.write_text(path.read_text() + "\n")
 
 
-def test_a_handout_is_no_progress(desk: Kit, first_touch: Lab) -> None:
+def test_a_handout_is_no_progress(desk: Installation, first_touch: Lab) -> None:
     found = verdict(first_touch, touched_where_used="fail")
     keep_result(desk, first_touch, found, result(first_touch, touched_where_used="fail"))
     kept = load_progress(desk.progress_file)
@@ -158,7 +158,7 @@ def test_a_handout_is_no_progress(desk: Kit, first_touch: Lab) -> None:
     assert kept.failed == {first_touch.name: ("touched_where_used",)}
 
 
-def test_an_edited_kernel_is(desk: Kit, first_touch: Lab) -> None:
+def test_an_edited_kernel_is(desk: Installation, first_touch: Lab) -> None:
     add_line(desk.lab_folder(first_touch.name) / "kernel.f90")
     assert edited_languages(desk, first_touch) == ["fortran"]
     for language in first_touch.languages:
@@ -166,7 +166,7 @@ def test_an_edited_kernel_is(desk: Kit, first_touch: Lab) -> None:
     assert list(load_progress(desk.progress_file).of_lab(first_touch)) == ["fortran"]
 
 
-def test_files_beside_a_kernel_count_for_it(desk: Kit, labs: dict[str, Lab]) -> None:
+def test_files_beside_a_kernel_count_for_it(desk: Installation, labs: dict[str, Lab]) -> None:
     lab = labs["02_affinity"]
     folder = desk.lab_folder(lab.name)
     assert not is_own_work(desk, lab, "c")
@@ -327,7 +327,7 @@ def test_the_table_fits_80_columns(
     assert data["next"]["lab"] == every[1].name
 
 
-def test_the_command_survives_a_damaged_file(desk: Kit, tmp_path: Path) -> None:
+def test_the_command_survives_a_damaged_file(desk: Installation, tmp_path: Path) -> None:
     desk.progress_file.write_text("{")
     path = tmp_path / "out.json"
     done = numalab_command(desk, "progress", "--json", str(path))

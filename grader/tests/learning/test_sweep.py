@@ -13,13 +13,13 @@ from support import invented
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.evidence.read_record import parse
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, load_labs
 from numalab.learning import sweep
 from numalab.learning.api import OpenLab, open_lab
 from numalab.learning.sweep import LABS_OWN, Setting, Sweep, settings_of, thread_counts
 
-LABS = load_labs(find_kit("gnu").root)
+LABS = load_labs(find_installation("gnu").root)
 FIRST, SECOND = LABS["01_first_touch"], LABS["02_affinity"]
 EVIDENCE = parse(invented.evidence(invented.ONE_NODE))
 RATES = {
@@ -175,19 +175,23 @@ def test_a_virtual_node_has_no_times() -> None:
 
 
 @pytest.mark.builds
-def test_on_a_login_node_nothing_is_swept(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_login_node_nothing_is_swept(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a notebook goes on."""
     monkeypatch.setattr("numalab.learning.api.on_login_node", lambda: True)
-    found = open_lab("01", kit).sweep()
+    found = open_lab("01", installation).sweep()
     assert "looks like a login node" in str(found)
     assert not found.rates_gb_s
 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("language", ["c", "fortran"])
-def test_a_kernel_is_swept_and_nothing_is_kept_of_it(kit: Kit, language: str) -> None:
-    lab: OpenLab = open_lab("02", kit).at(kit.root / "solutions")
-    kept = kit.results_folder(lab.name, language, "submission")
+def test_a_kernel_is_swept_and_nothing_is_kept_of_it(
+    installation: Installation, language: str
+) -> None:
+    lab: OpenLab = open_lab("02", installation).at(installation.root / "solutions")
+    kept = installation.results_folder(lab.name, language, "submission")
     before = json.dumps(sorted(map(str, kept.rglob("*"))))
     found = lab.sweep(language, threads=[1], files=["kmp_close.env", "omp_spread.env"], rounds=2)
     assert set(found.curves) == {"kmp_close.env", "omp_spread.env"}
@@ -196,8 +200,8 @@ def test_a_kernel_is_swept_and_nothing_is_kept_of_it(kit: Kit, language: str) ->
 
 
 @pytest.mark.builds
-def test_a_kernel_that_does_not_work_is_told(kit: Kit, first_touch: Lab) -> None:
-    lab = open_lab("01", kit)
+def test_a_kernel_that_does_not_work_is_told(installation: Installation, first_touch: Lab) -> None:
+    lab = open_lab("01", installation)
     found = lab.sweep("c", source="int x\n", threads=[1])
     assert "kernel.c does not compile." in str(found)
     ends = lab.handout("c").replace("a[i] += b[i] * c[i];", "__builtin_trap();")

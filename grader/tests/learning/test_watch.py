@@ -15,7 +15,7 @@ import pytest
 from support.commands import SOON_LIMIT_S, assert_all_gone, environment, numalab_command
 from support.desks import make_desk
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.learning.progress import load_progress
 from numalab.learning.watch import Change, Marks, change_of, changed, look, next_change, remembered
 
@@ -122,14 +122,14 @@ def test_what_a_change_has_changed() -> None:
 
 
 @pytest.fixture
-def desk(kit: Kit, tmp_path: Path) -> Iterator[Kit]:
-    desk = make_desk(kit, tmp_path)
+def desk(installation: Installation, tmp_path: Path) -> Iterator[Installation]:
+    desk = make_desk(installation, tmp_path)
     yield desk
     assert_all_gone(desk)
 
 
 @contextmanager
-def watching(desk: Kit, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def watching(desk: Installation, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [str(desk.root / "numalab"), "watch", "01", "--lang", "c", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -153,7 +153,7 @@ def until(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"{text!r} did not come; it said:\n{said}")
 
 
-def save(desk: Kit, text: str) -> None:
+def save(desk: Installation, text: str) -> None:
     path = desk.lab_folder(LAB) / "kernel.c"
     partial = path.with_name("kernel.c.swp")
     partial.write_text(text)
@@ -161,7 +161,7 @@ def save(desk: Kit, text: str) -> None:
 
 
 @pytest.mark.builds
-def test_a_kernel_on_its_way(desk: Kit) -> None:
+def test_a_kernel_on_its_way(desk: Installation) -> None:
     """As it was given out, broken, repaired, gone; each state is graded."""
     solution = (desk.solution_folder(LAB) / "kernel.c").read_text()
     with watching(desk) as process:
@@ -198,7 +198,7 @@ def test_a_kernel_on_its_way(desk: Kit) -> None:
 
 
 @pytest.mark.builds
-def test_a_terminal_is_cleared_and_enter_takes_times(desk: Kit) -> None:
+def test_a_terminal_is_cleared_and_enter_takes_times(desk: Installation) -> None:
     save(desk, (desk.solution_folder(LAB) / "kernel.c").read_text())
     pid, terminal = pty.fork()
     if pid == 0:
@@ -231,7 +231,7 @@ def test_a_terminal_is_cleared_and_enter_takes_times(desk: Kit) -> None:
         os.close(terminal)
 
 
-def test_misuse_is_told_at_once(desk: Kit) -> None:
+def test_misuse_is_told_at_once(desk: Installation) -> None:
     for arguments, says in (
         (["watch"], "Missing argument 'LAB'"),
         (["watch", "firsttouch"], "Did you mean 01_first_touch?"),

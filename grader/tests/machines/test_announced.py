@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.announced import (
     RECORDED,
     Recorded,
@@ -23,7 +23,7 @@ from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.seeded import seeded_machine
 
-FOLDER = gallery_folder(find_kit("gnu"))
+FOLDER = gallery_folder(find_installation("gnu"))
 GALLERY = load_gallery(FOLDER)
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
 

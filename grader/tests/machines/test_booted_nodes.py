@@ -11,7 +11,7 @@ from support.commands import numalab_command
 
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
@@ -58,10 +58,12 @@ def machine_of(name: str) -> Machine:
     return parse_machine(path.read_text(encoding="utf-8"), path)
 
 
-def looked_at(kit: Kit, name: str, half: str) -> tuple[list[list[str]], dict[str, Json], str]:
+def looked_at(
+    installation: Installation, name: str, half: str
+) -> tuple[list[list[str]], dict[str, Json], str]:
     """What Linux says, what describe_node says by how, and what the command says beside."""
-    script = f"describe_node={kit.describe_node}\nhalf={half}\n{LOOK}"
-    done = numalab_command(kit, "machine", "run", path_of(name), "--", "sh", "-c", script)
+    script = f"describe_node={installation.describe_node}\nhalf={half}\n{LOOK}"
+    done = numalab_command(installation, "machine", "run", path_of(name), "--", "sh", "-c", script)
     assert done.code == 0, done.err
     linux, described = [], {}
     for line in done.out.splitlines():
@@ -88,8 +90,8 @@ def agree(name: str, linux: list[list[str]], node: Json) -> None:
     assert {frozenset(pus) for pus in ranks} == {kernel_pus(pus) for _, pus, _, _ in linux}
 
 
-def test_nodes_that_cross_packages_are_as_linux_says(kit: Kit) -> None:
-    linux, described, _ = looked_at(kit, "crossing", "0-1,4-5")
+def test_nodes_that_cross_packages_are_as_linux_says(installation: Installation) -> None:
+    linux, described, _ = looked_at(installation, "crossing", "0-1,4-5")
     node = described["whole"]
     agree("crossing", linux, node)
     assert usable_numa_nodes(node) == node["packages"] == 2 and not_counted(node) == ()
@@ -105,27 +107,27 @@ def test_nodes_that_cross_packages_are_as_linux_says(kit: Kit) -> None:
 
 
 @pytest.mark.slow
-def test_nodes_without_memory_are_as_linux_says(kit: Kit) -> None:
-    linux, described, said = looked_at(kit, "memoryless", "2-3")
+def test_nodes_without_memory_are_as_linux_says(installation: Installation) -> None:
+    linux, described, said = looked_at(installation, "memoryless", "2-3")
     node = described["whole"]
     agree("memoryless", linux, node)
     assert [int(kib) > 0 for *_, kib in linux] == [True, False, True]
     assert "NUMA node 1 without memory" in said
     assert usable_numa_nodes(node) == 1
     assert not_counted(node) == ("NUMA node 1 (PUs 2,3) has no memory that may be used",)
-    shown = numalab_command(kit, "machine", "show", path_of("memoryless"))
+    shown = numalab_command(installation, "machine", "show", path_of("memoryless"))
     assert "1 NUMA node without memory" in " ".join(shown.out.split())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("whose", "local"), [("--solutions", "pass"), ("--handouts", "fail")])
 def test_criteria_go_by_the_nodes_of_linux(
-    kit: Kit, tmp_path: Path, whose: str, local: str
+    installation: Installation, tmp_path: Path, whose: str, local: str
 ) -> None:
     result = tmp_path / "result.json"
     places = [word for name in ("crossing", "memoryless") for word in ("--on", path_of(name))]
     done = numalab_command(
-        kit, "grade", "01", "--quick", "--lang", "c", whose, *places, "--json", str(result)
+        installation, "grade", "01", "--quick", "--lang", "c", whose, *places, "--json", str(result)
     )
     (graded,) = json.loads(result.read_text())["results"]
     found = {(c["name"], c["where"]): c for c in graded["criteria"]}

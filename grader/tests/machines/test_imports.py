@@ -26,7 +26,7 @@ from support.exports import (
 
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_of_synthetic, looks_synthetic
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.export_parts import kinds_of_pus
 from numalab.machines.hwloc_export import CoreKind
@@ -36,8 +36,10 @@ from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.machines.topology import topology_of_machine
 
 
-def from_synthetic(kit: Kit, text: str) -> Machine:
-    described = machine_text(export_of_synthetic(kit, text), "node", "synthetic", f"'{text}'")
+def from_synthetic(installation: Installation, text: str) -> Machine:
+    described = machine_text(
+        export_of_synthetic(installation, text), "node", "synthetic", f"'{text}'"
+    )
     return parse_machine(described, Path("node.toml"))
 
 
@@ -69,15 +71,19 @@ def written(folder: Path, text: str) -> Path:
     ],
 )  # fmt: skip
 def test_exports_of_synthetic_machines(
-    kit: Kit, synthetic: str, shape: str, pus: list[tuple[int, ...]], tmp_path: Path
+    installation: Installation,
+    synthetic: str,
+    shape: str,
+    pus: list[tuple[int, ...]],
+    tmp_path: Path,
 ) -> None:
     path = hwloc_export(tmp_path, "--if", "synthetic", "-i", synthetic)
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert found.shape == shape
     assert [node.pus for node in found.numa_nodes] == [tuple(numbers) for numbers in pus]
     assert found.pu_table[0][0] == 0  # package 0 holds PU 0
     assert found.numa_nodes[0].memory_mb == 1024
-    assert from_synthetic(kit, synthetic).numa_nodes == found.numa_nodes
+    assert from_synthetic(installation, synthetic).numa_nodes == found.numa_nodes
     # Each PU as the XML nests it: same package, same core, same L3 or none.
     root = ElementTree.parse(path).getroot()
     for kind, key in (("Package", 0), ("Core", 2)):
@@ -106,10 +112,10 @@ def _pus_below(root: ElementTree.Element, kind: str) -> set[frozenset[int]]:
     }
 
 
-def test_this_machine(kit: Kit, tmp_path: Path) -> None:
+def test_this_machine(installation: Installation, tmp_path: Path) -> None:
     path = hwloc_export(tmp_path)
     pus = [e for e in ElementTree.parse(path).getroot().iter("object") if e.get("type") == "PU"]
-    assert imported(kit, path).pus == len(pus)
+    assert imported(installation, path).pus == len(pus)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +126,10 @@ def test_this_machine(kit: Kit, tmp_path: Path) -> None:
         ("pack:2 numa:1 l3:8 core:16 pu:2", 512),
     ],
 )
-def test_more_pus_than_a_virtual_node_has(kit: Kit, synthetic: str, pus: int) -> None:
-    found = from_synthetic(kit, synthetic)
+def test_more_pus_than_a_virtual_node_has(
+    installation: Installation, synthetic: str, pus: int
+) -> None:
+    found = from_synthetic(installation, synthetic)
     assert found.pus == pus
     policy = (
         'ranks = { one_per = "numa_node" }\nthreads = { one_per = "core" }\nbind_to = "numa_node"'
@@ -137,31 +145,31 @@ TWO = group([0, 1], memory(0, [0, 1]) + cores([0, 1]), [0]) + group(
 )
 
 
-def test_distances_and_gaps_in_numbers(kit: Kit, tmp_path: Path) -> None:
+def test_distances_and_gaps_in_numbers(installation: Installation, tmp_path: Path) -> None:
     far = distances([4, 0], [[10, 21], [31, 10]])  # not in the order of the numbers
-    found = imported(kit, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], far)))
+    found = imported(installation, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], far)))
     assert found.distances == ((10, 31), (21, 10))
     assert [node.pus for node in found.numa_nodes] == [(0, 1), (2, 3)]
     assert [node.memory_mb for node in found.numa_nodes] == [1000, 1000]
     assert any("NUMA nodes 0,4 are" in note for note in found.notes)
     assert any("PUs 0,1,4,5 are" in note for note in found.notes)
     text = machine([0, 1, 4, 5], TWO, [0, 4], far.replace("31 10", "10 10"))
-    wrong = imported(kit, written(tmp_path, text))
+    wrong = imported(installation, written(tmp_path, text))
     assert wrong.distances is None  # as in Linux
     assert any("no distances" in note for note in wrong.notes)
 
 
 @pytest.mark.parametrize("far", [254, 255])
 def test_distances_of_what_can_not_be_reached_are_left_out(
-    kit: Kit, tmp_path: Path, far: int
+    installation: Installation, tmp_path: Path, far: int
 ) -> None:
     """255 is ACPI's "unreachable", which Linux takes for no distance."""
     told = distances([0, 4], [[10, far], [21, 10]])
-    found = imported(kit, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], told)))
+    found = imported(installation, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], told)))
     assert found.distances == (((10, far), (21, 10)) if far == 254 else None)
 
 
-def test_an_export_of_hwloc_1(kit: Kit, tmp_path: Path) -> None:
+def test_an_export_of_hwloc_1(installation: Installation, tmp_path: Path) -> None:
     """There NUMA nodes are around their cores, and packages are sockets."""
     nodes = "".join(
         thing(
@@ -173,29 +181,35 @@ def test_an_export_of_hwloc_1(kit: Kit, tmp_path: Path) -> None:
         )
         for number, pus in enumerate(([0, 1], [2, 3]))
     )
-    found = imported(kit, written(tmp_path, machine(range(4), nodes, [0, 1], version="")))
+    found = imported(installation, written(tmp_path, machine(range(4), nodes, [0, 1], version="")))
     assert found.shape == "2 x 1 x 2 x 1"
     assert [node.pus for node in found.numa_nodes] == [(0, 1), (2, 3)]
     assert [node.memory_mb for node in found.numa_nodes] == [1000, 1000]
     # Other systems than Linux tell of no NUMA nodes at all.
     alone = machine([1, 3, 64 % 32, 30], cores([1, 3, 0, 30]), [], version="")
-    found = imported(kit, written(tmp_path, alone))
+    found = imported(installation, written(tmp_path, alone))
     assert found.shape == "1 x 1 x 4 x 1"
     assert found.numa_nodes[0].memory_mb is None
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
-def test_memory_of_a_second_kind(kit: Kit, tmp_path: Path, first: int, second: int) -> None:
+def test_memory_of_a_second_kind(
+    installation: Installation, tmp_path: Path, first: int, second: int
+) -> None:
     """Whatever its number, Linux counts the cores to ordinary memory."""
     inside = memory(first, range(4)) + memory(second, range(4), 500, 'subtype="HBM"')
-    found = imported(kit, written(tmp_path, machine(range(4), inside + cores(range(4)), [0, 1])))
+    found = imported(
+        installation, written(tmp_path, machine(range(4), inside + cores(range(4)), [0, 1]))
+    )
     assert found.numa_nodes[first].pus == (0, 1, 2, 3)
     assert found.numa_nodes[second].pus == ()
     assert found.numa_nodes[second].memory_kind == "HBM"
     assert found.numa_nodes[first].memory_kind == ""
 
 
-def test_memory_beside_no_cores_belongs_to_the_nearest_package(kit: Kit, tmp_path: Path) -> None:
+def test_memory_beside_no_cores_belongs_to_the_nearest_package(
+    installation: Installation, tmp_path: Path
+) -> None:
     sockets = "".join(
         thing("Package", pus, memory(n, pus) + cores(pus, [n]), [n], f'os_index="{n}"')
         for n, pus in enumerate(([0, 1], [2, 3]))
@@ -204,16 +218,16 @@ def test_memory_beside_no_cores_belongs_to_the_nearest_package(kit: Kit, tmp_pat
         range(4), memory(2, []) + sockets, [0, 1, 2],
         distances([0, 1, 2], [[10, 20, 30], [20, 10, 15], [30, 15, 10]]),
     )  # fmt: skip
-    found = imported(kit, written(tmp_path, text))
+    found = imported(installation, written(tmp_path, text))
     assert [node.package for node in found.numa_nodes] == [0, 1, 1]
     assert any("which package NUMA nodes 2 belong" in note for note in found.notes)
 
 
-def test_a_memory_side_cache(kit: Kit, tmp_path: Path) -> None:
+def test_a_memory_side_cache(installation: Installation, tmp_path: Path) -> None:
     side = 'cache_size="268435456" depth="1" cache_linesize="64" cache_associativity="1" '
     side += 'cache_type="0"'
     inside = thing("MemCache", range(4), memory(0, range(4)), more=side) + cores(range(4))
-    (node,) = imported(kit, written(tmp_path, machine(range(4), inside))).numa_nodes
+    (node,) = imported(installation, written(tmp_path, machine(range(4), inside))).numa_nodes
     assert node.memory_side_cache_mb == 256
     assert node.memory_mb == 1000
     assert not any(core.has_l3 for core in node.cores)
@@ -224,13 +238,13 @@ def l3(pus: range, inside: str, nodes: tuple[int, ...] = (0,)) -> str:
     return thing("L3Cache", pus, inside, nodes, size + 'cache_type="0"')
 
 
-def test_a_hybrid_laptop(kit: Kit, tmp_path: Path) -> None:
+def test_a_hybrid_laptop(installation: Installation, tmp_path: Path) -> None:
     """Two of its efficient cores have no part in the L3."""
     inside = memory(0, range(8))
     inside += l3(range(6), core(0, 1) + core(2, 3) + cores([4, 5])) + cores([6, 7])
     kinds = core_kind(range(4), -1, CoreType="IntelCore", FrequencyMaxMHz="5000")
     kinds += core_kind(range(4, 8), -1, CoreType="IntelAtom", FrequencyMaxMHz="3800")
-    found = imported(kit, written(tmp_path, machine(range(8), inside, after=kinds)))
+    found = imported(installation, written(tmp_path, machine(range(8), inside, after=kinds)))
     told = [(core.pus, core.kind, core.has_l3) for core in found.numa_nodes[0].cores]
     assert told == [
         ((0, 1), "performance", True), ((2, 3), "performance", True), ((4,), "efficiency", True),
@@ -275,51 +289,53 @@ def test_kinds_of_cores() -> None:
     assert kinds_of() == []
 
 
-def test_unlike_numbers_of_cores_and_threads(kit: Kit, tmp_path: Path) -> None:
+def test_unlike_numbers_of_cores_and_threads(installation: Installation, tmp_path: Path) -> None:
     """Of NUMA nodes, as KNL has them, and of L3s."""
     first = l3(range(3), cores([0, 1, 2])) + l3(range(3, 4), core(3))
     inside = group(range(4), memory(0, range(4)) + first, [0])
     inside += group([4, 5], memory(1, [4, 5]) + l3(range(4, 6), core(4, 5, nodes=[1]), (1,)), [1])
-    found = imported(kit, written(tmp_path, machine(range(6), inside, [0, 1])))
+    found = imported(installation, written(tmp_path, machine(range(6), inside, [0, 1])))
     assert found.shape == "1 x 2 x 1-4 x 1-2"
     assert [[len(g) for g in node.core_groups] for node in found.numa_nodes] == [[3, 1], [1]]
 
 
-def test_what_was_kept_from_the_exporter(kit: Kit, tmp_path: Path) -> None:
+def test_what_was_kept_from_the_exporter(installation: Installation, tmp_path: Path) -> None:
     """A control group's PUs are told of where the export has them; so are those that it lacks."""
     inside = memory(0, range(4)) + cores(range(4))
-    found = imported(kit, written(tmp_path, machine(range(4), inside, allowed=[0, 1])))
+    found = imported(installation, written(tmp_path, machine(range(4), inside, allowed=[0, 1])))
     assert found.pus == 4
     assert any("PUs 2,3 were kept from" in note for note in found.notes)
     text = machine(range(4), inside)
     lacking = text.replace('complete_cpuset="0x0000000f"', 'complete_cpuset="0x000000ff"')
-    found = imported(kit, written(tmp_path, lacking))
+    found = imported(installation, written(tmp_path, lacking))
     assert any("PUs 4-7 were offline" in note for note in found.notes)
-    assert imported(kit, written(tmp_path, text)).notes == ()
+    assert imported(installation, written(tmp_path, text)).notes == ()
 
 
-def test_what_the_format_changes_is_noted(kit: Kit, tmp_path: Path) -> None:
+def test_what_the_format_changes_is_noted(installation: Installation, tmp_path: Path) -> None:
     packages = "".join(thing("Package", [pu], core(pu), more=f'os_index="{pu}"') for pu in range(4))
     text = machine(range(4), memory(0, range(4)) + packages)
-    found = imported(kit, written(tmp_path, text))  # as of a virtual machine with four sockets
+    found = imported(
+        installation, written(tmp_path, text)
+    )  # as of a virtual machine with four sockets
     assert found.shape == "4 x 1 x 1 x 1"
     assert found.notes == ()
     halves = "".join(
         group(pus, memory(n, pus) + cores(pus, [n]), [n]) for n, pus in enumerate(([0, 1], [2, 3]))
     )
     text = machine(range(4), l3(range(4), halves, (0, 1)), [0, 1])
-    found = imported(kit, written(tmp_path, text))
+    found = imported(installation, written(tmp_path, text))
     assert found.shape == "1 x 2 x 2 x 1"
     assert any("NUMA nodes 0,1 share an L3" in note for note in found.notes)
 
 
-def test_what_the_system_announces_of_memory(kit: Kit, tmp_path: Path) -> None:
+def test_what_the_system_announces_of_memory(installation: Installation, tmp_path: Path) -> None:
     told = (
         '<memattr name="Bandwidth" flags="5"><memattr_value target_obj_gp_index="104" '
         'target_obj_type="NUMANode" value="81920" initiator_cpuset="0x00000030"/></memattr>'
     )
     (figure,) = imported(
-        kit, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], told))
+        installation, written(tmp_path, machine([0, 1, 4, 5], TWO, [0, 4], told))
     ).bandwidths
     assert figure.values == (81920,)
     assert figure.unit == "MiB/s"
@@ -331,42 +347,46 @@ def test_what_the_system_announces_of_memory(kit: Kit, tmp_path: Path) -> None:
     [("aarch64", "aarch64"), ("arm64", "aarch64"), ("ppc64le", "ppc64le"), ("x86_64", "x86_64"),
      ("", "x86_64"), ("ia64", "x86_64")],
 )  # fmt: skip
-def test_architectures(kit: Kit, tmp_path: Path, told: str, architecture: str) -> None:
+def test_architectures(
+    installation: Installation, tmp_path: Path, told: str, architecture: str
+) -> None:
     info = f'<info name="Architecture" value="{told}"/>' if told else ""
     path = written(tmp_path, machine([0], info + memory(0, [0]) + core(0)))
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert found.architecture == architecture
     assert any("ia64" in note for note in found.notes) is (told == "ia64")
 
 
-def test_odd_words_in_an_export_survive(kit: Kit, tmp_path: Path) -> None:
+def test_odd_words_in_an_export_survive(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / 'a "b" \\.xml'
     info = '<info name="CPUModel" value="&quot;A\\B&quot; &lt;&amp;&#233;&#127;"/>'
     path.write_text(machine([0], info + memory(0, [0]) + core(0)), encoding="utf-8")
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert found.title == '"A\\B" <&é\\x7f'
     assert found.source == 'hwloc export a "b" \\.xml'
 
 
 def test_a_kind_of_memory_is_no_longer_than_pictures_have_room_for(
-    kit: Kit, tmp_path: Path
+    installation: Installation, tmp_path: Path
 ) -> None:
     inside = memory(0, range(4)) + memory(1, range(4), 500, f'subtype="HBM {"x" * 60}"')
     text = machine(range(4), inside + cores(range(4)), [0, 1])
-    found = imported(kit, written(tmp_path, text))
+    found = imported(installation, written(tmp_path, text))
     assert sorted(node.memory_kind for node in found.numa_nodes) == ["", f"HBM {'x' * 20}"]
 
 
-def test_the_title_is_the_processors_name(kit: Kit, tmp_path: Path) -> None:
+def test_the_title_is_the_processors_name(installation: Installation, tmp_path: Path) -> None:
     info = '<info name="CPUModel" value="Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz  "/>'
     path = written(tmp_path, machine([0], info + memory(0, [0]) + core(0)))
-    assert imported(kit, path).title == "Intel Xeon Platinum 8259CL"
+    assert imported(installation, path).title == "Intel Xeon Platinum 8259CL"
 
 
-def test_an_export_that_another_tool_has_written_anew(kit: Kit, tmp_path: Path) -> None:
+def test_an_export_that_another_tool_has_written_anew(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Indented, with comments, in another encoding, attributes in single quotes."""
     text = machine(range(4), memory(0, range(4)) + cores(range(4)))
-    same = imported(kit, written(tmp_path, text)).numa_nodes
+    same = imported(installation, written(tmp_path, text)).numa_nodes
     root = ElementTree.fromstring(text)
     ElementTree.indent(root, "\t")
     other = "<!-- ours -->" + ElementTree.tostring(root, "unicode").replace('"', "'")
@@ -374,7 +394,7 @@ def test_an_export_that_another_tool_has_written_anew(kit: Kit, tmp_path: Path) 
     path.write_bytes(
         '<?xml version="1.0" encoding="UTF-16"?>\n'.encode("utf-16") + other.encode("utf-16-le")
     )
-    assert imported(kit, path).numa_nodes == same
+    assert imported(installation, path).numa_nodes == same
 
 
 # ---- what is refused -----------------------------------------------------------------------
@@ -413,11 +433,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_exports_that_are_refused(kit: Kit, case: str, tmp_path: Path) -> None:
+def test_exports_that_are_refused(installation: Installation, case: str, tmp_path: Path) -> None:
     text, words = REFUSED[case]
     path = written(tmp_path, text)
     with pytest.raises(UserError) as caught:
-        imported_text(kit, path)
+        imported_text(installation, path)
     said = str(caught.value)
     assert str(path) in said
     assert words in said
@@ -436,50 +456,50 @@ def test_exports_that_are_refused(kit: Kit, case: str, tmp_path: Path) -> None:
     ],
 )
 def test_synthetic_descriptions_that_are_refused(
-    kit: Kit, text: str, words: str, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, text: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from numalab.harness import topology_reader
 
     limits = topology_reader.LIMITS
     monkeypatch.setattr(topology_reader, "LIMITS", type(limits)(**{**vars(limits), "cpu_s": 1}))
     with pytest.raises(UserError, match=words) as caught:
-        from_synthetic(kit, text)
+        from_synthetic(installation, text)
     assert "man 7 hwloc" in str(caught.value)
 
 
-def test_more_pus_than_can_be_described(kit: Kit) -> None:
-    large = replace(export_of_synthetic(kit, "pu:2"), pus=tuple(range(8193)))
+def test_more_pus_than_can_be_described(installation: Installation) -> None:
+    large = replace(export_of_synthetic(installation, "pu:2"), pus=tuple(range(8193)))
     with pytest.raises(UserError, match=r"8,193 PUs, and at most 8,192 .*--restrict"):
         machine_text(large, "node", "synthetic", "'pu:8193'")
 
 
 @pytest.mark.parametrize("name", ["My Node", "here", "seeded-7", ""])
-def test_names_that_are_refused(kit: Kit, name: str) -> None:
+def test_names_that_are_refused(installation: Installation, name: str) -> None:
     with pytest.raises(UserError, match="--name"):
-        machine_text(export_of_synthetic(kit, "pu:2"), name, "synthetic", "'pu:2'")
+        machine_text(export_of_synthetic(installation, "pu:2"), name, "synthetic", "'pu:2'")
 
 
-def test_files_that_are_none(kit: Kit, tmp_path: Path) -> None:
+def test_files_that_are_none(installation: Installation, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"can't read it.*lstopo node\.xml.*pack:2"):
-        imported_text(kit, tmp_path / "none.xml")
+        imported_text(installation, tmp_path / "none.xml")
     with pytest.raises(UserError, match="it is a folder"):
-        imported_text(kit, tmp_path)
+        imported_text(installation, tmp_path)
     os.mkfifo(tmp_path / "pipe.xml")
     with pytest.raises(UserError, match="it is no plain file"):
-        imported_text(kit, tmp_path / "pipe.xml")
+        imported_text(installation, tmp_path / "pipe.xml")
     with (tmp_path / "huge.xml").open("wb") as file:
         file.truncate(1 << 30)
     with pytest.raises(UserError, match="it is larger than 16 MiB"):
-        imported_text(kit, tmp_path / "huge.xml")
+        imported_text(installation, tmp_path / "huge.xml")
 
 
-def test_a_file_whose_name_is_no_text(kit: Kit, tmp_path: Path) -> None:
+def test_a_file_whose_name_is_no_text(installation: Installation, tmp_path: Path) -> None:
     """Its name stands in the description as what can be shown of it."""
     export = hwloc_export(tmp_path, "--if", "synthetic", "-i", "core:2 pu:1")
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/n\xff\x1b.xml"))
     export.rename(odd)
     target = tmp_path / "odd.toml"
-    done = numalab_command(kit, "machine", "import", str(odd), "--output", str(target))
+    done = numalab_command(installation, "machine", "import", str(odd), "--output", str(target))
     assert done.code == 0, done.err
     assert load_machine(target).source == r"hwloc export n\xff\x1b.xml"
 

@@ -8,7 +8,7 @@ import pytest
 from support.commands import numalab_command
 
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.rates import Rate, Resource, known_rate, rate_name, unknown_rates
 
@@ -157,18 +157,18 @@ def test_mistakes_are_refused_with_their_line(case: str) -> None:
     assert words in str(caught.value)
 
 
-def test_show_says_which_rates_are_known(kit: Kit, tmp_path: Path) -> None:
+def test_show_says_which_rates_are_known(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     text = MINE + NODES + rate("core", 12.5, 10) + rate("link", 8, 30)
     path.write_text(text, "utf-8")
-    shown = numalab_command(kit, "machine", "show", str(path)).out
+    shown = numalab_command(installation, "machine", "show", str(path)).out
     assert "a core, its own memory (me)" in shown
     assert "12.5 GB/s" not in shown, "it may be asked for"
     words = " ".join(shown.split())
     assert "unknown: a core at distance 20, 30, a controller and a link at distance 20" in words
     assert "No time is modelled on it, since no controller's rate is known." in words
     path.write_text(text + rate("controller", 31), "utf-8")
-    published = numalab_command(kit, "machine", "show", str(path), "--published").out
+    published = numalab_command(installation, "machine", "show", str(path), "--published").out
     assert "a controller: 31 GB/s (me: made up)" in published
     assert "No time is modelled" not in published
 

@@ -12,7 +12,7 @@ from support.commands import numalab_command
 from support.gallery import drawing_marks
 
 from numalab.errors import UserError
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.machines import picture
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.machine import Core, Machine
@@ -21,7 +21,7 @@ from numalab.pu_lists import format_pus, parse_pus
 from numalab.reports.figures import topology_figure
 from numalab.reports.inline_svg import svg_file
 
-FOLDER = gallery_folder(find_kit("gnu"))
+FOLDER = gallery_folder(find_installation("gnu"))
 NAMES = [
     "a64fx", "aurora", "cxl", "eiger", "elitebook", "genoa", "gh200", "gh200x4", "grace", "hawk",
     "hydra", "janus", "knl", "kunpeng", "laptop", "magny-cours", "nebula", "nehalem-ep", "nhm",
@@ -382,13 +382,13 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_machine(tmp_path)
 
 
-def test_machines_are_found(kit: Kit, tmp_path: Path) -> None:
-    assert find_machine(kit, "hydra").name == "hydra"
+def test_machines_are_found(installation: Installation, tmp_path: Path) -> None:
+    assert find_machine(installation, "hydra").name == "hydra"
     path = tmp_path / "mine.toml"
     path.write_text(GOOD)
-    assert find_machine(kit, str(path)).name == "mine"
+    assert find_machine(installation, str(path)).name == "mine"
     with pytest.raises(UserError) as caught:
-        find_machine(kit, "Nebla")
+        find_machine(installation, "Nebla")
     assert "Did you mean nebula" in str(caught.value)
     assert all(name in str(caught.value) for name in NAMES)
 
@@ -547,31 +547,31 @@ def test_svg_escapes_what_a_title_holds(gallery: dict[str, Machine]) -> None:
 # ---- the command line -------------------------------------------------------------------
 
 
-def test_list(kit: Kit) -> None:
-    done = numalab_command(kit, "machine", "list")
+def test_list(installation: Installation) -> None:
+    done = numalab_command(installation, "machine", "list")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert [line.split()[0] for line in lines[1 : len(NAMES) + 1]] == NAMES
 
 
-def test_show(kit: Kit, tmp_path: Path) -> None:
+def test_show(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "out.svg"
-    done = numalab_command(kit, "machine", "show", "nebula", "--svg", str(path))
+    done = numalab_command(installation, "machine", "show", "nebula", "--svg", str(path))
     assert done.code == 0, done.err
     assert all(len(line) <= 80 for line in done.out.splitlines() if str(path) not in line)
     for words in ("TUW-NUMA", "L3: 8 24 40 56", "reconstruction", "node distances:"):
         assert words in done.out, words
     assert "20735.7" not in done.out, "it is to be predicted"
     assert "Published bandwidths" in done.out and "for afterwards: --published" in done.out
-    published = numalab_command(kit, "machine", "show", "nebula", "--published").out
+    published = numalab_command(installation, "machine", "show", "nebula", "--published").out
     assert "20735.7" in published and "for afterwards" not in published
     assert ElementTree.parse(path).getroot().get("role") == "img"
-    small = numalab_command(kit, "machine", "show", "magny-cours", "--cores", "2")
+    small = numalab_command(installation, "machine", "show", "magny-cours", "--cores", "2")
     assert small.code == 0, small.err
     assert "Scaled down from 6 cores" in small.out
     assert "not given in the source; virtual nodes use 10 and 20" in small.out
-    of_one_node = numalab_command(kit, "machine", "show", "elitebook").out
+    of_one_node = numalab_command(installation, "machine", "show", "elitebook").out
     assert "1 NUMA node " in of_one_node and "Distances" not in of_one_node
 
 
@@ -588,7 +588,7 @@ def test_show(kit: Kit, tmp_path: Path) -> None:
         (("import", "/none.xml", "--output", "x.toml", "--name", "y"), "don't fit"),
     ],
 )
-def test_wrong_use(kit: Kit, arguments: tuple[str, ...], words: str) -> None:
-    done = numalab_command(kit, "machine", *arguments)
+def test_wrong_use(installation: Installation, arguments: tuple[str, ...], words: str) -> None:
+    done = numalab_command(installation, "machine", *arguments)
     assert done.code == 2, done.out
     assert words in done.said

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from support.exports import cores, imported, machine, memory, thing
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.picture import summary, terminal
@@ -64,8 +64,8 @@ def recorded(
     return root
 
 
-def described(kit: Kit, *options: str) -> Json:
-    command = [str(kit.describe_node), *options]
+def described(installation: Installation, *options: str) -> Json:
+    command = [str(installation.describe_node), *options]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: Json = json.loads(done.stdout)
     return found
@@ -93,18 +93,22 @@ CROSSING = {0: "0-1,4-5", 1: "2-3,6-7"}
     ],
 )  # fmt: skip
 def test_describe_node_says_what_linux_says(
-    kit: Kit, tmp_path: Path, nodes: Mapping[int, tuple[str, int]] | None,
+    installation: Installation, tmp_path: Path, nodes: Mapping[int, tuple[str, int]] | None,
     expected: Sequence[int], usable: int,
 ) -> None:  # fmt: skip
-    node = described(kit, "--root", str(recorded(tmp_path, TWO, nodes)))
+    node = described(installation, "--root", str(recorded(tmp_path, TWO, nodes)))
     assert nodes_of_pus(node) == dict(enumerate(expected))
     assert usable_numa_nodes(node) == usable
     assert node["packages"] == 2
 
 
-def test_a_node_that_crosses_packages_is_bound_by_pus(kit: Kit, tmp_path: Path) -> None:
+def test_a_node_that_crosses_packages_is_bound_by_pus(
+    installation: Installation, tmp_path: Path
+) -> None:
     nodes = {n: (pus, 4096) for n, pus in CROSSING.items()}
-    topology = topology_of_node(described(kit, "--root", str(recorded(tmp_path, TWO, nodes))))
+    topology = topology_of_node(
+        described(installation, "--root", str(recorded(tmp_path, TWO, nodes)))
+    )
     assert not topology.is_even  # so that a launcher gets lists of PUs
     policy = parse_policy(
         '[ranks]\none_per = "numa_node"\n'
@@ -115,11 +119,13 @@ def test_a_node_that_crosses_packages_is_bound_by_pus(kit: Kit, tmp_path: Path) 
     assert [sorted(pus) for pus in plan(policy, topology).ranks] == [[0, 1, 4, 5], [2, 3, 6, 7]]
 
 
-def test_packages_of_one_numa_node_stay_packages(kit: Kit, tmp_path: Path) -> None:
+def test_packages_of_one_numa_node_stay_packages(
+    installation: Installation, tmp_path: Path
+) -> None:
     inside = memory(0, range(8)) + "".join(thing("Package", pus, cores(pus)) for pus in TWO)
     path = tmp_path / "node.xml"
     path.write_text(machine(range(8), inside), encoding="utf-8")
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert found.packages == 2 and len(found.numa_nodes) == 1
     assert found.shape == "2 x 1 x 4 x 1"
     assert "2 packages and 1 NUMA node that crosses them" in summary(found)
@@ -151,9 +157,11 @@ pus = ["6-7"]
 """
 
 
-def test_a_described_machine_agrees_with_the_recorded_one(kit: Kit, tmp_path: Path) -> None:
+def test_a_described_machine_agrees_with_the_recorded_one(
+    installation: Installation, tmp_path: Path
+) -> None:
     nodes = {n: (pus, 4096) for n, pus in CROSSING.items()}
-    seen = topology_of_node(described(kit, "--root", str(recorded(tmp_path, TWO, nodes))))
+    seen = topology_of_node(described(installation, "--root", str(recorded(tmp_path, TWO, nodes))))
     one = parse_machine(CROSSING_FILE, Path("crossing.toml"))
     topology = topology_of_machine(one)
     assert (topology.package, topology.numa_node) == (seen.package, seen.numa_node)
@@ -161,12 +169,14 @@ def test_a_described_machine_agrees_with_the_recorded_one(kit: Kit, tmp_path: Pa
     assert "1 NUMA node without memory" in summary(one)
 
 
-def test_pus_of_no_numa_node_are_one_without_memory(kit: Kit, tmp_path: Path) -> None:
+def test_pus_of_no_numa_node_are_one_without_memory(
+    installation: Installation, tmp_path: Path
+) -> None:
     inside = thing("Package", TWO[0], memory(0, TWO[0]) + cores(TWO[0]))
     inside += thing("Package", TWO[1], cores(TWO[1], ()), ())
     path = tmp_path / "node.xml"
     path.write_text(machine(range(8), inside), encoding="utf-8")
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert [node.memory_mb for node in found.numa_nodes] == [1000, 0]
     assert found.numa_nodes[1].pus == (4, 5, 6, 7)
     assert any("without memory" in note for note in found.notes)
@@ -184,7 +194,9 @@ def test_memory_of_a_node_in_several_packages_is_told_once() -> None:
     ]  # fmt: skip
 
 
-def test_where_hwloc_gives_up_a_sentence_says_so(kit: Kit, tmp_path: Path) -> None:
+def test_where_hwloc_gives_up_a_sentence_says_so(
+    installation: Installation, tmp_path: Path
+) -> None:
     source = tmp_path / "gives_up.c"
     source.write_text(
         "#include <stdlib.h>\nint hwloc_topology_load(void *t) { (void)t; abort(); }\n"
@@ -192,7 +204,7 @@ def test_where_hwloc_gives_up_a_sentence_says_so(kit: Kit, tmp_path: Path) -> No
     library = tmp_path / "gives_up.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     done = subprocess.run(
-        [str(kit.describe_node)], capture_output=True, text=True, check=False,
+        [str(installation.describe_node)], capture_output=True, text=True, check=False,
         env={"PATH": os.environ["PATH"], "LD_PRELOAD": str(library)},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
@@ -208,10 +220,10 @@ def test_where_hwloc_gives_up_a_sentence_says_so(kit: Kit, tmp_path: Path) -> No
     ],
 )
 def test_a_node_that_can_t_be_described_is_told(tmp_path: Path, script: str, says: str) -> None:
-    dies = Kit(tmp_path, "gnu", builds=tmp_path)
+    dies = Installation(tmp_path, "gnu", builds=tmp_path)
     dies.describe_node.parent.mkdir(parents=True, exist_ok=True)
     dies.describe_node.write_text(f"#!/bin/sh\n{script}\n")
     dies.describe_node.chmod(0o755)
-    with pytest.raises(KitError) as told:
+    with pytest.raises(NumalabError) as told:
         describe_node(dies)
     assert says in str(told.value)

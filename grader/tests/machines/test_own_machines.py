@@ -12,7 +12,7 @@ from support.exports import hwloc_export
 from numalab.commands.machine_import import import_command
 from numalab.commands.shared import named_machines
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import (
     find_machine,
     gallery_folder,
@@ -65,24 +65,24 @@ def small_machine(name: str) -> str:
 
 
 def test_what_finds_a_machine(
-    kit: Kit, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder, name in ((own, "zz"), (own, "aa"), (own, "hydra"), (tmp_path, "bare")):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.toml").write_text(small_machine(name))
     assert own_names() == ["aa", "hydra", "zz"]
-    assert known_names(kit) == [*machine_names(kit), "aa", "zz"]
-    assert find_machine(kit, "aa").pus == 1
-    assert find_machine(kit, "hydra").pus == 32
+    assert known_names(installation) == [*machine_names(installation), "aa", "zz"]
+    assert find_machine(installation, "aa").pus == 1
+    assert find_machine(installation, "hydra").pus == 32
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in ("bare.toml", "./bare.toml", "~/bare.toml", str(tmp_path / "bare.toml")):
-        assert find_machine(kit, path).name == "bare"
+        assert find_machine(installation, path).name == "bare"
     (tmp_path / "none").write_text(small_machine("none"))
-    assert find_machine(kit, "./none").name == "none"
+    assert find_machine(installation, "./none").name == "none"
     with pytest.raises(UserError, match="there is no machine 'bare'"):
-        find_machine(kit, "bare")
-    machines, mistakes = load_own(machine_names(kit))
+        find_machine(installation, "bare")
+    machines, mistakes = load_own(machine_names(installation))
     assert (list(machines), len(mistakes)) == (["aa", "zz"], 1)
     assert mistakes[0].startswith(f"{own / 'hydra.toml'}: the kit has a machine 'hydra' itself")
 
@@ -97,30 +97,32 @@ def test_what_finds_a_machine(
         ("qqqqqqq", "'qqqqqqq'. The machines are: a64fx, aurora, "),
     ],
 )
-def test_a_name_that_no_machine_has(kit: Kit, own: Path, name: str, hint: str) -> None:
+def test_a_name_that_no_machine_has(
+    installation: Installation, own: Path, name: str, hint: str
+) -> None:
     with pytest.raises(UserError) as caught:
-        find_machine(kit, name)
+        find_machine(installation, name)
     said = str(caught.value)
     assert said.startswith(f"there is no machine {hint}")
     assert "westmere-ex, xeon-max; seeded-N is made" in said and "yours" not in said
 
 
-def test_at_most_three_names_are_near(kit: Kit, own: Path) -> None:
+def test_at_most_three_names_are_near(installation: Installation, own: Path) -> None:
     own.mkdir(parents=True)
     for name in ("mine1", "mine2", "mine3", "mine4"):
         (own / f"{name}.toml").write_text(small_machine(name))
     with pytest.raises(UserError) as caught:
-        find_machine(kit, "mine")
+        find_machine(installation, "mine")
     said = str(caught.value)
     assert said.split("Did you mean ")[1].split("?")[0].count(" or ") == 2
     assert ", and yours mine1, mine2, mine3, mine4; seeded-N" in said
 
 
-def test_published_latencies_are_hydras(kit: Kit) -> None:
-    assert published_latencies(kit) == find_machine(kit, "hydra").latencies != ()
+def test_published_latencies_are_hydras(installation: Installation) -> None:
+    assert published_latencies(installation) == find_machine(installation, "hydra").latencies != ()
 
 
-def test_a_gallery_is_in_the_order_of_names(kit: Kit, tmp_path: Path) -> None:
+def test_a_gallery_is_in_the_order_of_names(installation: Installation, tmp_path: Path) -> None:
     for name in ("c", "a", "b"):
         (tmp_path / f"{name}.toml").write_text(small_machine(name))
     (tmp_path / "README.md").write_text("")
@@ -128,47 +130,49 @@ def test_a_gallery_is_in_the_order_of_names(kit: Kit, tmp_path: Path) -> None:
     assert list(found) == ["a", "b", "c"] and found["b"].name == "b"
 
 
-def test_import_and_what_finds_it(kit: Kit, own: Path, tmp_path: Path) -> None:
+def test_import_and_what_finds_it(installation: Installation, own: Path, tmp_path: Path) -> None:
     at = {"NUMALAB_MACHINES": str(own)}
     command = ("machine", "import", "pack:2 numa:4 l3:2 core:8 pu:2")
-    assert "give one, such as --name" in numalab_command(kit, *command, **at).said
-    done = numalab_command(kit, *command, "--name", "big", **at)
+    assert "give one, such as --name" in numalab_command(installation, *command, **at).said
+    done = numalab_command(installation, *command, "--name", "big", **at)
     assert done.code == 0, done.err
     assert "is read as a synthetic description" in done.out
     assert "machine show big" in done.out
     assert load_machine(own / "big.toml").pus == 256
     (own / "big.toml").write_text((own / "big.toml").read_text() + "# kept\n")
-    again = numalab_command(kit, *command, "--name", "big", **at)
+    again = numalab_command(installation, *command, "--name", "big", **at)
     assert again.code == 2
     assert "--force" in again.said
     assert "# kept" in (own / "big.toml").read_text()
-    taken = numalab_command(kit, *command, "--name", "hydra", **at)
+    taken = numalab_command(installation, *command, "--name", "hydra", **at)
     assert taken.code == 2
     assert "the kit has a machine 'hydra' itself" in taken.said
     assert own_names() == ["big"]
-    assert find_machine(kit, "big").pus == 256
-    assert known_names(kit) == [*machine_names(kit), "big"]
-    shown = numalab_command(kit, "machine", "show", "big", **at)
+    assert find_machine(installation, "big").pus == 256
+    assert known_names(installation) == [*machine_names(installation), "big"]
+    shown = numalab_command(installation, "machine", "show", "big", **at)
     assert shown.code == 0, shown.err
     assert "256 PUs" in shown.out
-    near = kit.lab_folder("06_message_latency") / "near.toml"
+    near = installation.lab_folder("06_message_latency") / "near.toml"
     planned = numalab_command(
-        kit, "launch", str(near), "--machine", "big", "--print", "--", "x", **at
+        installation, "launch", str(near), "--machine", "big", "--print", "--", "x", **at
     )
     assert planned.code == 0, planned.err
     assert "mpiexec" in planned.out
     with pytest.raises(UserError, match=r"Did you mean big.*and yours big"):
-        find_machine(kit, "bigg")
+        find_machine(installation, "bigg")
 
 
-def test_list_shows_the_users_own_apart_and_what_is_wrong_with_them(kit: Kit, own: Path) -> None:
+def test_list_shows_the_users_own_apart_and_what_is_wrong_with_them(
+    installation: Installation, own: Path
+) -> None:
     own.mkdir(parents=True)
-    hydra = (kit.root / "common/machines/hydra.toml").read_text()
+    hydra = (installation.root / "common/machines/hydra.toml").read_text()
     (own / "mine.toml").write_text(hydra.replace('name = "hydra"', 'name = "mine"'))
     (own / "broken.toml").write_text("name = ")
     (own / "hydra.toml").write_text(hydra.replace("TU Wien", "nobody"))
     (own / "notes.txt").write_text("no machine")
-    done = numalab_command(kit, "machine", "list", NUMALAB_MACHINES=str(own))
+    done = numalab_command(installation, "machine", "list", NUMALAB_MACHINES=str(own))
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     heading = next(index for index, line in enumerate(lines) if line == f"Yours, in {own}:")
@@ -179,47 +183,53 @@ def test_list_shows_the_users_own_apart_and_what_is_wrong_with_them(kit: Kit, ow
     machines, mistakes = load_own({"hydra"})
     assert list(machines) == ["mine"]
     assert len(mistakes) == 2
-    assert find_machine(kit, "hydra").title != "nobody"
+    assert find_machine(installation, "hydra").title != "nobody"
     with pytest.raises(UserError, match=r"broken\.toml:1"):
-        find_machine(kit, "broken")
+        find_machine(installation, "broken")
 
 
-def test_import_to_a_place_of_choice(kit: Kit, own: Path, tmp_path: Path) -> None:
+def test_import_to_a_place_of_choice(installation: Installation, own: Path, tmp_path: Path) -> None:
     path = hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1")
     target = tmp_path / "ours.toml"
     command = ("machine", "import", str(path), "--output", str(target))
-    done = numalab_command(kit, *command, NUMALAB_MACHINES=str(own))
+    done = numalab_command(installation, *command, NUMALAB_MACHINES=str(own))
     assert done.code == 0, done.err
     assert load_machine(target).pus == 4
     target.write_text("kept")
-    again = numalab_command(kit, *command)
+    again = numalab_command(installation, *command)
     assert again.code == 2
     assert "--force" in again.err
     assert target.read_text() == "kept"
-    assert numalab_command(kit, *command, "--force").code == 0
+    assert numalab_command(installation, *command, "--force").code == 0
     assert not own.exists()
 
 
 def test_a_file_with_a_synthetic_name_is_a_file(
-    kit: Kit, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hwloc_export(tmp_path, "--if", "synthetic", "-i", "pack:2 core:2 pu:1").rename(
         tmp_path / "pu:9"
     )
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(import_command, ["pu:9", "--name", "x"], obj=kit)
+    done = CliRunner().invoke(import_command, ["pu:9", "--name", "x"], obj=installation)
     assert "A file is called 'pu:9': it is read" in done.output
     assert load_machine(own / "x.toml").pus == 4
     (tmp_path / "pu:9").unlink()
-    done = CliRunner().invoke(import_command, ["pu:9", "--name", "y"], obj=kit)
+    done = CliRunner().invoke(import_command, ["pu:9", "--name", "y"], obj=installation)
     assert "No file is called 'pu:9'" in done.output
     assert load_machine(own / "y.toml").pus == 9
 
 
-def test_a_folder_that_cannot_be_made(kit: Kit, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = numalab_command(
-        kit, "machine", "import", "pu:2", "--name", "x", NUMALAB_MACHINES=str(tmp_path / "file/x")
+        installation,
+        "machine",
+        "import",
+        "pu:2",
+        "--name",
+        "x",
+        NUMALAB_MACHINES=str(tmp_path / "file/x"),
     )
     assert done.code == 2
     assert "NUMALAB_MACHINES" in done.said
@@ -240,17 +250,22 @@ def test_what_a_strangers_file_holds_steers_no_terminal(tmp_path: Path) -> None:
     assert machine.notes == (r"a\x9b2J",)
 
 
-def test_a_verdict_names_the_kits_machine_or_none(kit: Kit, tmp_path: Path) -> None:
+def test_a_verdict_names_the_kits_machine_or_none(
+    installation: Installation, tmp_path: Path
+) -> None:
     """A file of one's own may be called as one of the kit's; what is graded on it would pass for
     that."""
-    theirs = gallery_folder(kit) / "nhm.toml"
+    theirs = gallery_folder(installation) / "nhm.toml"
     same = tmp_path / "nhm.toml"
     same.write_text(theirs.read_text())
-    assert [machine.name for machine in named_machines(kit, [str(same)])] == ["nhm"]
+    assert [machine.name for machine in named_machines(installation, [str(same)])] == ["nhm"]
     same.write_text(theirs.read_text() + "# mine\n")
     with pytest.raises(UserError, match="the kit has a machine 'nhm' itself"):
-        named_machines(kit, [str(same)])
-    assert find_machine(kit, str(same)).name == "nhm"  # to show it, or run it
+        named_machines(installation, [str(same)])
+    assert find_machine(installation, str(same)).name == "nhm"  # to show it, or run it
     other = tmp_path / "mine.toml"
     other.write_text(theirs.read_text().replace('name = "nhm"', 'name = "mine"'))
-    assert [machine.name for machine in named_machines(kit, [str(other), "nhm"])] == ["mine", "nhm"]
+    assert [machine.name for machine in named_machines(installation, [str(other), "nhm"])] == [
+        "mine",
+        "nhm",
+    ]

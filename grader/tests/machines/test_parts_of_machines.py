@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import UserError
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Core, Figure, Machine, NumaNode, PuPlace, Span
 from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.machines.seeded import seeded_machine
 
 FILES = Path(__file__).parent / "files"
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 HEAD = 'name = "made"\ntitle = "Made"\nsource = "me"\n'
 
 

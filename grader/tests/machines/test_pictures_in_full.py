@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines import picture
 from numalab.machines.gallery import gallery_folder
 from numalab.machines.machine import Core, Machine, NumaNode, Span
@@ -15,7 +15,7 @@ from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.palette import THREAD_COLOURS
 
 FILES = Path(__file__).parent / "files"
-GALLERY = gallery_folder(find_kit("gnu"))
+GALLERY = gallery_folder(find_installation("gnu"))
 
 
 def made(*nodes: str) -> Machine:

@@ -16,7 +16,7 @@ from numalab.commands.machine_import import import_command
 from numalab.errors import UserError
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.record import Json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.export_parts import found_cores, found_numa_nodes
 from numalab.machines.hwloc_export import Export, Memory
 from numalab.machines.machine import Machine
@@ -26,8 +26,8 @@ from numalab.machines.topology import topology_of_machine
 EXPORTS = Path(__file__).parent / "exports"
 
 
-def described(kit: Kit, path: Path) -> Json:
-    command = [str(kit.describe_node), "--xml", str(path)]
+def described(installation: Installation, path: Path) -> Json:
+    command = [str(installation.describe_node), "--xml", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: Json = json.loads(done.stdout)
     return found
@@ -48,10 +48,15 @@ def nodes_with_memory(machine: Machine) -> int:
     ],
 )
 def test_an_export_is_imported_as_describe_node_reads_it(
-    kit: Kit, name: str, shape: str, numa_nodes: Sequence[int], usable: int, note: str
+    installation: Installation,
+    name: str,
+    shape: str,
+    numa_nodes: Sequence[int],
+    usable: int,
+    note: str,
 ) -> None:
     path = EXPORTS / f"{name}.xml"
-    found, node = imported(kit, path), described(kit, path)
+    found, node = imported(installation, path), described(installation, path)
     assert found.shape == shape
     assert usable_numa_nodes(node) == usable
     assert node["numa_nodes"] == nodes_with_memory(found)
@@ -66,52 +71,58 @@ def test_an_export_is_imported_as_describe_node_reads_it(
     assert any(note in line for line in found.notes) or not note
 
 
-def test_an_export_of_nodes_that_cross_packages_is_refused(kit: Kit) -> None:
+def test_an_export_of_nodes_that_cross_packages_is_refused(installation: Installation) -> None:
     path = EXPORTS / "nodes_across_packages.xml"
     with pytest.raises(UserError, match=r"NUMA nodes 0,1 all have the PUs 0-7") as error:
-        imported(kit, path)
+        imported(installation, path)
     assert "numactl -H" in str(error.value)
-    node = described(kit, path)
+    node = described(installation, path)
     assert {pu["numa_node"] for pu in node["pu_list"]} == {-1}
     assert usable_numa_nodes(node) == 1
 
 
-def test_memory_beside_that_of_all_packages_is_no_crossing(kit: Kit, tmp_path: Path) -> None:
+def test_memory_beside_that_of_all_packages_is_no_crossing(
+    installation: Installation, tmp_path: Path
+) -> None:
     near = memory(0, range(4)) + memory(1, range(4), more='subtype="HBM"')
     packages = [thing("Package", pus, cores(pus, (0, 1)), (0, 1)) for pus in ([0, 1], [2, 3])]
     path = tmp_path / "node.xml"
     path.write_text(machine(range(4), near + "".join(packages), (0, 1)), encoding="utf-8")
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert [len(node.pus) for node in found.numa_nodes] == [4, 0]
-    assert {pu["numa_node"] for pu in described(kit, path)["pu_list"]} == {0}
+    assert {pu["numa_node"] for pu in described(installation, path)["pu_list"]} == {0}
 
 
 def test_import_says_what_was_kept_from_the_export(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMALAB_MACHINES", str(tmp_path / "machines"))
     inside = thing("Package", range(4), memory(0, range(4)) + cores(range(4)))
     path = tmp_path / "node.xml"
     path.write_text(machine(range(4), inside, allowed=[0, 1]), encoding="utf-8")
-    done = CliRunner().invoke(import_command, [str(path)], obj=kit)
+    done = CliRunner().invoke(import_command, [str(path)], obj=installation)
     assert done.exit_code == 0, done.output
     assert "Note: PUs 2,3 were kept from who made the export, and are described" in done.output
 
 
-def test_numa_nodes_whose_pus_are_not_allowed_are_not_memory_only(kit: Kit, tmp_path: Path) -> None:
+def test_numa_nodes_whose_pus_are_not_allowed_are_not_memory_only(
+    installation: Installation, tmp_path: Path
+) -> None:
     pairs = ([0, 1], [2, 3])
     inside = "".join(
         thing("Package", pus, memory(n, pus) + cores(pus, [n]), [n]) for n, pus in enumerate(pairs)
     )
     path = tmp_path / "node.xml"
     path.write_text(machine(range(4), inside, (0, 1), allowed=[0, 1]), encoding="utf-8")
-    node = described(kit, path)
+    node = described(installation, path)
     assert [one["not_allowed"] for one in node["numa_node_list"]] == [False, True]
     assert [pu["pu"] for pu in node["pu_list"]] == [0, 1]
-    assert [one.pus for one in imported(kit, path).numa_nodes] == [(0, 1), (2, 3)]
+    assert [one.pus for one in imported(installation, path).numa_nodes] == [(0, 1), (2, 3)]
 
 
-def test_memory_of_dies_is_beside_that_of_their_package(kit: Kit, tmp_path: Path) -> None:
+def test_memory_of_dies_is_beside_that_of_their_package(
+    installation: Installation, tmp_path: Path
+) -> None:
     dies = "".join(
         group(pus, memory(n, pus, 500, 'subtype="HBM"') + cores(pus, (0, n)), (0, n))
         for n, pus in ((1, [0, 1]), (2, [2, 3]))
@@ -119,7 +130,7 @@ def test_memory_of_dies_is_beside_that_of_their_package(kit: Kit, tmp_path: Path
     inside = thing("Package", range(4), memory(0, range(4)) + dies, (0, 1, 2))
     path = tmp_path / "node.xml"
     path.write_text(machine(range(4), inside, (0, 1, 2)), encoding="utf-8")
-    found = imported(kit, path)
+    found = imported(installation, path)
     assert [(node.pus, node.memory_kind) for node in found.numa_nodes] == [
         ((0, 1, 2, 3), ""), ((), "HBM"), ((), "HBM"),
     ]  # fmt: skip
@@ -127,7 +138,7 @@ def test_memory_of_dies_is_beside_that_of_their_package(kit: Kit, tmp_path: Path
         "NUMA node 2 (HBM) is memory only, beside NUMA node 0 with the PUs; that it is nearest to "
         "PUs 2,3 alone is not described."
     ) in found.notes
-    assert {pu["numa_node"] for pu in described(kit, path)["pu_list"]} == {0}
+    assert {pu["numa_node"] for pu in described(installation, path)["pu_list"]} == {0}
 
 
 def invented_export(pus: int, numa_nodes: int) -> Export:

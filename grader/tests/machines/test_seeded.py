@@ -17,7 +17,7 @@ from support.commands import numalab_command
 
 from numalab.errors import UserError
 from numalab.evidence.record import Json
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.machine import LOCAL_DISTANCE, Machine
 from numalab.machines.machine_file import MAX_DISTANCE, parse_machine
@@ -181,7 +181,9 @@ def test_all_ways_of_numbering_are_met() -> None:
 
 
 def test_none_is_of_the_gallery() -> None:
-    published = {shape(one)[:3] for one in load_gallery(gallery_folder(find_kit("gnu"))).values()}
+    published = {
+        shape(one)[:3] for one in load_gallery(gallery_folder(find_installation("gnu"))).values()
+    }
     assert not published & {shape(machine)[:3] for machine in MANY}
 
 
@@ -235,34 +237,34 @@ def test_names_are_read() -> None:
         "seeded-4294967296",
     ],
 )
-def test_what_is_no_seed_is_refused(kit: Kit, name: str) -> None:
+def test_what_is_no_seed_is_refused(installation: Installation, name: str) -> None:
     with pytest.raises(UserError, match=r"1 to 4294967295, such as seeded-1234"):
-        find_machine(kit, name)
+        find_machine(installation, name)
 
 
-def test_their_names_are_kept_for_them(kit: Kit) -> None:
-    machine = find_machine(kit, "seeded-1234")
+def test_their_names_are_kept_for_them(installation: Installation) -> None:
+    machine = find_machine(installation, "seeded-1234")
     assert machine == seeded_machine(1234) and machine.name == "seeded-1234"
     text = as_file(machine).replace("'made'", "'seeded-1234'")
     with pytest.raises(UserError, match="made from a seed"):
         parse_machine(text, Path("seeded-1234.toml"))
 
 
-def test_show_does_not_tell_what_is_asked(kit: Kit) -> None:
-    done = numalab_command(kit, "machine", "show", "seeded-489")
+def test_show_does_not_tell_what_is_asked(installation: Installation) -> None:
+    done = numalab_command(installation, "machine", "show", "seeded-489")
     assert done.code == 0
     assert "./numalab machine run seeded-489 -- lstopo-no-graphics" in done.out
     assert "./numalab machine questions seeded-489" in done.out
     for told in ("24 PUs", "6 NUMA", "352", "22"):
         assert told not in done.out
-    done = numalab_command(kit, "machine", "show", "seeded-489", "--svg", "x.svg")
+    done = numalab_command(installation, "machine", "show", "seeded-489", "--svg", "x.svg")
     assert done.code == 2 and "add --answers" in done.err
-    done = numalab_command(kit, "machine", "show", "seeded-489", "--answers")
+    done = numalab_command(installation, "machine", "show", "seeded-489", "--answers")
     assert done.code == 0 and "24 PUs" in done.out
 
 
-def test_questions_name_what_is_drawn(kit: Kit) -> None:
-    done = numalab_command(kit, "machine", "questions", "seeded-489")
+def test_questions_name_what_is_drawn(installation: Installation) -> None:
+    done = numalab_command(installation, "machine", "questions", "seeded-489")
     assert done.code == 0 and "Which PUs does NUMA node 4 have?" in done.out
-    done = numalab_command(kit, "machine", "questions", "hydra")
+    done = numalab_command(installation, "machine", "questions", "hydra")
     assert done.code == 2 and "nothing is asked about it" in done.said

@@ -15,8 +15,8 @@ from support.origins import moved, place_of_thread
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
 from numalab.grading.modelled import modelled_beside, modelled_of
+from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -24,7 +24,7 @@ from numalab.machines.rates import Rate
 from numalab.modelling.of_evidence import Comparison, carried_over
 from numalab.reports.modelled_words import sentences
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 LAB = load_lab(KIT.lab_folder("01_first_touch"))
 SPEEDUP = next(c for c in LAB.criteria if c.name == "speedup")
 RATES = (Rate("core", 10.0, "me", "made up"), Rate("controller", 40.0, "me", "made up"))
@@ -112,22 +112,26 @@ def test_it_says_that_nothing_was_run_there() -> None:
     )
 
 
-def test_a_grading_on_hydra_is_carried_over_to_nebula(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_a_grading_on_hydra_is_carried_over_to_nebula(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     lab = labs["01_first_touch"]
     here, hydra = parse(invented.evidence(invented.ONE_NODE)), parse(invented.evidence(TWO))
     verdict = judge(lab, here)
-    found = modelled_beside(kit, lab, verdict, [("here", here), ("hydra", hydra)])
+    found = modelled_beside(installation, lab, verdict, [("here", here), ("hydra", hydra)])
     assert [(one.machine, one.carried_from) for one in found] == [
         ("hydra", ""), ("nebula", "on hydra"),
     ]  # fmt: skip
-    assert modelled_beside(kit, lab, verdict, [("here", here)]) == (), "one that is looked at"
+    assert modelled_beside(installation, lab, verdict, [("here", here)]) == (), (
+        "one that is looked at"
+    )
 
 
-def test_where_it_was_looked_at_nothing_is_carried(kit: Kit) -> None:
-    folder = kit.grading_folder("01_first_touch") / "recorded"
+def test_where_it_was_looked_at_nothing_is_carried(installation: Installation) -> None:
+    folder = installation.grading_folder("01_first_touch") / "recorded"
     seen = [
         (name, parse(json.loads((folder / f"{name}.json").read_text("utf-8"))))
         for name in ("hydra", "nebula")
     ]
     assert all(evidence.of(TRACE) for _, evidence in seen)
-    assert [one.carried_from for one in modelled_of(kit, LAB, seen)] == ["", ""]
+    assert [one.carried_from for one in modelled_of(installation, LAB, seen)] == ["", ""]

@@ -12,9 +12,9 @@ import pytest
 from support import invented
 from support.origins import moved, place_of_thread
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence import read_record
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.labs.declaration import Criterion, Lab, load_lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine
@@ -22,7 +22,7 @@ from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
 from numalab.modelling.of_evidence import Comparison, comparisons
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 Json = dict[str, Any]
 
 
@@ -177,7 +177,7 @@ def test_pages_in_memory_of_no_known_rate_say_so() -> None:
 
 
 def test_evidence_of_another_machine_is_an_error_of_the_kit() -> None:
-    with pytest.raises(KitError, match="names PU 4, and hydra has PUs 0 to 3"):
+    with pytest.raises(NumalabError, match="names PU 4, and hydra has PUs 0 to 3"):
         first_touch(invented.evidence(TWO), machine("hydra", 2))
 
 
@@ -185,7 +185,7 @@ def test_tracings_and_placement_of_unlike_pages_are_an_error_of_the_kit() -> Non
     record = invented.evidence(TWO)
     placement = next(run for run in record["runs"] if run["kind"] == "placement")
     placement["residency"][0]["numa_node"] = [[0, 5]]
-    with pytest.raises(KitError, match="not of the same pages of a"):
+    with pytest.raises(NumalabError, match="not of the same pages of a"):
         first_touch(record, machine("hydra", 4))
 
 

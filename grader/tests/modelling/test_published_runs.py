@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine
 
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import model_validation as validation
 from model_validation import Outcome, Prediction, Ratio, read_outcomes, read_ratios
 
-KIT = find_kit("gnu").root
+KIT = find_installation("gnu").root
 FOLDER = KIT / "common" / "modelling"
 RATIOS = read_ratios(FOLDER)
 OUTCOMES = read_outcomes(FOLDER, RATIOS)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from numalab.errors import KitError
-from numalab.kit import find_kit
+from numalab.errors import NumalabError
+from numalab.installation import find_installation
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
@@ -32,7 +32,7 @@ CONTROLLER, LINK, L3 = made_up("controller", 40), made_up("link", 20), made_up("
 
 
 def machine(name: str, *rates: Rate) -> Machine:
-    return replace(find_machine(find_kit("gnu"), name), rates=rates)
+    return replace(find_machine(find_installation("gnu"), name), rates=rates)
 
 
 def one_per_core(described: Machine) -> list[tuple[int, ...]]:
@@ -144,7 +144,7 @@ def test_siblings_are_one_core() -> None:
     core = westmere.numa_nodes[2].cores[3]
     assert seats(westmere, [core.pus]) == (23,)
     for pus in ((westmere.pus,), ()):
-        with pytest.raises(KitError, match="grade again"):
+        with pytest.raises(NumalabError, match="grade again"):
             seats(westmere, [pus])
 
 

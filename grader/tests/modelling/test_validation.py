@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import UserError
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
@@ -76,7 +76,7 @@ RATES = (
 
 
 def hydra(_: str, rates: tuple[Rate, ...] = RATES) -> Machine:
-    return replace(find_machine(find_kit("gnu"), "hydra"), rates=rates)
+    return replace(find_machine(find_installation("gnu"), "hydra"), rates=rates)
 
 
 def written(folder: Path, runs: str = RUNS, published: str = PUBLISHED) -> Path:

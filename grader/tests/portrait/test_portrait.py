@@ -20,7 +20,7 @@ from support.portraits import hydra, memory_only, nebula, samples_of, unlike_cor
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import parse_record, run_program
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.topology import topology_of_node
 from numalab.portrait import measure, plan
 from numalab.portrait.plan import KIB, MIB, portrait_plan
@@ -325,8 +325,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(plan, name, MIB)
 
 
-def test_a_portrait_of_this_node(kit: Kit, small: None) -> None:
-    found = measure.measure(kit, 1, lambda step: None)
+def test_a_portrait_of_this_node(installation: Installation, small: None) -> None:
+    found = measure.measure(installation, 1, lambda step: None)
     assert not found.interrupted and found.rounds == 1
     assert not any("left out" in line or "no value" in line for line in found.not_measured)
     node = found.node
@@ -342,7 +342,7 @@ def test_a_portrait_of_this_node(kit: Kit, small: None) -> None:
 
 
 def test_what_was_measured_before_ctrl_c_is_there(
-    kit: Kit, small: None, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = itertools.count()
 
@@ -352,37 +352,39 @@ def test_what_was_measured_before_ctrl_c_is_there(
         return run_program(*arguments, **more)
 
     monkeypatch.setattr("numalab.explore.explore.run_program", stopped)
-    found = measure.measure(kit, None, lambda step: None)
+    found = measure.measure(installation, None, lambda step: None)
     assert found.interrupted
     assert any("it was interrupted" in line for line in found.not_measured)
     monkeypatch.setattr("numalab.explore.explore.run_program", lambda *a, **b: _stop())
     with pytest.raises(Interrupted):
-        measure.measure(kit, None, lambda step: None)
+        measure.measure(installation, None, lambda step: None)
 
 
 def _stop() -> str:
     raise Interrupted
 
 
-def test_nothing_is_timed_on_a_login_node(kit: Kit, tmp_path: Path) -> None:
+def test_nothing_is_timed_on_a_login_node(installation: Installation, tmp_path: Path) -> None:
     sinfo = tmp_path / "sinfo"
     sinfo.write_text("#!/bin/sh\n")
     sinfo.chmod(0o755)
-    done = numalab_command(kit, "portrait", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = numalab_command(installation, "portrait", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.code == 2
     assert "srun --exclusive -N1 ./numalab portrait" in done.said
 
 
-def test_a_kept_portrait_is_shown_and_drawn_again(kit: Kit, tmp_path: Path) -> None:
+def test_a_kept_portrait_is_shown_and_drawn_again(
+    installation: Installation, tmp_path: Path
+) -> None:
     file, page = tmp_path / "node.json", tmp_path / "node.html"
     file.write_text(json.dumps(portrait(hydra()).to_json()))
-    done = numalab_command(kit, "portrait", "--from", str(file), "--html", str(page))
+    done = numalab_command(installation, "portrait", "--from", str(file), "--html", str(page))
     assert done.code == 0, done.said
     assert "Portrait of hydra" in done.out and page.read_text().startswith("<!DOCTYPE html>")
-    done = numalab_command(kit, "portrait", "--from", str(file), "--rounds", "2")
+    done = numalab_command(installation, "portrait", "--from", str(file), "--rounds", "2")
     assert done.code == 2 and "leave out --rounds" in done.said
     file.write_text(json.dumps({**portrait(hydra()).to_json(), "node": {"name": "hydra"}}))
-    done = numalab_command(kit, "portrait", "--from", str(file))
+    done = numalab_command(installation, "portrait", "--from", str(file))
     assert done.code == 2 and "is no whole portrait" in done.said
-    done = numalab_command(kit, "portrait", "--from", str(page))
+    done = numalab_command(installation, "portrait", "--from", str(page))
     assert done.code == 2 and "is no portrait" in done.said

@@ -28,7 +28,7 @@ from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import CpuTime, Evidence
 from numalab.explore.intervals import Interval
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.topology import topology_of_machine
 from numalab.portrait.plan import portrait_plan
@@ -42,7 +42,7 @@ from numalab.reports.figures.crossing import crossing_figure
 from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.figures.touch import MIXED, cells
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 ONE, TWO, EIGHT = invented.ONE_NODE, invented.TWO_NODES, invented.EIGHT_NODES
 HERE = parse(invented.evidence(TWO))
 LONG = "a label that takes more than a line above its part of the paper, which breaks it"

@@ -29,9 +29,9 @@ from numalab.evidence.record import (
     Thread,
 )
 from numalab.evidence.results import Outcome, Results
+from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import Lab
 from numalab.labs.prediction import PREDICTED
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
@@ -60,7 +60,7 @@ from numalab.reports.figures.touch import (
     strips,
 )
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 OK, RIGHT = Outcome("ok"), Results(1, 0, None, None)
 
 
@@ -341,11 +341,11 @@ def test_points_are_the_generations_and_the_line_what_is_asked_for(first_touch: 
         timing_figure(none)
 
 
-def test_what_is_to_be_predicted_is_left_out_until_it_has_been(kit: Kit) -> None:
+def test_what_is_to_be_predicted_is_left_out_until_it_has_been(installation: Installation) -> None:
     record = invented.evidence(invented.TWO_NODES)
     record["runs"] += [invented.latency("placement"), invented.latency("placement", "far.toml")]
     evidence = parse(record)
-    published = find_machine(kit, "hydra").latencies
+    published = find_machine(installation, "hydra").latencies
     for is_predicted in (False, True):
         figure = latency_figure(evidence, published, is_predicted=is_predicted)
         assert_legible(figure)

@@ -26,10 +26,10 @@ from support.sessions import bound, message_session, session, told, with_control
 
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
+from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import with_machine
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
@@ -166,13 +166,13 @@ def test_threads_ranks_and_work_are_drawn(labs: dict[str, Lab]) -> None:
 
 @pytest.mark.parametrize("is_good", [False, True])
 def test_what_was_published_waits_for_the_prediction(
-    kit: Kit, labs: dict[str, Lab], is_good: bool
+    installation: Installation, labs: dict[str, Lab], is_good: bool
 ) -> None:
     lab = labs["06_message_latency"]
     text = f"time_4_kib_us = 1.0\ntime_64_kib_us = {8.5 if is_good else 900}"
     handed = [{"file": "predict.toml", "complaint": None, "variables": {}, "text": text}]
     record = session(lab.name, TWO_NODES, invented.latency("placement")) | {"handed_in": handed}
-    one = graded(lab, record, published=find_machine(kit, "hydra").latencies)
+    one = graded(lab, record, published=find_machine(installation, "hydra").latencies)
     root = assert_sound(page([Submission("", [one])], OCCASION))
     assert ("TUW-NUMA" in words(root)) == is_good
     assert ("left out: predict it" in words(root)) != is_good
@@ -311,12 +311,12 @@ def test_markup_of_a_student_is_text(labs: dict[str, Lab]) -> None:
 
 @pytest.mark.builds
 def test_grade_writes_the_page(
-    kit: Kit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    installation: Installation, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path / "report.html"
     arguments = ("01", "--lang", "c", "--handouts", "--quick", "--here-only")
     env = without_times(tmp_path_factory.mktemp("env"))
-    done = numalab_command(kit, "grade", *arguments, "--html", str(path), **env)
+    done = numalab_command(installation, "grade", *arguments, "--html", str(path), **env)
     assert done.code == 1, done.err
     assert f"Page: {path}" in done.out
     root = assert_sound(path.read_text(encoding="utf-8"))
@@ -326,27 +326,31 @@ def test_grade_writes_the_page(
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_page_that_can_not_be_written_is_refused_at_once(kit: Kit, tmp_path: Path) -> None:
-    done = numalab_command(kit, "grade", "01", "--html", str(tmp_path / "no" / "report.html"))
+def test_a_page_that_can_not_be_written_is_refused_at_once(
+    installation: Installation, tmp_path: Path
+) -> None:
+    done = numalab_command(
+        installation, "grade", "01", "--html", str(tmp_path / "no" / "report.html")
+    )
     assert done.code == 2
     assert "--html" in done.err
     check_text(done.said)
-    done = numalab_command(kit, "grade", "01", "--html", str(tmp_path))
+    done = numalab_command(installation, "grade", "01", "--html", str(tmp_path))
     assert done.code == 2
     check_text(done.said)
 
 
 @pytest.mark.builds
-def test_an_interrupt_keeps_what_there_is(kit: Kit, tmp_path: Path) -> None:
+def test_an_interrupt_keeps_what_there_is(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     arguments = ("grade", "01", "--lang", "c", "--solutions", "--here-only", "--html", str(path))
     arguments += ("--afresh",)
-    with command_under_way(kit, *arguments) as process:
+    with command_under_way(installation, *arguments) as process:
         wait_for("timing", process)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=SOON_LIMIT_S)
         assert process.returncode == 130
-    assert_all_gone(kit)
+    assert_all_gone(installation)
     root = assert_sound(path.read_text(encoding="utf-8"))
     assert "Interrupted. What was found until then is here" in words(root)
     rows: Sequence[Sequence[str]] = rows_of(root, "Criteria")

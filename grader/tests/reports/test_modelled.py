@@ -18,8 +18,8 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
 from numalab.grading.modelled import modelled_beside
+from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.rates import Rate
@@ -44,9 +44,12 @@ def there(lab: str = "01_first_touch") -> Json:
 
 
 def of_pages(
-    kit: Kit, lab: Lab, record: Json | None = None, rates: tuple[Rate, ...] = RATES
+    installation: Installation,
+    lab: Lab,
+    record: Json | None = None,
+    rates: tuple[Rate, ...] = RATES,
 ) -> Comparison:
-    hydra = replace(find_machine(kit, "hydra"), rates=rates).scaled(4)
+    hydra = replace(find_machine(installation, "hydra"), rates=rates).scaled(4)
     speedup = next(c for c in lab.criteria if c.name == "speedup")
     (found,) = comparisons(lab, speedup, parse(record or there()), hydra, {})
     return found
@@ -70,37 +73,39 @@ def test_a_model_has_few_digits() -> None:
     ]  # fmt: skip
 
 
-def test_the_headline_says_modelled_and_where_the_pages_are(kit: Kit, lab: Lab) -> None:
-    first, second = sentences(of_pages(kit, lab))
+def test_the_headline_says_modelled_and_where_the_pages_are(
+    installation: Installation, lab: Lab
+) -> None:
+    first, second = sentences(of_pages(installation, lab))
     check_text(first)
     check_text(second)
-    right = sentences(of_pages(kit, lab, invented.evidence(TWO_NODES)))
+    right = sentences(of_pages(installation, lab, invented.evidence(TWO_NODES)))
     check_text(right[0])
     check_text(right[1])
 
 
-def test_an_array_behind_one_controller_is_named(kit: Kit, lab: Lab) -> None:
+def test_an_array_behind_one_controller_is_named(installation: Installation, lab: Lab) -> None:
     record = invented.evidence(TWO_NODES)
     placement = next(run for run in record["runs"] if run["kind"] == "placement")
     placement["residency"][0]["numa_node"] = [[1, 320]]
-    said = sentences(of_pages(kit, lab, record))[0]
+    said = sentences(of_pages(installation, lab, record))[0]
     check_text(said)
     placement["residency"][0]["numa_node"] = [[1, 256], [0, 64]]
-    said = sentences(of_pages(kit, lab, record))[0]
+    said = sentences(of_pages(installation, lab, record))[0]
     check_text(said)
 
 
-def test_what_is_left_out_is_told(kit: Kit, lab: Lab) -> None:
-    said = sentences(of_pages(kit, lab, rates=(RATES[0], RATES[2])))
+def test_what_is_left_out_is_told(installation: Installation, lab: Lab) -> None:
+    said = sentences(of_pages(installation, lab, rates=(RATES[0], RATES[2])))
     check_text(said[2])
     shared = invented.evidence(TWO_NODES, users=lambda owner, page: (0, 7))
-    check_text(sentences(of_pages(kit, lab, shared))[-1])
+    check_text(sentences(of_pages(installation, lab, shared))[-1])
 
 
-def test_parts_without_a_rate_make_it_a_bound(kit: Kit, lab: Lab) -> None:
+def test_parts_without_a_rate_make_it_a_bound(installation: Installation, lab: Lab) -> None:
     """They only ever take longer: of the handout, of what is as remote, or of the kernel alone."""
     known = (RATES[0], RATES[2])
-    right = of_pages(kit, lab, invented.evidence(TWO_NODES), known)
+    right = of_pages(installation, lab, invented.evidence(TWO_NODES), known)
     check_text(sentences(right)[0])
     swapped = replace(right, yours=right.theirs, theirs=right.yours)
     check_text(sentences(swapped)[0])
@@ -108,8 +113,8 @@ def test_parts_without_a_rate_make_it_a_bound(kit: Kit, lab: Lab) -> None:
     check_text(sentences(both)[0])
 
 
-def test_without_rates_the_reason_stands_there(kit: Kit, lab: Lab) -> None:
-    found = of_pages(kit, lab, rates=())
+def test_without_rates_the_reason_stands_there(installation: Installation, lab: Lab) -> None:
+    found = of_pages(installation, lab, rates=())
     check_text(" ".join(lines_of([found])))
     assert rows(found) == []
     with raises_text(NothingToDraw):
@@ -121,9 +126,9 @@ def test_without_rates_the_reason_stands_there(kit: Kit, lab: Lab) -> None:
 
 @pytest.mark.parametrize("columns", [78, 58, 38])
 def test_the_terminals_picture_fits_and_marks_the_bottleneck(
-    kit: Kit, lab: Lab, columns: int
+    installation: Installation, lab: Lab, columns: int
 ) -> None:
-    lines = lines_of([of_pages(kit, lab, invented.evidence(TWO_NODES))], columns)
+    lines = lines_of([of_pages(installation, lab, invented.evidence(TWO_NODES))], columns)
     assert all(len(line) <= columns for line in lines), lines
     first = " ".join(line for line in lines if line.startswith("controller 0"))
     assert first.count("*") == 2 and "12.5" in first and "25.0" in first
@@ -132,14 +137,16 @@ def test_the_terminals_picture_fits_and_marks_the_bottleneck(
     assert NO_TIMES in " ".join(lines)
 
 
-def test_a_link_without_a_rate_still_shows_its_traffic(kit: Kit, lab: Lab) -> None:
-    lines = lines_of([of_pages(kit, lab, rates=(RATES[0], RATES[2]))])
+def test_a_link_without_a_rate_still_shows_its_traffic(
+    installation: Installation, lab: Lab
+) -> None:
+    lines = lines_of([of_pages(installation, lab, rates=(RATES[0], RATES[2]))])
     (link,) = (line for line in lines if line.startswith("link 1 to 0"))
     assert link.count("no rate") == 2 and link.count("50 %") == 2
 
 
-def test_the_figure_is_legible_and_shows_both(kit: Kit, lab: Lab) -> None:
-    found = of_pages(kit, lab, invented.evidence(TWO_NODES))
+def test_the_figure_is_legible_and_shows_both(installation: Installation, lab: Lab) -> None:
+    found = of_pages(installation, lab, invented.evidence(TWO_NODES))
     for width_in in (4.8, 8.0):
         figure = modelled_figure(found, width_in=width_in)
         assert_legible(figure)
@@ -158,25 +165,31 @@ def seen(here: Json, hydra: Json) -> list[tuple[str, Evidence]]:
     return [("here", parse(here)), ("hydra", parse(hydra))]
 
 
-def test_they_stand_beside_times_that_want_more_numa_nodes(kit: Kit, lab: Lab) -> None:
+def test_they_stand_beside_times_that_want_more_numa_nodes(
+    installation: Installation, lab: Lab
+) -> None:
     places = seen(invented.evidence(ONE_NODE), there())
-    found = modelled_beside(kit, lab, judge(lab, places[0][1]), places)
+    found = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
     assert [(one.criterion, one.machine) for one in found] == [
         ("speedup", "hydra"), ("speedup", "nebula"),
     ]  # fmt: skip
     where_times_count = seen(invented.evidence(TWO_NODES), there())
     verdict = judge(lab, where_times_count[0][1])
-    assert modelled_beside(kit, lab, verdict, where_times_count) == ()
+    assert modelled_beside(installation, lab, verdict, where_times_count) == ()
 
 
-def test_a_machine_that_has_changed_is_told_and_ends_nothing(kit: Kit, lab: Lab) -> None:
+def test_a_machine_that_has_changed_is_told_and_ends_nothing(
+    installation: Installation, lab: Lab
+) -> None:
     places = seen(invented.evidence(ONE_NODE), invented.evidence(invented.EIGHT_NODES))
-    found, _ = modelled_beside(kit, lab, judge(lab, places[0][1]), places)
+    found, _ = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
     assert found.speedup is None
     check_text(found.why_not)
 
 
-def test_placement_files_are_modelled_each(kit: Kit, labs: dict[str, Lab]) -> None:
+def test_placement_files_are_modelled_each(
+    installation: Installation, labs: dict[str, Lab]
+) -> None:
     lab = labs["02_affinity"]
     here = session(lab.name, ONE_NODE)
     hydra = session(
@@ -185,18 +198,18 @@ def test_placement_files_are_modelled_each(kit: Kit, labs: dict[str, Lab]) -> No
         bound("omp_close.env", "libgomp", "submission", [0], [2], [4], [6]),
     )  # fmt: skip
     places = seen(here, hydra)
-    found = modelled_beside(kit, lab, judge(lab, places[0][1]), places)
+    found = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
     assert {one.criterion for one in found} == {"bandwidth"}
     text = " ".join(" ".join(line.split()) for line in lines_of(list(found)))
     check_text(text)
 
 
 def test_reports_pages_and_json_label_it(
-    kit: Kit, lab: Lab, capsys: pytest.CaptureFixture[str]
+    installation: Installation, lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     places = seen(invented.evidence(ONE_NODE), there())
     verdict = judge(lab, places[0][1])
-    found = of_pages(kit, lab)
+    found = of_pages(installation, lab)
     kernel = GradedKernel(lab, verdict, places, (), modelled=(found,))
     show_verdict(Console(width=80), kernel)
     printed = " ".join(capsys.readouterr().out.split())

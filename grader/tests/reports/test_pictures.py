@@ -29,8 +29,8 @@ from numalab.evidence.kinds import MEMORY, PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json, Thread
 from numalab.evidence.work import WorkShare
+from numalab.installation import find_installation
 from numalab.judging.lightspeed import OfLightspeed
-from numalab.kit import find_kit
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.modelling.of_evidence import Comparison
 from numalab.reports.answer_picture import answer_picture
@@ -304,7 +304,7 @@ def test_messages_are_a_table_and_a_picture(
     record["runs"] += [
         invented.latency("placement", file, 0.5 + number) for number, file in enumerate(files)
     ]
-    published = load_gallery(gallery_folder(find_kit("gnu")))["hydra"].latencies
+    published = load_gallery(gallery_folder(find_installation("gnu")))["hydra"].latencies
     found = latency_lines(parse(record), is_predicted, published)
     assert max(map(len, found)) <= 78
     check_text(of_lines(list(map(Text, found))))

@@ -20,16 +20,16 @@ from numalab.harness.build import compiler_output, stage
 from numalab.harness.interface import Argument, prototypes
 from numalab.harness.kernel_texts import is_other_language, kernels_beside, misspelt_directives
 from numalab.harness.monitor import worker_environment
+from numalab.installation import find_installation
 from numalab.judging import explain
 from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Status, Warned
-from numalab.kit import find_kit
 from numalab.labs.declaration import Lab, choose_labs, load_lab
 from numalab.reports import latency_report
 from numalab.reports.touch_map import touch_map_picture
 from numalab.reports.verdict_words import CriterionRow, bound_words
 
-ROOT = find_kit("gnu").root
+ROOT = find_installation("gnu").root
 
 
 def test_percentages_are_100_only_when_all() -> None:

@@ -15,7 +15,7 @@ from numalab.grading.handout import unchanged_files
 from numalab.harness.build import build_kernel, compiler_output
 from numalab.harness.interface import prototypes
 from numalab.harness.kernel_texts import misspelt_directives
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.strangers.tools import LOOK, TookTooLong, run_limited, told_by
 from numalab.strangers.visible import shown, visible, visible_json, visible_lines
@@ -58,15 +58,15 @@ def test_exactly_as_large_as_allowed(tmp_path: Path) -> None:
 
 
 def test_a_submission_that_is_no_file_is_a_verdict(
-    tmp_path: Path, kit: Kit, first_touch: Lab
+    tmp_path: Path, installation: Installation, first_touch: Lab
 ) -> None:
     """Where a kernel is looked for; nothing is built, and nobody waits."""
     for kind, path in put_no_files(tmp_path, "kernel.c").items():
-        build = build_kernel(kit, first_touch, "c", path.parent)
+        build = build_kernel(installation, first_touch, "c", path.parent)
         assert (build.status, WHY[kind] in build.message) == ("missing", True)
-        assert unchanged_files(kit, first_touch, "c", path.parent) == []
-    (tmp_path / "linked").symlink_to(kit.solution_folder(first_touch.name))
-    build = build_kernel(kit, first_touch, "c", tmp_path / "linked")
+        assert unchanged_files(installation, first_touch, "c", path.parent) == []
+    (tmp_path / "linked").symlink_to(installation.solution_folder(first_touch.name))
+    build = build_kernel(installation, first_touch, "c", tmp_path / "linked")
     assert "lies in a folder that is a link" in build.message
 
 

@@ -10,7 +10,7 @@ from support.exports import core, imported_text, machine, memory
 
 from numalab.errors import UserError
 from numalab.grading.handed_in import complaint_of
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
@@ -135,53 +135,55 @@ XMLS = {
 
 
 @pytest.mark.parametrize("name", XMLS)
-def test_xml(kit: Kit, name: str, tmp_path: Path) -> None:
+def test_xml(installation: Installation, name: str, tmp_path: Path) -> None:
     text, said = XMLS[name]
     path = tmp_path / "node.xml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=said) as error:
-        imported_text(kit, path)
+        imported_text(installation, path)
     assert len(str(error.value)) < 1_000
     assert str(error.value) == visible(str(error.value))
 
 
-def test_a_memory_of_many_digits_and_a_model_that_hides(kit: Kit, tmp_path: Path) -> None:
+def test_a_memory_of_many_digits_and_a_model_that_hides(
+    installation: Installation, tmp_path: Path
+) -> None:
     info = '<info name="CPUModel" value="X\u202e\u200bY"/><userdata length="3">a&amp;b</userdata>'
     text = machine([0], info + memory(0, [0], 2**9_000) + core(0))
     path = tmp_path / "node.xml"
     path.write_text(text, encoding="utf-8")
-    found = imported_text(kit, path)
+    found = imported_text(installation, path)
     assert 'title = "X<U+202E><U+200B>Y"' in found
     assert "memory_mb = 9223372036854775807" not in found  # no more than a number can be
 
 
-def test_an_endless_set_holds_nothing(kit: Kit, tmp_path: Path) -> None:
+def test_an_endless_set_holds_nothing(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "node.xml"
     path.write_text(SMALL.replace(BIT, '"0xf...f"'))
-    (note, *_) = parse_machine(imported_text(kit, path), Path("node.toml")).notes
+    (note, *_) = parse_machine(imported_text(installation, path), Path("node.toml")).notes
     assert "No NUMA node of the export holds the PUs 0" in note
 
 
-def test_sets_of_many_words(kit: Kit, tmp_path: Path) -> None:
+def test_sets_of_many_words(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "node.xml"
     numbers = ",".join(f"0x{number:08x}" for number in range(9_999))
     path.write_text(SMALL.replace(f"complete_cpuset={BIT}", f'complete_cpuset="{numbers}"'))
-    (note,) = parse_machine(imported_text(kit, path), Path("node.toml")).notes
+    (note,) = parse_machine(imported_text(installation, path), Path("node.toml")).notes
     assert len(note) < 400
 
 
 def test_xml_that_takes_too_long_is_refused(
-    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = apart.Limits(cpu_s=1, memory_bytes=100 << 20)
     monkeypatch.setattr(strangers_xml, "LIMITS", limits)
     path = tmp_path / "node.xml"
     path.write_text(export("<object/>" * 1_500_000))
     with pytest.raises(UserError, match=r"can't be read within 1 s|too much memory"):
-        imported_text(kit, path)
+        imported_text(installation, path)
     path.unlink()
     with pytest.raises(UserError, match="No such file"):
-        imported_text(kit, path)
+        imported_text(installation, path)
     path.symlink_to("/dev/zero")
     with pytest.raises(UserError, match="is no plain file"):
-        imported_text(kit, path)
+        imported_text(installation, path)

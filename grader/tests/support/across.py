@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Language
 
 LAB = "06_message_latency"
@@ -38,10 +38,12 @@ class Curve:
     half_bytes: int | None
 
 
-def build_across(kit: Kit, language: Language, program: Path, kernels: Path | None = None) -> None:
+def build_across(
+    installation: Installation, language: Language, program: Path, kernels: Path | None = None
+) -> None:
     """As the lab's text says. kernels: a folder with the kernel, None: the solution's."""
-    lab, folder = kit.lab_folder(LAB), program.parent
-    kernel = (kernels or kit.solution_folder(LAB)) / KERNEL_FILES[language]
+    lab, folder = installation.lab_folder(LAB), program.parent
+    kernel = (kernels or installation.solution_folder(LAB)) / KERNEL_FILES[language]
     include, source = f"-I{lab}", str(lab / "across.c")
     commands = {
         "c": [["mpicc", *STRICT, include, source, str(kernel), "-o", str(program)]],

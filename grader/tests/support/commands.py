@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 Json = dict[str, Any]
 OWN_MACHINES = "NUMALAB_MACHINES"
@@ -38,14 +38,14 @@ class Done:
         return self
 
 
-def environment(kit: Kit, **more: str) -> dict[str, str]:
+def environment(installation: Installation, **more: str) -> dict[str, str]:
     """The caller's, less what steers OpenMP or the launcher, and without machines of the user."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NUMALAB_"))}
-    own = {"NUMALAB_BUILD": str(kit.builds)} if kit.builds else {}
+    own = {"NUMALAB_BUILD": str(installation.builds)} if installation.builds else {}
     own |= {OWN_MACHINES: os.environ[OWN_MACHINES]}
     # The suite sees to it itself who is alone on the node.
     turns = {"NUMALAB_TURNS": "off"}
-    return kept | {"NUMALAB_PRESET": kit.preset} | turns | own | more
+    return kept | {"NUMALAB_PRESET": installation.preset} | turns | own | more
 
 
 def without_bubblewrap(folder: Path) -> str:
@@ -58,24 +58,26 @@ def without_bubblewrap(folder: Path) -> str:
     return str(folder)
 
 
-def numalab_command(kit: Kit, *arguments: str, **env: str) -> Done:
+def numalab_command(installation: Installation, *arguments: str, **env: str) -> Done:
     done = subprocess.run(
-        [str(kit.root / "numalab"), *arguments],
+        [str(installation.root / "numalab"), *arguments],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-        timeout=COMMAND_LIMIT_S, cwd=kit.root,
-        env=environment(kit, **env),
+        timeout=COMMAND_LIMIT_S, cwd=installation.root,
+        env=environment(installation, **env),
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()
 
 
-def grade_json(kit: Kit, folder: Path, *arguments: str, **env: str) -> tuple[Done, Json]:
+def grade_json(
+    installation: Installation, folder: Path, *arguments: str, **env: str
+) -> tuple[Done, Json]:
     """Grades and returns what was written for other tools; on this node only, unless the
     arguments name machines or say --anywhere, which is ours."""
     path = folder / "out.json"
     path.unlink(missing_ok=True)
     more = [] if {"--on", "--anywhere", "--here-only"} & set(arguments) else ["--here-only"]
     given = [argument for argument in arguments if argument != "--anywhere"]
-    done = numalab_command(kit, "grade", *given, *more, "--json", str(path), **env)
+    done = numalab_command(installation, "grade", *given, *more, "--json", str(path), **env)
     assert path.is_file(), done.err
     return done, json.loads(path.read_text())
 
@@ -105,7 +107,7 @@ def processes_of(program: Path) -> set[int]:
     return found
 
 
-def worker_processes(kit: Kit) -> list[str]:
+def worker_processes(installation: Installation) -> list[str]:
     """Names of this copy's workers and monitors, and of MPI's launchers of workers, that are
     running now; of launchers only those that this process of pytest started, if only through
     others, or that name a program of this build."""
@@ -118,28 +120,30 @@ def worker_processes(kit: Kit) -> list[str]:
             line = (entry / "cmdline").read_bytes().split(b"\0")
             variables = (entry / "environ").read_bytes().split(b"\0")
             is_ours = ours in variables or any(
-                word.startswith(bytes(kit.build / "labs")) for word in line
+                word.startswith(bytes(installation.build / "labs")) for word in line
             )
             starts_ranks = (
                 is_ours
                 and any(word.startswith(b"NUMALAB_JOB=") for word in variables)
-                and (entry / "cwd").resolve().is_relative_to(kit.root)
+                and (entry / "cwd").resolve().is_relative_to(installation.root)
             )
         except OSError:
             continue
         program = Path(line[0].decode(errors="replace"))
-        if kit.build / "labs" in program.parents or starts_ranks:
+        if installation.build / "labs" in program.parents or starts_ranks:
             found.append(program.name)
     return found
 
 
 @contextmanager
-def command_under_way(kit: Kit, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def command_under_way(
+    installation: Installation, *arguments: str
+) -> Iterator[subprocess.Popen[str]]:
     """A command that ends with the test at the latest: else one that fails would leave the
     build folder locked to those after it."""
     with subprocess.Popen(
-        [str(kit.root / "numalab"), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(kit),
+        [str(installation.root / "numalab"), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(installation),
     ) as process:  # fmt: skip
         try:
             yield process
@@ -156,17 +160,17 @@ def wait_for(text: str, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"the command ended without saying {text!r}")
 
 
-def wait_for_workers(kit: Kit) -> None:
+def wait_for_workers(installation: Installation) -> None:
     """Between two of them there are none for a moment, so one look that finds one is enough."""
     deadline = time.monotonic() + SOON_LIMIT_S
-    while not worker_processes(kit):
+    while not worker_processes(installation):
         assert time.monotonic() < deadline, "no worker was started"
         time.sleep(0.01)
 
 
-def assert_all_gone(kit: Kit) -> None:
+def assert_all_gone(installation: Installation) -> None:
     deadline = time.monotonic() + SOON_LIMIT_S
-    while left := worker_processes(kit):
+    while left := worker_processes(installation):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
 

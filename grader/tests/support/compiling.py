@@ -6,16 +6,23 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 
-def command_for(kit: Kit, lab: str, source: Path, folder: Path) -> list[str]:
+def command_for(installation: Installation, lab: str, source: Path, folder: Path) -> list[str]:
     """What compiles source as a hand-in of the language is, into folder. The kit is configured."""
     # Where no hand-in was built before, gfortran warns of its folder, which is searched for files.
-    (kit.build / "submissions" / lab).mkdir(parents=True, exist_ok=True)
+    (installation.build / "submissions" / lab).mkdir(parents=True, exist_ok=True)
     language = "c" if source.suffix == ".c" else "fortran"
-    worker = kit.worker(lab, language, "submission")
-    asked = ("ninja", "-C", kit.build, "-t", "commands", worker.relative_to(kit.build))
+    worker = installation.worker(lab, language, "submission")
+    asked = (
+        "ninja",
+        "-C",
+        installation.build,
+        "-t",
+        "commands",
+        worker.relative_to(installation.build),
+    )
     told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     compiles = [line for line in told.splitlines() if " -c " in line and "-kernel.dir/" in line]
     words = shlex.split(next(line for line in compiles if f"kernel{source.suffix}" in line))

@@ -84,11 +84,11 @@ def attempt(
     lab: str = LAB,
     node: Json = ONE_NUMA_NODE,
     why: str = "",
-    kit: str = "k1",
+    installation: str = "k1",
     effort: str = "default",
 ) -> Attempt:
     return Attempt(
-        item=Item(student.id, lab, digest.ljust(64, "0"), kit.ljust(64, "0"), effort),
+        item=Item(student.id, lab, digest.ljust(64, "0"), installation.ljust(64, "0"), effort),
         number=number, state=state, started_at=at, ended_at=at, results=results,
         node=node if state == "graded" else {}, sandbox="none", why=why, job="7_1",
     )  # fmt: skip

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES
 
 Files = Mapping[str, bytes]
@@ -112,7 +112,7 @@ def class_names(count: int) -> list[str]:
 
 
 def make_class(
-    kit: Kit, folder: Path, lab: str = "01_first_touch", count: int = 40
+    installation: Installation, folder: Path, lab: str = "01_first_touch", count: int = 40
 ) -> tuple[Path, Path, tuple[Expected, ...]]:
     """A delivery of the plain layout, the list of its students, and what is to come of each.
     Right ones hand in the kit's solution, wrong ones the handout, as a folder, a zip or a tar,
@@ -128,7 +128,9 @@ def make_class(
         ]  # type: ignore[assignment]
         language = ("c", "fortran")[number % 3 == 1]
         kernel = KERNEL_FILES[language]
-        source = kit.solution_folder(lab) if kind == "right" else kit.lab_folder(lab)
+        source = (
+            installation.solution_folder(lab) if kind == "right" else installation.lab_folder(lab)
+        )
         content = (source / kernel).read_bytes()
         entry = (
             ""

@@ -19,8 +19,8 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.records import Attempt, Intake, Item, Problem, Student, Submission
 from numalab.course.secret import seed_of
+from numalab.installation import Installation, find_installation
 from numalab.judging.verdict import Cause, Status, Verdict, verdict_on
-from numalab.kit import Kit, find_kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Criterion, Lab
 from numalab.labs.variants import (
     draw_variant,
@@ -306,13 +306,15 @@ def demo_course(root: Path, labs: Sequence[Lab], many: int = 30, seed: int = 4) 
 # ---- what was handed in ------------------------------------------------------------------
 
 
-def _solved(kit: Kit, course: CourseFolder, lab: Lab, student_id: str) -> Mapping[str, str]:
+def _solved(
+    installation: Installation, course: CourseFolder, lab: Lab, student_id: str
+) -> Mapping[str, str]:
     """Kernels by file; of a variant the student's own handout."""
     if not lab.is_variant:
-        folder = kit.solution_folder(lab.name)
+        folder = installation.solution_folder(lab.name)
         return {file: (folder / file).read_text() for file in KERNEL_FILES.values()}
-    draws = read_draws(kit.root, lab_of_variant(lab.name))
-    files = lab_files(kit.root, draws, draw_variant(draws, seed_of(course, student_id)))
+    draws = read_draws(installation.root, lab_of_variant(lab.name))
+    files = lab_files(installation.root, draws, draw_variant(draws, seed_of(course, student_id)))
     return {file: files[file] for file in KERNEL_FILES.values()}
 
 
@@ -331,12 +333,14 @@ def _text(number: int, file: str, kernels: Mapping[str, str]) -> str:
     return f"{line}{kernels[file]}\n{more}"
 
 
-def write_kernels(kit: Kit, course: CourseFolder, labs: Mapping[str, Lab]) -> None:
+def write_kernels(
+    installation: Installation, course: CourseFolder, labs: Mapping[str, Lab]
+) -> None:
     """Of all that was handed in, so that what is alike can be found."""
     with open_gradebook(course, read_only=True) as book:
         found = book.handed_in()
     for (student_id, lab), hand_ins in found.items():
-        kernels = _solved(kit, course, labs[lab], student_id)
+        kernels = _solved(installation, course, labs[lab], student_id)
         for one in hand_ins:
             folder = course.submission(student_id, lab, one.digest) / lab
             folder.mkdir(parents=True)
@@ -345,6 +349,6 @@ def write_kernels(kit: Kit, course: CourseFolder, labs: Mapping[str, Lab]) -> No
 
 
 if __name__ == "__main__":
-    _kit = find_kit("gnu")
-    _labs = labs_and_variants(_kit.root)
-    write_kernels(_kit, demo_course(Path(sys.argv[1]), list(_labs.values())), _labs)
+    _installation = find_installation("gnu")
+    _labs = labs_and_variants(_installation.root)
+    write_kernels(_installation, demo_course(Path(sys.argv[1]), list(_labs.values())), _labs)

@@ -6,12 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 _CACHE = "CMakeCache.txt"
 
 
-def make_desk(kit: Kit, folder: Path) -> Kit:
+def make_desk(installation: Installation, folder: Path) -> Installation:
     """Return a copy of the kit in a new folder, for the price of a few links.
 
     What a learner may edit is copied. The build is the kit's own, with its lock: links to what
@@ -19,13 +19,13 @@ def make_desk(kit: Kit, folder: Path) -> Kit:
     build is. What a command keeps for the learner lies beside the build.
     """
     root = folder / "numalab"
-    _link_build(kit.build, root, root / "build" / kit.preset)
-    shutil.copytree(kit.root / "labs", root / "labs")
+    _link_build(installation.build, root, root / "build" / installation.preset)
+    shutil.copytree(installation.root / "labs", root / "labs")
     for name in ("common", "grader", "solutions", ".venv", "numalab", "CMakePresets.json"):
-        (root / name).symlink_to(kit.root / name)
-    desk = Kit(root, kit.preset)
+        (root / name).symlink_to(installation.root / name)
+    desk = Installation(root, installation.preset)
     for lab in (root / "labs").iterdir():
-        pristine = kit.pristine_folder(lab.name)
+        pristine = installation.pristine_folder(lab.name)
         for file in pristine.iterdir() if pristine.is_dir() else ():
             shutil.copy(file, lab / file.name)
     return desk

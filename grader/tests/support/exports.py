@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from numalab.harness.topology_reader import export_in
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.imported import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
@@ -24,12 +24,12 @@ def hwloc_export(folder: Path, *arguments: str) -> Path:
     return path
 
 
-def imported_text(kit: Kit, path: Path, name: str = "node") -> str:
-    return machine_text(export_in(kit, path), name, f"hwloc export {path.name}", str(path))
+def imported_text(installation: Installation, path: Path, name: str = "node") -> str:
+    return machine_text(export_in(installation, path), name, f"hwloc export {path.name}", str(path))
 
 
-def imported(kit: Kit, path: Path) -> Machine:
-    return parse_machine(imported_text(kit, path), Path("node.toml"))
+def imported(installation: Installation, path: Path) -> Machine:
+    return parse_machine(imported_text(installation, path), Path("node.toml"))
 
 
 def in_bits(numbers: Iterable[int]) -> str:

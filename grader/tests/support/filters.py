@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from support.commands import COMMAND_LIMIT_S, Done, environment
 
 TABLE = Path(__file__).parents[1] / "filters" / "filters.toml"
@@ -28,9 +28,13 @@ class Filter:
     not_gradable: Mapping[str, tuple[str, ...] | str]
     source: str
 
-    def words(self, kit: Kit) -> list[str]:
+    def words(self, installation: Installation) -> list[str]:
         """What goes before a command."""
-        return [str(kit.build / "common" / "tests" / "refuse"), ",".join(self.refuses), "--"]
+        return [
+            str(installation.build / "common" / "tests" / "refuse"),
+            ",".join(self.refuses),
+            "--",
+        ]
 
     def losses(self, lab: str) -> frozenset[str] | None:
         """Names of a lab's criteria; None: all but answers."""
@@ -49,10 +53,12 @@ def read_filters() -> dict[str, Filter]:
     return found
 
 
-def run_under(kit: Kit, filter: Filter, command: Sequence[str | Path], **env: str) -> Done:
+def run_under(
+    installation: Installation, filter: Filter, command: Sequence[str | Path], **env: str
+) -> Done:
     done = subprocess.run(
-        [*filter.words(kit), *map(str, command)],
+        [*filter.words(installation), *map(str, command)],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-        timeout=COMMAND_LIMIT_S, cwd=kit.root, env=environment(kit, **env),
+        timeout=COMMAND_LIMIT_S, cwd=installation.root, env=environment(installation, **env),
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr).no_traceback()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numalab.evidence.record import Json
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery  # fmt: skip
 from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
@@ -14,7 +14,7 @@ from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.session import guest_environment
 
-GALLERY = sorted(load_gallery(gallery_folder(find_kit("gnu"))))
+GALLERY = sorted(load_gallery(gallery_folder(find_installation("gnu"))))
 
 
 LIMIT_S = 240
@@ -41,9 +41,15 @@ def text(node: Guest, *command: str, **environment: str) -> str:
     return done.out
 
 
-def start(kit: Kit, name: str, *shares: Share, options: plan.GuestOptions | None = None) -> Guest:
+def start(
+    installation: Installation, name: str, *shares: Share, options: plan.GuestOptions | None = None
+) -> Guest:
     ready, store = plan.make_plan(
-        kit, find_machine(kit, name), shares, options or plan.GuestOptions(), print
+        installation,
+        find_machine(installation, name),
+        shares,
+        options or plan.GuestOptions(),
+        print,
     )
     return booting.boot(ready, store, print)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numalab.kit import GRADING
+from numalab.installation import GRADING
 
 
 def write_grading(lab: Path, text: str, name: str = "lab.toml") -> Path:

@@ -6,8 +6,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from numalab.installation import Installation
 from numalab.judging.rules import check_criterion
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
@@ -77,9 +77,9 @@ def lab_of(folder: Path, name: str, text: str) -> Lab:
     return load_lab(folder / name, check=check_criterion)
 
 
-def node_of(kit: Kit, machine: str) -> Json:
+def node_of(installation: Installation, machine: str) -> Json:
     """A machine of the gallery as describe_node would tell it."""
-    found = topology_of_machine(find_machine(kit, machine))
+    found = topology_of_machine(find_machine(installation, machine))
     return invented.TWO_NODES.describe() | {
         "numa_nodes": len(set(found.numa_node.values())),
         "cores": len(set(found.core.values())),

@@ -15,24 +15,26 @@ from numalab.course.records import Attempt, Intake, Item, Student, Submission
 from numalab.files import write_json
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import of_machine
-from numalab.kit import Kit
 from numalab.labs.declaration import load_labs
 
 Json = dict[str, Any]
 AT = "2027-05-04T10:00:00+00:00"
 
 
-def kit_without_build(kit: Kit, root: Path) -> Kit:
+def kit_without_build(installation: Installation, root: Path) -> Installation:
     """A checkout of its own, to change things in; there is no program in it to measure with."""
     for name in ("labs", "solutions", "common", "grader/src"):
         shutil.copytree(
-            kit.root / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "wrong")
+            installation.root / name,
+            root / name,
+            ignore=shutil.ignore_patterns("__pycache__", "wrong"),
         )
     for name in ("CMakeLists.txt", "CMakePresets.json", "numalab"):
-        shutil.copy(kit.root / name, root / name)
-    return Kit(root)
+        shutil.copy(installation.root / name, root / name)
+    return Installation(root)
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,14 @@ class Graded:
         return self.student.encode().hex().ljust(64, "0")[:64]
 
 
-def stored_course(kit: Kit, root: Path, graded: Iterable[Graded]) -> CourseFolder:
+def stored_course(installation: Installation, root: Path, graded: Iterable[Graded]) -> CourseFolder:
     """Each graded once under the kit's present rules, and in the gradebook."""
     course = CourseFolder(root)
     (root / "runs").mkdir(parents=True)
     kernels = list(graded)
     with open_gradebook(course) as book:
         book.add_submissions(Intake("folders", tuple(map(_submission, kernels)), ()))
-        book.add_attempts([_attempt(kit, course, kernel) for kernel in kernels])
+        book.add_attempts([_attempt(installation, course, kernel) for kernel in kernels])
     return course
 
 
@@ -67,10 +69,10 @@ def _submission(kernel: Graded) -> Submission:
     )  # fmt: skip
 
 
-def _attempt(kit: Kit, course: CourseFolder, kernel: Graded) -> Attempt:
+def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -> Attempt:
     """With the files that a grading of a batch leaves."""
-    labs, lab = load_labs(kit.root), kernel.here["lab"]
-    item = Item(kernel.student, lab, kernel.digest, measured_by(kit, lab), kernel.effort)
+    labs, lab = load_labs(installation.root), kernel.here["lab"]
+    item = Item(kernel.student, lab, kernel.digest, measured_by(installation, lab), kernel.effort)
     partial = attempts.partial_folder(course, item, 1, "20270504T100000000000-abcd", "n1")
     evidence = partial / "evidence" / "c"
     records = {"": kernel.here} | {f"on_{name}": record for name, record in kernel.there.items()}
@@ -78,7 +80,7 @@ def _attempt(kit: Kit, course: CourseFolder, kernel: Graded) -> Attempt:
         (evidence / name).mkdir(parents=True)
         write_json(evidence / name / "evidence.json", record, indent=None)
     grading = read_grading(evidence, labs, None)
-    shown = judge_again(kit, grading)
+    shown = judge_again(installation, grading)
     write_json(evidence / "verdict.json", shown.verdict.to_json())
     for name, seen in grading.there.items():
         verdict = of_machine(judge(labs[lab], seen), name)
@@ -94,7 +96,7 @@ def _attempt(kit: Kit, course: CourseFolder, kernel: Graded) -> Attempt:
     (partial / "report.html").write_text("<html>as it was graded</html>\n")
     attempt = Attempt(
         item, 1, "graded", AT, AT, (result,), node, "bubblewrap",
-        judged_by=judged_by(kit, lab),
+        judged_by=judged_by(installation, lab),
     )  # fmt: skip
     assert attempts.publish(course, partial, attempt)
     return attempt

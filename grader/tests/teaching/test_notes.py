@@ -11,15 +11,15 @@ from click.testing import CliRunner, Result
 from numalab.commands.root import cli
 from numalab.diagnosing.excerpts import GAP, MOST_LINES, excerpt, without_comments
 from numalab.diagnosing.wrong_submissions import read_wrong
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit, find_kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import LANGUAGES, Lab, Language, load_labs
 from numalab.teaching.deck import parse_deck
 from numalab.teaching.exam import CHOICES, CODE_QUESTIONS, REPORT_QUESTIONS, group_of
 from numalab.teaching.handout import read_handout, section, step_in_short
 from numalab.teaching.instructor_notes import Material, gather, notes
 
-KIT = find_kit("gnu")
+KIT = find_installation("gnu")
 LABS = load_labs(KIT.root)
 each_lab = pytest.mark.parametrize("lab", LABS.values(), ids=list(LABS))
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -184,7 +184,7 @@ def test_a_handout_is_taken_apart() -> None:
     ]  # fmt: skip
     assert handout.questions == ("One line?", "Two?")
     assert section(text, "Answers") == ""
-    with pytest.raises(KitError, match=r"README.md: below '## What to do' there are no steps"):
+    with pytest.raises(NumalabError, match=r"README.md: below '## What to do' there are no steps"):
         read_handout("# Lab\n", "README.md")
 
 
@@ -203,22 +203,24 @@ def test_a_handout_is_taken_apart() -> None:
 def test_a_table_of_mistakes_that_is_not_of_its_form_is_told(
     tmp_path: Path, text: str, says: str
 ) -> None:
-    kit, lab = Kit(tmp_path), LABS["01_first_touch"]
-    wrong = kit.solution_folder(lab.name) / "wrong"
+    installation, lab = Installation(tmp_path), LABS["01_first_touch"]
+    wrong = installation.solution_folder(lab.name) / "wrong"
     wrong.mkdir(parents=True)
     (wrong / "wrong.toml").write_text(
         f'\n[[submission]]\nname = "x"\nlanguages = ["c"]\nmistake = "y"\n{text}\n'
     )
-    with pytest.raises(KitError, match=rf"wrong.toml:\d+: .*{says}" if says[0] != "3" else says):
-        read_wrong(kit, lab)
+    with pytest.raises(
+        NumalabError, match=rf"wrong.toml:\d+: .*{says}" if says[0] != "3" else says
+    ):
+        read_wrong(installation, lab)
 
 
 def test_a_kit_that_lacks_a_text_is_told(tmp_path: Path) -> None:
     lab = LABS["01_first_touch"]
-    other = Kit(tmp_path)
+    other = Installation(tmp_path)
     (tmp_path / "labs").mkdir()
     (tmp_path / "solutions").symlink_to(KIT.root / "solutions")
-    with pytest.raises(KitError, match=r"questions.toml: can't read it"):
+    with pytest.raises(NumalabError, match=r"questions.toml: can't read it"):
         gather(other, lab, "c", "1")
 
 

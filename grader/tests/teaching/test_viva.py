@@ -28,8 +28,8 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.records import Attempt
 from numalab.diagnosing.wrong_submissions import read_wrong
 from numalab.errors import UserError
+from numalab.installation import Installation
 from numalab.judging.principles import principles
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import labs_and_variants
@@ -64,14 +64,14 @@ def told(question: VivaQuestion) -> str:
     return " ".join((question.text, *question.answer, *question.evidence, question.follow_up))
 
 
-def perfect(lab: Lab, kit: Kit) -> LabStory:
+def perfect(lab: Lab, installation: Installation) -> LabStory:
     """One attempt that passes everything, on hydra what this node can't show."""
     there = {LOCAL: {"where": "hydra"}}
     one = stage(
         lab, values={TOUCHED: 1.0, LOCAL: 1.0, "efficiency": 0.98}, changed=there,
         rates={"efficiency": rates()}, nodes={"here": 1, "hydra": 2},
     )  # fmt: skip
-    return story(lab, one, mistakes=read_wrong(kit, lab))
+    return story(lab, one, mistakes=read_wrong(installation, lab))
 
 
 # ---- a change ----------------------------------------------------------------------------
@@ -146,10 +146,12 @@ def test_many_writers_are_not_listed() -> None:
 # ---- what fails --------------------------------------------------------------------------
 
 
-def test_what_fails_is_asked_for_with_the_reports_sentence(lab: Lab, kit: Kit) -> None:
+def test_what_fails_is_asked_for_with_the_reports_sentence(
+    lab: Lab, installation: Installation
+) -> None:
     why = "Every page of a was first written by thread 0, and 50 % of them are used by thread 1."
     one = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, changed={TOUCHED: {"why": why}})
-    question = only(of_failures(story(lab, one, mistakes=read_wrong(kit, lab)), DRAW))
+    question = only(of_failures(story(lab, one, mistakes=read_wrong(installation, lab)), DRAW))
     assert f'The report says: "{why}"' in question.text
     assert "What in kernel.c makes it so" in question.text
     assert "Known mistakes of which the report says the same: Of the three arrays" in told(question)
@@ -229,8 +231,10 @@ def test_a_median_that_decides_nothing_is_asked_for(lab: Lab, value: float, asks
 # ---- other machines ------------------------------------------------------------------------
 
 
-def test_local_pages_are_carried_to_a_machine_with_more_numa_nodes(lab: Lab, kit: Kit) -> None:
-    question = only(of_places(perfect(lab, kit), DRAW))
+def test_local_pages_are_carried_to_a_machine_with_more_numa_nodes(
+    lab: Lab, installation: Installation
+) -> None:
+    question = only(of_places(perfect(lab, installation), DRAW))
     assert question.text == (
         "local_pages is 1.00 on hydra, with 2 NUMA nodes. What would it be on nebula, with 8, for "
         "the same file, and why?"
@@ -273,20 +277,22 @@ def test_one_file_on_two_machines(labs: dict[str, Lab]) -> None:
 # ---- mistakes, words, predictions, diagnoses -------------------------------------------------
 
 
-def test_a_mistake_is_declared_and_of_a_criterion_that_passes(lab: Lab, kit: Kit) -> None:
-    known = {wrong.mistake.rstrip(". "): wrong for wrong in read_wrong(kit, lab)}
-    asked = of_mistakes(perfect(lab, kit), DRAW)
+def test_a_mistake_is_declared_and_of_a_criterion_that_passes(
+    lab: Lab, installation: Installation
+) -> None:
+    known = {wrong.mistake.rstrip(". "): wrong for wrong in read_wrong(installation, lab)}
+    asked = of_mistakes(perfect(lab, installation), DRAW)
     assert len({question.about for question in asked}) >= 3
     for question in asked:
         (wrong,) = (known[mistake] for mistake in known if f"mistake: {mistake}." in question.text)
         assert question.answer[0].startswith(f"{wrong.first} fails first.")
         assert wrong.cause not in ("crashed", "not_built", "wrong_result")
-    failed = story(lab, stage(lab, 1, {TOUCHED: "fail"}), mistakes=read_wrong(kit, lab))
+    failed = story(lab, stage(lab, 1, {TOUCHED: "fail"}), mistakes=read_wrong(installation, lab))
     assert TOUCHED not in {question.about for question in of_mistakes(failed, DRAW)}
 
 
-def test_another_student_gets_other_mistakes(lab: Lab, kit: Kit) -> None:
-    one = perfect(lab, kit)
+def test_another_student_gets_other_mistakes(lab: Lab, installation: Installation) -> None:
+    one = perfect(lab, installation)
     firsts = {of_mistakes(one, f"numalab viva {number}")[0].text for number in range(12)}
     assert len(firsts) >= 4
     assert of_mistakes(one, DRAW) == of_mistakes(one, DRAW)
@@ -336,48 +342,54 @@ def test_a_wrong_diagnosis_is_asked_for_before_a_right_one(lab: Lab) -> None:
 # ---- which are chosen ------------------------------------------------------------------------
 
 
-def test_every_kind_has_a_maker_and_every_rule_a_reason(kit: Kit) -> None:
+def test_every_kind_has_a_maker_and_every_rule_a_reason(installation: Installation) -> None:
     assert tuple(MAKERS) == KINDS
-    every = labs_and_variants(kit.root).values()
+    every = labs_and_variants(installation.root).values()
     rules = {criterion.rule for lab in every for criterion in lab.criteria}
     assert rules == set(principles())
     for principle in principles().values():
         assert principle.follow_up.endswith(")") and "? (" in principle.follow_up
 
 
-def test_one_perfect_attempt_gives_three_sensible_questions(lab: Lab, kit: Kit) -> None:
-    chosen = choose([perfect(lab, kit)], Seed(7, "ada"), 3)
+def test_one_perfect_attempt_gives_three_sensible_questions(
+    lab: Lab, installation: Installation
+) -> None:
+    chosen = choose([perfect(lab, installation)], Seed(7, "ada"), 3)
     assert [question.kind for question in chosen] == ["times", "place", "mistake"]
-    assert choose([perfect(lab, kit)], Seed(7, "ada"), 3) == chosen
-    five = choose([perfect(lab, kit)], Seed(7, "ada"), 5)
+    assert choose([perfect(lab, installation)], Seed(7, "ada"), 3) == chosen
+    five = choose([perfect(lab, installation)], Seed(7, "ada"), 5)
     assert len({question.text for question in five}) == 5
 
 
-def test_students_of_equal_situations_get_different_questions(lab: Lab, kit: Kit) -> None:
-    one = perfect(lab, kit)
+def test_students_of_equal_situations_get_different_questions(
+    lab: Lab, installation: Installation
+) -> None:
+    one = perfect(lab, installation)
     sheets = {tuple(q.text for q in choose([one], Seed(n, "x"), 4)) for n in range(1, 13)}
     assert len(sheets) >= 8
 
 
 def test_kinds_and_labs_differ_and_the_students_own_come_first(
-    lab: Lab, labs: dict[str, Lab], kit: Kit
+    lab: Lab, labs: dict[str, Lab], installation: Installation
 ) -> None:
     before = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, code=SERIAL)
     other = labs["03_scheduling"]
     stories = [
         story(lab, before, stage(lab, 2, {}, {TOUCHED: 1.0})),
-        story(other, stage(other, 1, {"balanced": "fail"}), mistakes=read_wrong(kit, other)),
+        story(
+            other, stage(other, 1, {"balanced": "fail"}), mistakes=read_wrong(installation, other)
+        ),
     ]
     chosen = choose(stories, Seed(7, "ada"), 4)
     assert [q.kind for q in chosen[:3]] == ["change", "failure", "mistake"]
     assert [q.lab for q in chosen[:2]] == [FIRST, "03_scheduling"]
 
 
-def test_where_attempts_give_too_little_the_lab_asks(lab: Lab, kit: Kit) -> None:
+def test_where_attempts_give_too_little_the_lab_asks(lab: Lab, installation: Installation) -> None:
     not_built = {"cause": "not_built", "why": "kernel.c does not compile."}
     failed = {c.name: "fail" for c in lab.criteria}
     one = stage(lab, 1, failed, changed=dict.fromkeys(failed, not_built))  # type: ignore[arg-type]
-    questions = tuple(load_questions(kit, FIRST).values())
+    questions = tuple(load_questions(installation, FIRST).values())
     chosen = choose([replace(story(lab, one), questions=questions)], Seed(7, "ada"), 3)
     assert [question.kind for question in chosen] == ["failure", "subject", "subject"]
 
@@ -385,13 +397,15 @@ def test_where_attempts_give_too_little_the_lab_asks(lab: Lab, kit: Kit) -> None
 # ---- the sheet -------------------------------------------------------------------------------
 
 
-def test_a_sheet_is_80_columns_and_a_page_that_is_sound(lab: Lab, kit: Kit) -> None:
+def test_a_sheet_is_80_columns_and_a_page_that_is_sound(
+    lab: Lab, installation: Installation
+) -> None:
     hostile = stage(
         lab, 2, values={TOUCHED: 1.0}, code=PARALLEL + f"#pragma omp {SCRIPT} {'x' * 200}\n",
         explanation=f"Each thread touches its pages first, {SCRIPT} says so.",
     )  # fmt: skip
     before = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, code=SERIAL)
-    stories = [story(lab, before, hostile, mistakes=read_wrong(kit, lab))]
+    stories = [story(lab, before, hostile, mistakes=read_wrong(installation, lab))]
     who = replace(ADA, name=f"Ada {SCRIPT}")
     sheet = Sheet(who, "HPC", stories, choose(stories, Seed(7, "ada"), 5))
     lines = list(sheet_lines(sheet))

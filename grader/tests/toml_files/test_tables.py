@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 from numalab.toml_files.lines import KeyPath, lines_of
 from numalab.toml_files.tables import Table, parse_table, read_table
 
@@ -104,12 +104,12 @@ def test_every_place_is_found_and_no_other(ends: str) -> None:
     assert set(lines_of(text)) == set(places(tomllib.loads(text)))
 
 
-def test_every_place_of_the_kits_own_files_is_found(kit: Kit) -> None:
+def test_every_place_of_the_kits_own_files_is_found(installation: Installation) -> None:
     """The line of a key has its last word on it."""
     files = [
         path
         for folder in ("labs", "solutions", "common/machines")
-        for path in sorted((kit.root / folder).rglob("*.toml"))
+        for path in sorted((installation.root / folder).rglob("*.toml"))
     ]
     checked = 0
     for path in files:
@@ -284,18 +284,18 @@ def test_what_is_no_toml(text: str, says: str) -> None:
 
 
 def test_the_error_is_the_files() -> None:
-    with pytest.raises(KitError, match=r"^line 2: unknown key 'b'"):
-        parse_table("a = 1\nb = 2", "", KitError, ("a",))
+    with pytest.raises(NumalabError, match=r"^line 2: unknown key 'b'"):
+        parse_table("a = 1\nb = 2", "", NumalabError, ("a",))
 
 
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
-    with pytest.raises(KitError, match=r"a\.toml: can't read it: No such file"):
-        read_table(path, KitError, ())
+    with pytest.raises(NumalabError, match=r"a\.toml: can't read it: No such file"):
+        read_table(path, NumalabError, ())
     path.write_bytes(b"a = '\xff'")
-    with pytest.raises(KitError, match=r"a\.toml: this is no text in UTF-8; save it"):
-        read_table(path, KitError, ())
-    with pytest.raises(KitError, match="it is a folder"):
-        read_table(tmp_path, KitError, ())
+    with pytest.raises(NumalabError, match=r"a\.toml: this is no text in UTF-8; save it"):
+        read_table(path, NumalabError, ())
+    with pytest.raises(NumalabError, match="it is a folder"):
+        read_table(tmp_path, NumalabError, ())
     path.write_bytes(b"\xef\xbb\xbfname = 'x'")
-    assert read_table(path, KitError, ("name",)).text("name") == "x"
+    assert read_table(path, NumalabError, ("name",)).text("name") == "x"

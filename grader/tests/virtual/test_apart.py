@@ -80,14 +80,14 @@ def test_of_the_environment_only_what_is_needed_comes_along() -> None:
 
 
 def test_no_folder_of_the_kits_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kit, site = tmp_path / "kit", tmp_path / "site" / "lib"
-    libraries = {site, kit / "lib", tmp_path, USR / "lib"}
+    installation, site = tmp_path / "kit", tmp_path / "site" / "lib"
+    libraries = {site, installation / "lib", tmp_path, USR / "lib"}
     for folder in libraries:
         folder.mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(apart, "library_folders", lambda program: libraries)
-    found = apart.folders_for([Path("monitor")], [kit])
+    found = apart.folders_for([Path("monitor")], [installation])
     assert USR in found and site in found
-    assert not any(kit == folder or kit in folder.parents for folder in found)
+    assert not any(installation == folder or installation in folder.parents for folder in found)
     assert tmp_path not in found, "it holds the kit"
     assert found.count(USR) == 1 and USR / "lib" not in found, "it is seen already"
 
@@ -107,11 +107,13 @@ def test_a_worker_is_never_root(monkeypatch: pytest.MonkeyPatch, uid: int) -> No
 
 
 def test_a_kit_within_the_system_is_covered() -> None:
-    kit, elsewhere = Path("/usr/local/numalab"), Path("/srv/numalab")
-    options = apart.monitor_options(Path("/c"), apart.Sight([USR], [kit, elsewhere], 4, 1 << 30))
+    installation, elsewhere = Path("/usr/local/numalab"), Path("/srv/numalab")
+    options = apart.monitor_options(
+        Path("/c"), apart.Sight([USR], [installation, elsewhere], 4, 1 << 30)
+    )
     told = words(options)
     assert told[:2] == ["/init", "--user"]
-    assert [told[i + 1] for i, word in enumerate(told) if word == "--cover"] == [str(kit)]
+    assert [told[i + 1] for i, word in enumerate(told) if word == "--cover"] == [str(installation)]
     assert told.index("--cover") > told.index("/usr")
     assert options[options.index("--sandbox-user") + 1] == told[2].split(":")[0]
 

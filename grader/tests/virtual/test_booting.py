@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.qemu_peers import Process, plan_of
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.virtual import booting
 from numalab.virtual.guest import Member
 from numalab.virtual.network import Node
@@ -162,7 +162,7 @@ def test_a_guest_that_ends_while_its_state_is_written_has_failed(host: Host, sto
         raise GuestFailed("it is gone")
 
     host.saves = ends
-    with pytest.raises(KitError, match=r"^it is gone$"):
+    with pytest.raises(NumalabError, match=r"^it is gone$"):
         boot(store)
     assert host.done[-1] == (1, "closed")
 
@@ -181,7 +181,7 @@ def test_a_guest_that_hangs_boots_once_more(host: Host) -> None:
 
 def test_a_guest_that_hangs_twice_is_told(host: Host) -> None:
     host.hangs = {0, 1}
-    with pytest.raises(KitError, match=r"^pair did not come up within 60 s\. Its console\.$"):
+    with pytest.raises(NumalabError, match=r"^pair did not come up within 60 s\. Its console\.$"):
         boot(None)
     assert host.done.count((0, "closed")) == 2 and host.done.count((1, "closed")) == 1
 
@@ -191,7 +191,7 @@ def test_what_the_system_refuses_is_told(host: Host, monkeypatch: pytest.MonkeyP
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(booting, "Guest", refuse)
-    with pytest.raises(KitError, match=r"^pair can't be started: Cannot allocate memory$"):
+    with pytest.raises(NumalabError, match=r"^pair can't be started: Cannot allocate memory$"):
         boot(None)
 
 

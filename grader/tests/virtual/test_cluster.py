@@ -28,8 +28,8 @@ from support.commands import (
     wait_until_gone,
 )
 
-from numalab.errors import KitError
-from numalab.kit import Kit
+from numalab.errors import NumalabError
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES, Language
 from numalab.machines.gallery import find_machine, gallery_folder
 from numalab.virtual import apart
@@ -99,18 +99,18 @@ int main(int argc, char **argv)
 
 
 @pytest.fixture(scope="module")
-def programs(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     for name, text, compiler in (("hello", HELLO, "mpicc"), ("transfer", TRANSFER, "gcc")):
         (folder / f"{name}.c").write_text(text)
         subprocess.run([compiler, f"{name}.c", "-o", name], cwd=folder, check=True)
     for language in LANGUAGES:
-        build_across(kit, language, folder / f"across_{language}")
+        build_across(installation, language, folder / f"across_{language}")
     return folder
 
 
 def started(
-    kit: Kit,
+    installation: Installation,
     programs: Path,
     nodes: int = 2,
     rate_mbit_s: float = 50.0,
@@ -119,8 +119,10 @@ def started(
     guest_options: GuestOptions | None = None,
 ) -> Cluster:
     options = ClusterOptions(nodes, rate_mbit_s, card, capture)
-    machine, shares = find_machine(kit, "hydra"), [Share(programs)]
-    return boot_cluster(kit, machine, shares, options, guest_options or GuestOptions(), print)
+    machine, shares = find_machine(installation, "hydra"), [Share(programs)]
+    return boot_cluster(
+        installation, machine, shares, options, guest_options or GuestOptions(), print
+    )
 
 
 def said(cluster: Cluster, node: int, *command: str, **more: str) -> str:
@@ -138,8 +140,10 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def two(kit: Kit, programs: Path, captured: Path) -> Iterator[tuple[Cluster, Path]]:
-    with started(kit, programs, capture=captured) as cluster:
+def two(
+    installation: Installation, programs: Path, captured: Path
+) -> Iterator[tuple[Cluster, Path]]:
+    with started(installation, programs, capture=captured) as cluster:
         yield cluster, programs
 
 
@@ -242,8 +246,8 @@ def test_no_message_is_faster_than_the_link(two: tuple[Cluster, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_a_ping_pong_of_two_of_four_nodes(kit: Kit, programs: Path) -> None:
-    with started(kit, programs, 4) as cluster:
+def test_a_ping_pong_of_two_of_four_nodes(installation: Installation, programs: Path) -> None:
+    with started(installation, programs, 4) as cluster:
         before = cluster.counts()
         program = str(programs / "across_fortran")
         job = ("mpiexec", "-hosts", "node2,node4", "-n", "2", program, "50", "4096")
@@ -338,10 +342,10 @@ def transfer(cluster: Cluster, programs: Path, size: int) -> None:
 
 @pytest.mark.parametrize("card", ["virtio-net", "e1000"])
 def test_a_transfer_is_counted_limited_and_captured(
-    kit: Kit, programs: Path, tmp_path: Path, card: Card
+    installation: Installation, programs: Path, tmp_path: Path, card: Card
 ) -> None:
     rate_mbit_s, size = 20.0, 4_000_000
-    with started(kit, programs, 2, rate_mbit_s, card, tmp_path / "out") as cluster:
+    with started(installation, programs, 2, rate_mbit_s, card, tmp_path / "out") as cluster:
         before = cluster.counts()
         transfer(cluster, programs, size)
         crossed = cluster.counts().since(before)
@@ -375,7 +379,9 @@ def test_a_transfer_is_counted_limited_and_captured(
 
 
 @pytest.mark.slow
-def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) -> None:
+def test_e1000_cuts_segments_that_are_larger_inside(
+    installation: Installation, programs: Path
+) -> None:
     """A capture in the sender shows them; on the link none is larger than the MTU."""
     capture = (
         "import socket, subprocess, threading\n"
@@ -391,7 +397,7 @@ def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) ->
     largest = {}
     cards: tuple[Card, ...] = ("virtio-net", "e1000")
     for card in cards:
-        with started(kit, programs, card=card) as cluster:
+        with started(installation, programs, card=card) as cluster:
             script = f'/numalab-remote node2 {programs}/transfer - >&2 & python3 -c "{capture}"'
             largest[card] = int(said(cluster, 1, "sh", "-c", script))
             on_link = cluster.counts().nodes[0].sent.largest_frame_bytes
@@ -399,8 +405,8 @@ def test_e1000_cuts_segments_that_are_larger_inside(kit: Kit, programs: Path) ->
     assert largest["virtio-net"] == MTU_FRAME_BYTES < largest["e1000"]
 
 
-def test_four_nodes_talk(kit: Kit, programs: Path) -> None:
-    with started(kit, programs, 4) as cluster:
+def test_four_nodes_talk(installation: Installation, programs: Path) -> None:
+    with started(installation, programs, 4) as cluster:
         lines = said(cluster, 1, "mpiexec", "-n", "8", "-ppn", "2", str(programs / "hello"))
         wanted = [f"{rank} of 8 on node{1 + rank // 2}: 28" for rank in range(8)]
         assert sorted(lines.splitlines()) == wanted
@@ -410,9 +416,9 @@ def test_four_nodes_talk(kit: Kit, programs: Path) -> None:
         assert sent == sum(node.received.bytes for node in counts.nodes)
 
 
-def test_without_a_snapshot_all_boot(kit: Kit, programs: Path) -> None:
+def test_without_a_snapshot_all_boot(installation: Installation, programs: Path) -> None:
     fresh = GuestOptions(use_snapshot=False, cores_per_node=1)
-    with started(kit, programs, guest_options=fresh) as cluster:
+    with started(installation, programs, guest_options=fresh) as cluster:
         assert not any(guest.from_snapshot for guest in cluster.guests)
         lines = said(cluster, 1, "mpiexec", "-n", "2", "-ppn", "1", str(programs / "hello"))
     assert sorted(lines.splitlines()) == ["0 of 2 on node1: 1", "1 of 2 on node2: 1"]
@@ -421,46 +427,61 @@ def test_without_a_snapshot_all_boot(kit: Kit, programs: Path) -> None:
 # ---- what goes wrong -------------------------------------------------------------------------
 
 
-def test_a_node_that_ends_ends_the_command_on_another(kit: Kit, programs: Path) -> None:
-    with started(kit, programs) as cluster:
+def test_a_node_that_ends_ends_the_command_on_another(
+    installation: Installation, programs: Path
+) -> None:
+    with started(installation, programs) as cluster:
         script = "/numalab-remote node2 'echo o >/proc/sysrq-trigger'; sleep 1000"
         with pytest.raises(GuestEnded, match="QEMU ended, and node2 with it"):
             said(cluster, 1, "sh", "-c", script)
-    before = own_relays(kit)
-    with started(kit, programs) as cluster:
-        (relay,) = own_relays(kit) - before
+    before = own_relays(installation)
+    with started(installation, programs) as cluster:
+        (relay,) = own_relays(installation) - before
         os.kill(relay, signal.SIGKILL)
         with pytest.raises(GuestFailed, match="relay between the nodes has ended"):
             said(cluster, 1, "sleep", "1000")
 
 
-def own_relays(kit: Kit) -> set[int]:
+def own_relays(installation: Installation) -> set[int]:
     """Children of this process."""
     parent = re.compile(rf"^PPid:\s+{os.getpid()}$", re.MULTILINE)
     return {
-        pid for pid in processes_of(kit.relay)
+        pid for pid in processes_of(installation.relay)
         if parent.search(Path(f"/proc/{pid}/status").read_text())
     }  # fmt: skip
 
 
-def test_nodes_that_do_not_come_up_are_ended(kit: Kit, programs: Path) -> None:
+def test_nodes_that_do_not_come_up_are_ended(installation: Installation, programs: Path) -> None:
     slow = GuestOptions(use_snapshot=False, boot_limit_s=1.0)
-    before = own_relays(kit), set(virtual_machines("hydra"))
-    with pytest.raises(KitError, match="did not come up within 1 s"):
-        started(kit, programs, guest_options=slow)
-    assert (own_relays(kit), set(virtual_machines("hydra"))) == before
+    before = own_relays(installation), set(virtual_machines("hydra"))
+    with pytest.raises(NumalabError, match="did not come up within 1 s"):
+        started(installation, programs, guest_options=slow)
+    assert (own_relays(installation), set(virtual_machines("hydra"))) == before
 
 
 # ---- the command -----------------------------------------------------------------------------
 
 
-def test_the_command_tells_what_has_crossed(kit: Kit, tmp_path: Path) -> None:
+def test_the_command_tells_what_has_crossed(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     script = "/numalab-remote node2 'head -c 100000 /dev/zero' | wc -c; exit 5"
     done = numalab_command(
-        kit, "cluster", "run", "laptop", "x2", "--rate", "8", "--json", str(path), "--capture",
-        str(tmp_path / "frames"), "--", "sh", "-c", script,
-    )  # fmt: skip
+        installation,
+        "cluster",
+        "run",
+        "laptop",
+        "x2",
+        "--rate",
+        "8",
+        "--json",
+        str(path),
+        "--capture",
+        str(tmp_path / "frames"),
+        "--",
+        "sh",
+        "-c",
+        script,
+    )
     assert (done.code, done.out) == (5, "100000\n"), done.err
     assert "of 8 Mbit/s in each direction" in done.err
     told = json.loads(path.read_text())
@@ -472,29 +493,31 @@ def test_the_command_tells_what_has_crossed(kit: Kit, tmp_path: Path) -> None:
     )
 
 
-def test_on_all_each_line_has_its_node(kit: Kit) -> None:
+def test_on_all_each_line_has_its_node(installation: Installation) -> None:
     script = "echo here; hostname >&2; test $(hostname) = node1"
     done = numalab_command(
-        kit, "cluster", "run", "laptop", "x2", "--on-all", "--", "sh", "-c", script
+        installation, "cluster", "run", "laptop", "x2", "--on-all", "--", "sh", "-c", script
     )
     assert done.code == 1, done.err
     assert sorted(done.out.splitlines()) == ["node1: here", "node2: here"]
     assert {"node1: node1", "node2: node2"} <= set(done.err.splitlines())
-    done = numalab_command(kit, "cluster", "run", "laptop", "x2", "--on-all", "--", "nosuch")
+    done = numalab_command(
+        installation, "cluster", "run", "laptop", "x2", "--on-all", "--", "nosuch"
+    )
     assert done.code == 127 and "there is no command nosuch" in done.said
 
 
-def start_command(kit: Kit, *arguments: str, **env: str) -> subprocess.Popen[str]:
+def start_command(installation: Installation, *arguments: str, **env: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(kit.root / "numalab"), "cluster", "run", *arguments],
+        [str(installation.root / "numalab"), "cluster", "run", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment(kit, **env), cwd=kit.root,
+        env=environment(installation, **env), cwd=installation.root,
     )  # fmt: skip
 
 
-def test_ctrl_c_ends_the_command_and_all_nodes(kit: Kit) -> None:
+def test_ctrl_c_ends_the_command_and_all_nodes(installation: Installation) -> None:
     script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done"
-    process = start_command(kit, "laptop", "x2", "--", "sh", "-c", script)
+    process = start_command(installation, "laptop", "x2", "--", "sh", "-c", script)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     assert len(virtual_machines("laptop")) == 2
     process.send_signal(signal.SIGINT)
@@ -503,9 +526,9 @@ def test_ctrl_c_ends_the_command_and_all_nodes(kit: Kit) -> None:
     assert wait_until_gone("laptop") == []
 
 
-def test_ctrl_c_ends_a_command_on_all(kit: Kit) -> None:
+def test_ctrl_c_ends_a_command_on_all(installation: Installation) -> None:
     script = "echo ready; sleep 1000"
-    process = start_command(kit, "laptop", "x2", "--on-all", "--", "sh", "-c", script)
+    process = start_command(installation, "laptop", "x2", "--on-all", "--", "sh", "-c", script)
     assert process.stdout is not None and process.stdout.readline().endswith("ready\n")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=SOON_LIMIT_S)
@@ -516,11 +539,11 @@ def test_ctrl_c_ends_a_command_on_all(kit: Kit) -> None:
 # ---- killed ----------------------------------------------------------------------------------
 
 
-def relays(kit: Kit) -> set[int]:
+def relays(installation: Installation) -> set[int]:
     """Of clusters that this process of pytest started, if only through others."""
     ours = f"{STARTED_BY}={os.environ[STARTED_BY]}".encode()
     found = set()
-    for pid in processes_of(kit.relay):
+    for pid in processes_of(installation.relay):
         with suppress(OSError):
             if ours in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 found.add(pid)
@@ -528,18 +551,22 @@ def relays(kit: Kit) -> set[int]:
 
 
 @pytest.mark.slow
-def test_killing_it_at_any_time_leaves_nothing_behind(kit: Kit, tmp_path: Path) -> None:
+def test_killing_it_at_any_time_leaves_nothing_behind(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Twenty random moments, from the start over waking to an MPI job."""
     chance = random.Random(9)
-    text = (gallery_folder(kit) / "hydra.toml").read_text()
+    text = (gallery_folder(installation) / "hydra.toml").read_text()
     marked = tmp_path / f"killed-{os.getpid()}.toml"
     marked.write_text(text.replace('name = "hydra"', f'name = "{marked.stem}"'))
     own = tmp_path / "tmp"
     own.mkdir()
     loop = "while :; do mpiexec -n 2 -ppn 1 hostname; done"
-    others = relays(kit)  # of the cluster that the tests above share
+    others = relays(installation)  # of the cluster that the tests above share
     for number in range(20):
-        process = start_command(kit, str(marked), "x2", "--", "sh", "-c", loop, TMPDIR=str(own))
+        process = start_command(
+            installation, str(marked), "x2", "--", "sh", "-c", loop, TMPDIR=str(own)
+        )
         if number % 4 == 3:  # within the job: a busy host takes long to come so far
             assert process.stdout is not None and process.stdout.readline().startswith("node")
         time.sleep(chance.uniform(0, 6 if number % 4 == 0 else 2))
@@ -547,7 +574,7 @@ def test_killing_it_at_any_time_leaves_nothing_behind(kit: Kit, tmp_path: Path) 
         process.communicate(timeout=SOON_LIMIT_S)
         assert wait_until_gone(marked.stem) == []
         deadline = time.monotonic() + SOON_LIMIT_S
-        while relays(kit) - others and time.monotonic() < deadline:
+        while relays(installation) - others and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert relays(kit) <= others
+        assert relays(installation) <= others
         assert not list(own.iterdir())

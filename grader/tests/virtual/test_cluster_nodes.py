@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from support.qemu_peers import plan_of
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 from numalab.virtual import cluster
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
 from numalab.virtual.guest import Ended, Input, Member
@@ -193,9 +193,9 @@ def test_before_linux_5_3_nobody_hears_of_an_end(monkeypatch: pytest.MonkeyPatch
 def test_a_cluster_is_its_nodes_on_a_relay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool, capture: bool
 ) -> None:
-    kit = Kit(tmp_path, builds=tmp_path / "build")
-    kit.relay.parent.mkdir(parents=True)
-    kit.guest_finalize.write_bytes(b"finalize")
+    installation = Installation(tmp_path, builds=tmp_path / "build")
+    installation.relay.parent.mkdir(parents=True)
+    installation.guest_finalize.write_bytes(b"finalize")
     done: list[Any] = []
 
     class MadeRelay:
@@ -212,7 +212,7 @@ def test_a_cluster_is_its_nodes_on_a_relay(
     def boot_all(plan: Any, store: Any, progress: Any, members: Any) -> list[Any]:
         done.append((plan, store, progress, members))
         if not works:
-            raise KitError("no")
+            raise NumalabError("no")
         return []
 
     def make_plan(*how: Any) -> tuple[str, str]:
@@ -225,15 +225,15 @@ def test_a_cluster_is_its_nodes_on_a_relay(
     folder = tmp_path / "captures" if capture else None
     options, own = ClusterOptions(2, 0.1, "e1000", folder), GuestOptions(full=True)
     machine = plan_of().machine
-    with contextlib.nullcontext() if works else pytest.raises(KitError):
-        boot_cluster(kit, machine, [], options, own, print, [Path("/usr")])
+    with contextlib.nullcontext() if works else pytest.raises(NumalabError):
+        boot_cluster(installation, machine, [], options, own, print, [Path("/usr")])
     nodes, finalize = all_nodes(2), b"finalize"
     files = [folder / "node1.pcap", folder / "node2.pcap"] if folder else []
     member: Any = Member  # of words in the place of sockets
     members = [member(nodes[0], "link1", finalize), member(nodes[1], "link2", finalize)]
     assert done == [
-        (kit, machine, [], own, print, [Path("/usr")], 2, "e1000"),
-        (kit.relay, nodes, 12_500, files),
+        (installation, machine, [], own, print, [Path("/usr")], 2, "e1000"),
+        (installation.relay, nodes, 12_500, files),
         ("plan", "store", print, members),
         "links closed" if works else "closed",
     ]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit, find_kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.virtual import kernel, network, plan, qemu
 from numalab.virtual.cluster import ClusterOptions, boot_cluster, check_options
@@ -19,7 +19,7 @@ from numalab.virtual.link import Counts, NodeCounts, Relay, Traffic, capture_fil
 from numalab.virtual.network import Node, all_nodes, hosts_text
 from numalab.virtual.qemu_process import GuestFailed
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 
 
 # ---- names and addresses ---------------------------------------------------------------------
@@ -103,12 +103,16 @@ def test_without_one_of_them_a_kernel_is_still_good_for_others() -> None:
         assert modules.found == left and set(left) <= set(modules.network)
 
 
-def test_a_cluster_needs_a_kernel_with_its_card(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_needs_a_kernel_with_its_card(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lacking = GuestKernel("6.1-cloud", Path("/k"), True, (), (), ("virtio_net",))
     monkeypatch.setattr(plan, "find_kernel", lambda *_: lacking)
     says = r"6.1-cloud has no module e1000 for .* card \(e1000\).*--guest-kernel"
     with pytest.raises(UserError, match=says):
-        plan.make_plan(kit, GALLERY["hydra"], [], plan.GuestOptions(), print, [], 2, "e1000")
+        plan.make_plan(
+            installation, GALLERY["hydra"], [], plan.GuestOptions(), print, [], 2, "e1000"
+        )
 
 
 # ---- how much of a machine -------------------------------------------------------------------
@@ -186,7 +190,7 @@ def test_a_relay_that_ends_is_told_with_its_words(tmp_path: Path) -> None:
     with Relay(program, all_nodes(2), 1000, []) as relay, pytest.raises(GuestFailed) as told:
         relay.ask()
     assert "relay between the nodes has ended (no links)" in str(told.value)
-    with pytest.raises(KitError, match="relay can't be started: No such file"):
+    with pytest.raises(NumalabError, match="relay can't be started: No such file"):
         Relay(tmp_path / "none", all_nodes(2), 1000, [])
 
 
@@ -205,12 +209,12 @@ def test_a_full_disk_is_told_before_anybody_reads_half_a_capture(tmp_path: Path)
 
 
 @pytest.mark.builds
-def test_frames_are_carried_and_counted(kit: Kit, tmp_path: Path) -> None:
+def test_frames_are_carried_and_counted(installation: Installation, tmp_path: Path) -> None:
     """By the relay itself; this process stands in for two nodes."""
     nodes = all_nodes(2)
     files = capture_files(tmp_path / "out", nodes)
     frame = bytes.fromhex("52540 06e6c02 52540 06e6c01 88b5".replace(" ", "")) + b"x" * 86
-    with Relay(kit.relay, nodes, 6_250_000, files) as relay:
+    with Relay(installation.relay, nodes, 6_250_000, files) as relay:
         for link in relay.links:
             link.settimeout(60)
         for _ in range(3):
@@ -256,12 +260,18 @@ def test_rates_and_numbers_of_nodes_have_limits(tmp_path: Path) -> None:
         (("hydra", "x4", "--node-memory", "9000000", "--", "true"), "4 times hydra"),
     ],
 )
-def test_mistakes_are_told(kit: Kit, arguments: tuple[str, ...], says: str) -> None:
-    done = numalab_command(kit, "cluster", "run", *arguments)
+def test_mistakes_are_told(
+    installation: Installation, arguments: tuple[str, ...], says: str
+) -> None:
+    done = numalab_command(installation, "cluster", "run", *arguments)
     assert done.code == 2 and says in done.said, done.err
 
 
-def test_without_qemu_it_says_what_to_install(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_qemu_it_says_what_to_install(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UserError, match="need QEMU, which is not installed"):
-        boot_cluster(kit, GALLERY["hydra"], [], ClusterOptions(2), plan.GuestOptions(), print, [])
+        boot_cluster(
+            installation, GALLERY["hydra"], [], ClusterOptions(2), plan.GuestOptions(), print, []
+        )

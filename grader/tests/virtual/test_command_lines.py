@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.qemu_peers import TWO_NODES, machine_of
 
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.virtual import plan, qemu
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 
 # Of two packages, the second one with a memory before its processor; three cores, one of two
 # threads, leave four places empty.

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import starting
 from numalab.virtual import host, snapshots
 from numalab.virtual.host import Host
@@ -186,7 +186,7 @@ def test_a_host_that_can_not_be_examined(examined: Any, tmp_path: Path) -> None:
     assert examined("late") == (late, True)
     assert list(tmp_path.iterdir()) == [], "which may be otherwise next time"
     for output in ("none", "no JSON"):
-        with pytest.raises(KitError, match=r"^the host can't be examined with /probe: "):
+        with pytest.raises(NumalabError, match=r"^the host can't be examined with /probe: "):
             examined(output)
 
 
@@ -251,7 +251,7 @@ def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert ran.read_text() == "x\nx\nx\nx\n"
     probe.write_text("#!/bin/sh\nexit 1\n")
     monkeypatch.setattr(host, "_boot_id", lambda: "a third")
-    with pytest.raises(KitError, match="can't be examined"):
+    with pytest.raises(NumalabError, match="can't be examined"):
         host.examine(probe, tmp_path)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from support.kernels import XEN, big_image, elf, install, module
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import starting
 from numalab.virtual import kernel
 from numalab.virtual.kernel import GuestKernel
@@ -310,10 +310,10 @@ def test_of_a_package_only_what_guests_need_is_kept(package: Path, tmp_path: Pat
 def test_a_package_without_a_kernel_is_told(package: Path, tmp_path: Path) -> None:
     with tarfile.open(package, "w"):
         pass
-    with pytest.raises(KitError, match=r"^kernel\.deb holds no kernel$"):
+    with pytest.raises(NumalabError, match=r"^kernel\.deb holds no kernel$"):
         kernel._from_packages(tmp_path / "store", [package])
     package.write_bytes(b"junk" * 1000)
-    with pytest.raises(KitError, match=r"^the package kernel\.deb can't be unpacked: "):
+    with pytest.raises(NumalabError, match=r"^the package kernel\.deb can't be unpacked: "):
         kernel._from_packages(tmp_path / "store", [package])
 
 
@@ -323,5 +323,5 @@ def test_what_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise subprocess.TimeoutExpired(command, 900)
 
     monkeypatch.setattr(starting, "run", run)
-    with pytest.raises(KitError, match=r"^apt-get update did not end within 900 s$"):
+    with pytest.raises(NumalabError, match=r"^apt-get update did not end within 900 s$"):
         kernel._run(["apt-get", "update"], tmp_path)

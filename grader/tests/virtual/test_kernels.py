@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from support.kernels import XEN, big_image, elf, install, module
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.virtual import kernel
 from numalab.virtual.kernel import GuestKernel
 
@@ -101,7 +101,7 @@ def test_what_is_packed_is_unpacked(packed: bytes) -> None:
     ],
 )  # fmt: skip
 def test_what_is_packed_badly_is_told(packed: bytes) -> None:
-    with pytest.raises(KitError, match=r"^the guest's kernel can't be decompressed: "):
+    with pytest.raises(NumalabError, match=r"^the guest's kernel can't be decompressed: "):
         kernel.decompress(packed)
 
 
@@ -212,7 +212,7 @@ def test_a_kept_kernel_that_can_not_be_read_is_damaged(tmp_path: Path) -> None:
     assert list(facts.values())[:3] == [3, "6.1", True]
     for text in ("{", json.dumps(facts | {"prepared_version": 2}), "{}"):
         (folder / "kernel.json").write_text(text)
-        with pytest.raises(KitError, match=f"{folder} is damaged; remove it"):
+        with pytest.raises(NumalabError, match=f"{folder} is damaged; remove it"):
             kernel.from_file(store, given)
 
 
@@ -250,7 +250,7 @@ def test_what_is_no_kernel_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         kernel.from_file(tmp_path, tmp_path / "none")
     assert not kernel.has_pvh_entry(b"x" * 4096)
-    with pytest.raises(KitError, match="decompressed"):
+    with pytest.raises(NumalabError, match="decompressed"):
         kernel.decompress(b"\xfd7zXZ\0broken")
 
 

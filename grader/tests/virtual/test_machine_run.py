@@ -23,7 +23,7 @@ from support.commands import (
     wait_until_gone,
 )
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import gallery_folder
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
@@ -35,58 +35,64 @@ pytestmark = pytest.mark.boots
 Json = dict[str, Any]
 
 
-def machine_run(kit: Kit, *arguments: str, **env: str) -> Done:
-    return numalab_command(kit, "machine", "run", *arguments, **env)
+def machine_run(installation: Installation, *arguments: str, **env: str) -> Done:
+    return numalab_command(installation, "machine", "run", *arguments, **env)
 
 
 # ---- a command ------------------------------------------------------------------------------
 
 
-def test_published_distances_are_seen(kit: Kit) -> None:
-    done = machine_run(kit, "hydra", "--", "numactl", "-H")
+def test_published_distances_are_seen(installation: Installation) -> None:
+    done = machine_run(installation, "hydra", "--", "numactl", "-H")
     assert done.code == 0, done.err
     assert "available: 2 nodes (0-1)" in done.out
     assert re.search(r"0: +10 +21", done.out) and re.search(r"1: +21 +10", done.out)
     assert "scaled down" in done.err and "4 of 16 cores" in done.err
 
 
-def test_exit_code_and_output_pass_through(kit: Kit) -> None:
-    done = machine_run(kit, "laptop", "sh", "-c", "echo out; echo err >&2; exit 7")
+def test_exit_code_and_output_pass_through(installation: Installation) -> None:
+    done = machine_run(installation, "laptop", "sh", "-c", "echo out; echo err >&2; exit 7")
     assert (done.code, done.out) == (7, "out\n")
     assert "err\n" in done.err
-    assert machine_run(kit, "laptop", "--", "sh", "-c", "kill -SEGV $$").code == 139
+    assert machine_run(installation, "laptop", "--", "sh", "-c", "kill -SEGV $$").code == 139
 
 
-def test_results_come_back_and_the_rest_is_read_only(kit: Kit, tmp_path: Path) -> None:
+def test_results_come_back_and_the_rest_is_read_only(
+    installation: Installation, tmp_path: Path
+) -> None:
     out = tmp_path / "a, b" / "out"
     command = 'cp labs/01_first_touch/kernel.c "$NUMALAB_RESULTS" && touch labs/new'
-    done = machine_run(kit, "laptop", "--results", str(out), "--", "sh", "-c", command)
+    done = machine_run(installation, "laptop", "--results", str(out), "--", "sh", "-c", command)
     assert done.code == 1 and "Read-only file system" in done.err
-    ours = kit.lab_folder("01_first_touch") / "kernel.c"
+    ours = installation.lab_folder("01_first_touch") / "kernel.c"
     assert (out / "kernel.c").read_bytes() == ours.read_bytes()
 
 
-def test_input_passes_through(kit: Kit) -> None:
+def test_input_passes_through(installation: Installation) -> None:
     sent = bytes(range(256)) * 4096
     done = subprocess.run(
-        [kit.root / "numalab", "machine", "run", "laptop", "--", "md5sum"],
-        input=sent, capture_output=True, env=environment(kit), cwd=kit.root, check=False,
-    )  # fmt: skip
+        [installation.root / "numalab", "machine", "run", "laptop", "--", "md5sum"],
+        input=sent,
+        capture_output=True,
+        env=environment(installation),
+        cwd=installation.root,
+        check=False,
+    )
     here = subprocess.run(["md5sum"], input=sent, capture_output=True, check=True)
     assert done.stdout == here.stdout
 
 
-def start_command(kit: Kit, *arguments: str, **env: str) -> subprocess.Popen[str]:
+def start_command(installation: Installation, *arguments: str, **env: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(kit.root / "numalab"), "machine", "run", *arguments],
+        [str(installation.root / "numalab"), "machine", "run", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment(kit, **env), cwd=kit.root,
+        env=environment(installation, **env), cwd=installation.root,
     )  # fmt: skip
 
 
-def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
+def test_ctrl_c_reaches_the_command(installation: Installation) -> None:
     script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done"
-    process = start_command(kit, "laptop", "--", "sh", "-c", script)
+    process = start_command(installation, "laptop", "--", "sh", "-c", script)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     (qemu,) = virtual_machines("laptop")
@@ -99,9 +105,9 @@ def test_ctrl_c_reaches_the_command(kit: Kit) -> None:
     assert "Traceback" not in err
 
 
-def test_ctrl_c_again_ends_a_command_that_ignores_it(kit: Kit) -> None:
+def test_ctrl_c_again_ends_a_command_that_ignores_it(installation: Installation) -> None:
     script = "trap 'echo ignored' INT; echo ready; while :; do sleep 0.1; done"
-    process = start_command(kit, "laptop", "--", "sh", "-c", script)
+    process = start_command(installation, "laptop", "--", "sh", "-c", script)
     assert process.stdout is not None
     for answer in ("ready\n", "ignored\n"):  # two signals at once would be one
         assert process.stdout.readline() == answer
@@ -110,13 +116,22 @@ def test_ctrl_c_again_ends_a_command_that_ignores_it(kit: Kit) -> None:
     assert process.returncode == 137, err
 
 
-def test_a_command_at_a_terminal_gets_one(kit: Kit) -> None:
+def test_a_command_at_a_terminal_gets_one(installation: Installation) -> None:
     script = "test -t 0 && test -t 1 && stty size && read line && echo got $line"
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(kit.root)
-        command = [str(kit.root / "numalab"), "machine", "run", "laptop", "--", "sh", "-c", script]
-        os.execve(command[0], command, environment(kit))
+        os.chdir(installation.root)
+        command = [
+            str(installation.root / "numalab"),
+            "machine",
+            "run",
+            "laptop",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]
+        os.execve(command[0], command, environment(installation))
     seen, answered = b"", False
     deadline = time.monotonic() + SOON_LIMIT_S
     while time.monotonic() < deadline:
@@ -139,67 +154,76 @@ def test_a_command_at_a_terminal_gets_one(kit: Kit) -> None:
 # ---- what goes wrong ------------------------------------------------------------------------
 
 
-def test_an_unknown_machine_lists_near_names(kit: Kit) -> None:
-    done = machine_run(kit, "nebular", "--", "true")
+def test_an_unknown_machine_lists_near_names(installation: Installation) -> None:
+    done = machine_run(installation, "nebular", "--", "true")
     assert done.code == 2
     assert "nebula" in done.said and "westmere-ex" in done.said
 
 
-def test_a_command_that_is_not_visible_is_said_to_be(kit: Kit, tmp_path: Path) -> None:
+def test_a_command_that_is_not_visible_is_said_to_be(
+    installation: Installation, tmp_path: Path
+) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho here\n")
     program.chmod(0o755)
-    done = machine_run(kit, "laptop", "--", str(program))
+    done = machine_run(installation, "laptop", "--", str(program))
     assert done.code == 127 and "does not see it" in done.said and "--share DIR" in done.said
-    done = machine_run(kit, "laptop", "--share", str(tmp_path), "--", str(program))
+    done = machine_run(installation, "laptop", "--share", str(tmp_path), "--", str(program))
     assert (done.code, done.out) == (0, "here\n"), done.err
 
 
-def test_a_guest_that_does_not_come_up_is_ended(kit: Kit) -> None:
-    done = machine_run(kit, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
+def test_a_guest_that_does_not_come_up_is_ended(installation: Installation) -> None:
+    done = machine_run(installation, "laptop", "--no-snapshot", "--boot-limit", "1", "--", "true")
     assert done.code == 3
     assert "laptop did not come up within 1 s" in done.said and "console" in done.said
     assert wait_until_gone("laptop") == []
 
 
-def test_the_least_memory_is_enough(kit: Kit) -> None:
-    done = machine_run(kit, "hydra", "--no-snapshot", "--node-memory", "160", "--", "true")
+def test_the_least_memory_is_enough(installation: Installation) -> None:
+    done = machine_run(installation, "hydra", "--no-snapshot", "--node-memory", "160", "--", "true")
     assert done.code == 0, done.err
-    done = machine_run(kit, "hydra", "--node-memory", "20", "--", "true")
+    done = machine_run(installation, "hydra", "--node-memory", "20", "--", "true")
     assert done.code == 2 and "--node-memory 20" in done.said
 
 
-def test_a_guest_that_ends_itself_is_told_with_its_last_words(kit: Kit) -> None:
-    done = machine_run(kit, "laptop", "--", "sh", "-c", "echo o >/proc/sysrq-trigger; sleep 60")
+def test_a_guest_that_ends_itself_is_told_with_its_last_words(installation: Installation) -> None:
+    done = machine_run(
+        installation, "laptop", "--", "sh", "-c", "echo o >/proc/sysrq-trigger; sleep 60"
+    )
     assert done.code == 3
     assert "QEMU ended, and laptop with it" in done.said and "Power Off" in done.said
 
 
-def test_empty_arguments_stay_arguments(kit: Kit) -> None:
-    done = machine_run(kit, "laptop", "--", "printf", "<%s>", "", "a", "")
+def test_empty_arguments_stay_arguments(installation: Installation) -> None:
+    done = machine_run(installation, "laptop", "--", "printf", "<%s>", "", "a", "")
     assert (done.code, done.out) == (0, "<><a><>")
 
 
 @pytest.mark.parametrize("redirection", ["<&-", "0>/dev/null", "</dev/null"])
-def test_input_may_be_closed(kit: Kit, redirection: str) -> None:
+def test_input_may_be_closed(installation: Installation, redirection: str) -> None:
     done = subprocess.run(
         f"./numalab machine run laptop -- sh -c 'cat; echo done' {redirection}",
-        shell=True, capture_output=True, text=True, env=environment(kit), cwd=kit.root,
-        check=False, timeout=600,
-    )  # fmt: skip
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=environment(installation),
+        cwd=installation.root,
+        check=False,
+        timeout=600,
+    )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
-def test_who_writes_for_ever_in_the_background_is_ended(kit: Kit) -> None:
-    done = machine_run(kit, "laptop", "--", "sh", "-c", "yes & true")
+def test_who_writes_for_ever_in_the_background_is_ended(installation: Installation) -> None:
+    done = machine_run(installation, "laptop", "--", "sh", "-c", "yes & true")
     assert done.code == 0
     assert set(done.out) <= {"y", "\n"}
 
 
-def test_folders_that_a_node_has_of_its_own_are_no_place_to_be(kit: Kit) -> None:
+def test_folders_that_a_node_has_of_its_own_are_no_place_to_be(installation: Installation) -> None:
     done = subprocess.run(
-        [kit.root / "numalab", "machine", "run", "laptop", "--", "true"],
-        capture_output=True, text=True, env=environment(kit), cwd="/tmp", check=False,
+        [installation.root / "numalab", "machine", "run", "laptop", "--", "true"],
+        capture_output=True, text=True, env=environment(installation), cwd="/tmp", check=False,
     )  # fmt: skip
     assert done.returncode == 2 and "/tmp of its own" in done.stderr
 
@@ -215,18 +239,20 @@ def test_folders_that_a_node_has_of_its_own_are_no_place_to_be(kit: Kit) -> None
         (("--full", "--cores", "2"), "exclude each other"),
     ],
 )
-def test_bad_options_are_told(kit: Kit, arguments: tuple[str, ...], says: str) -> None:
-    done = machine_run(kit, "laptop", *arguments, "--", "true")
+def test_bad_options_are_told(
+    installation: Installation, arguments: tuple[str, ...], says: str
+) -> None:
+    done = machine_run(installation, "laptop", *arguments, "--", "true")
     assert done.code == 2
     assert says in done.said
 
 
-def test_a_file_with_a_mistake_is_told_by_line(kit: Kit, tmp_path: Path) -> None:
-    text = (gallery_folder(kit) / "hydra.toml").read_text()
+def test_a_file_with_a_mistake_is_told_by_line(installation: Installation, tmp_path: Path) -> None:
+    text = (gallery_folder(installation) / "hydra.toml").read_text()
     file = tmp_path / "hydra.toml"
     file.write_text(text.replace("[[10, 21], [21, 10]]", "[[10, 21]]"))
     line = next(i for i, row in enumerate(text.splitlines(), 1) if row.startswith("distances"))
-    done = machine_run(kit, str(file), "--", "true")
+    done = machine_run(installation, str(file), "--", "true")
     assert done.code == 2
     assert f"{file}:{line}: " in done.said
 
@@ -235,9 +261,9 @@ def test_a_file_with_a_mistake_is_told_by_line(kit: Kit, tmp_path: Path) -> None
 
 
 @pytest.fixture
-def marked(kit: Kit, tmp_path: Path) -> Path:
+def marked(installation: Installation, tmp_path: Path) -> Path:
     """A machine of a name of its own, so that its processes can be told."""
-    text = (gallery_folder(kit) / "hydra.toml").read_text()
+    text = (gallery_folder(installation) / "hydra.toml").read_text()
     file = tmp_path / f"killed-{os.getpid()}.toml"
     file.write_text(text.replace('name = "hydra"', f'name = "{file.stem}"'))
     return file
@@ -257,7 +283,7 @@ def own_folders(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_killing_it_at_any_time_leaves_nothing_behind(
-    kit: Kit, marked: Path, own_folders: dict[str, str]
+    installation: Installation, marked: Path, own_folders: dict[str, str]
 ) -> None:
     """Random moments, from the start over a boot and its snapshot to the command."""
     chance = random.Random(20)
@@ -270,7 +296,9 @@ def test_killing_it_at_any_time_leaves_nothing_behind(
     before = set(top.rglob("*")) | {top / "cache" / "numalab" / "snapshots"}
     for number in range(5):
         options = ["--no-snapshot"] if number % 4 == 3 else []
-        process = start_command(kit, str(marked), *options, "--", "sleep", "1000", **own_folders)
+        process = start_command(
+            installation, str(marked), *options, "--", "sleep", "1000", **own_folders
+        )
         time.sleep(chance.uniform(0, 4.5 if number < 3 or options else 2.0))
         # A busy host takes longer to come as far as its snapshot.
         deadline = time.monotonic() + 240

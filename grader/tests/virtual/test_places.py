@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from support.qemu_peers import TWO_NODES, machine_of, plan_of
 
-from numalab.errors import Interrupted, KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.installation import Installation
 from numalab.machines.machine import Machine
 from numalab.virtual import apart, host, place, seen
 from numalab.virtual.cluster import ClusterOptions
@@ -67,12 +67,12 @@ class FakeGuest(contextlib.AbstractContextManager["FakeGuest"]):
 
 
 @pytest.fixture
-def kit(tmp_path: Path) -> Kit:
-    kit = Kit(tmp_path / "kit", builds=tmp_path / "kit/build")
-    for program in (kit.describe_node, kit.guest_confine):
+def installation(tmp_path: Path) -> Installation:
+    installation = Installation(tmp_path / "kit", builds=tmp_path / "kit/build")
+    for program in (installation.describe_node, installation.guest_confine):
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(program.name)
-    return kit
+    return installation
 
 
 SHARES = (Share(Path("/usr")), Share(Path("/opt/mpi")))
@@ -82,15 +82,17 @@ def scaled() -> Machine:
     return machine_of(TWO_NODES).scaled(1)
 
 
-def place_of(kit: Kit, *answers: Ended | BaseException | None) -> tuple[VirtualPlace, FakeGuest]:
+def place_of(
+    installation: Installation, *answers: Ended | BaseException | None
+) -> tuple[VirtualPlace, FakeGuest]:
     guest = FakeGuest(plan_of(*SHARES, machine=scaled()), Ended(0), *answers)
-    made = VirtualPlace(kit, machine_of(TWO_NODES), guest, OPTIONS)  # type: ignore[arg-type]
+    made = VirtualPlace(installation, machine_of(TWO_NODES), guest, OPTIONS)  # type: ignore[arg-type]
     guest.done.clear()
     return made, guest
 
 
-def test_a_place_says_what_it_is(kit: Kit) -> None:
-    made, guest = place_of(kit, Ended(0))
+def test_a_place_says_what_it_is(installation: Installation) -> None:
+    made, guest = place_of(installation, Ended(0))
     assert made.machine == {
         "name": "pair", "source": "me", "accelerator": "tcg", "guest_kernel": "6.1",
         "cores_per_numa_node": 1, "cores_per_numa_node_of_machine": 2,
@@ -101,24 +103,24 @@ def test_a_place_says_what_it_is(kit: Kit) -> None:
     assert "1 of 2 cores per NUMA node (2 PUs), 256 MiB" in made.note
     sight = apart.Sight([Path("/usr"), Path("/opt/mpi")], made._hidden, 2, 512 << 20)
     assert made._sight == sight
-    assert made.monitor_options == apart.monitor_options(kit.guest_confine, sight)
+    assert made.monitor_options == apart.monitor_options(installation.guest_confine, sight)
     assert made.job_words("/results") == apart.job_words(sight, "/results")
     made.close()
     assert guest.done == ["closed"]
 
 
 def test_a_command_gets_its_programs_and_no_time_when_it_is_done(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/home/u/bin:/usr/bin")
-    made, guest = place_of(kit, Ended(7))
+    made, guest = place_of(installation, Ended(7))
     assert made.environment["PATH"] == "/usr/bin"
     given = {"OMP_PLACES": "cores", "TOKEN": "secret"}
-    done = made.execute([str(kit.describe_node), "x"], given)
+    done = made.execute([str(installation.describe_node), "x"], given)
     assert (done.code, done.output, done.complaint.strip()) == (7, json.dumps(NODE), "\ufffdbad")
     variables = {"OMP_PLACES": "cores", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
     assert guest.done == [
-        "resumed", {"/numalab/describe_node": kit.describe_node},
+        "resumed", {"/numalab/describe_node": installation.describe_node},
         (("/numalab/describe_node", "x"), "/", variables, 1800.0), "paused",
     ]  # fmt: skip
 
@@ -126,50 +128,57 @@ def test_a_command_gets_its_programs_and_no_time_when_it_is_done(
 @pytest.mark.parametrize(
     ("ended", "code"), [(Ended(0), 0), (Ended(3), 3), (Ended(0, 11), -11)]
 )  # fmt: skip
-def test_how_a_command_ends_is_told_as_of_a_process(kit: Kit, ended: Ended, code: int) -> None:
-    made, _ = place_of(kit, ended)
+def test_how_a_command_ends_is_told_as_of_a_process(
+    installation: Installation, ended: Ended, code: int
+) -> None:
+    made, _ = place_of(installation, ended)
     assert made.execute(["true"], {}).code == code
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "says"),
     [
-        (None, KitError, "true did not end on pair in 1800 s"),
-        (Ended(127, 0, 13), KitError, "true can't run on pair: Permission denied"),
+        (None, NumalabError, "true did not end on pair in 1800 s"),
+        (Ended(127, 0, 13), NumalabError, "true can't run on pair: Permission denied"),
         (KeyboardInterrupt(), Interrupted, ""),
         (GuestEnded("it ended"), NodeEnded, "it ended"),
         (GuestFailed("it hangs"), PlaceLost, "it hangs"),
     ],
 )
 def test_what_goes_wrong_is_told(
-    kit: Kit, answer: Ended | BaseException | None, kind: type[Exception], says: str
+    installation: Installation,
+    answer: Ended | BaseException | None,
+    kind: type[Exception],
+    says: str,
 ) -> None:
-    made, guest = place_of(kit, answer)
+    made, guest = place_of(installation, answer)
     with pytest.raises(kind) as told:
         made.execute(["true"], {})
     assert type(told.value) is kind and str(told.value) == says
-    assert (guest.done[-1] == "paused") is (kind is KitError)
+    assert (guest.done[-1] == "paused") is (kind is NumalabError)
     if isinstance(told.value, NodeEnded):
         assert told.value.command == ("true",)
 
 
 @pytest.mark.parametrize("are_built", [True, False])
 def test_two_nodes_like_a_place_see_what_it_sees(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, are_built: bool
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, are_built: bool
 ) -> None:
     done: list[Any] = []
-    made, _ = place_of(kit)
+    made, _ = place_of(installation)
 
-    def programs_are_built(kit: Kit, for_cluster: bool) -> bool:
+    def programs_are_built(installation: Installation, for_cluster: bool) -> bool:
         done.append(for_cluster)
         return are_built
 
     monkeypatch.setattr(place, "programs_are_built", programs_are_built)
-    monkeypatch.setattr(place, "build_programs", lambda kit, for_cluster: done.append(for_cluster))
+    monkeypatch.setattr(
+        place, "build_programs", lambda installation, for_cluster: done.append(for_cluster)
+    )
     monkeypatch.setattr(place, "boot_cluster", lambda *how: how)
     how: Any = made.boot_cluster(print)
     assert how == (
-        kit, machine_of(TWO_NODES), [], ClusterOptions(), OPTIONS, print,
+        installation, machine_of(TWO_NODES), [], ClusterOptions(), OPTIONS, print,
         [Path("/usr"), Path("/opt/mpi")],
     )  # fmt: skip
     assert done == [True] * (1 if are_built else 2)
@@ -188,12 +197,14 @@ class Booted:
         self.answers: tuple[Ended | BaseException | None, ...] = (Ended(0),)
         self.trouble: BaseException | None = None
         monkeypatch.setattr(where, "find_qemu", lambda: "/bin/sh")
-        monkeypatch.setattr(where, "build_programs", lambda kit: None)
+        monkeypatch.setattr(where, "build_programs", lambda installation: None)
         monkeypatch.setattr(where, "make_plan", self.plan)
         monkeypatch.setattr(where, "boot", self.boot)
         monkeypatch.setattr(apart, "folders_for", lambda programs, hidden: [*programs])
 
-    def plan(self, kit: Kit, machine: Machine, *more: Any) -> tuple[GuestPlan, Store]:
+    def plan(
+        self, installation: Installation, machine: Machine, *more: Any
+    ) -> tuple[GuestPlan, Store]:
         self.planned.append(more)
         return plan_of(*SHARES, machine=machine), Store(Path("/store"))
 
@@ -206,10 +217,12 @@ class Booted:
         return self.guests[-1]
 
 
-def test_each_machine_is_booted_once(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_machine_is_booted_once(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     booted, machine = Booted(monkeypatch, place), machine_of()
     other = replace(machine, name="other")
-    with VirtualPlaces(kit, OPTIONS) as places:
+    with VirtualPlaces(installation, OPTIONS) as places:
         first = places.get(machine, [Path("/p")], print)
         assert places.get(machine, [], print) is first
         assert places.get(other, [], print) is not first
@@ -221,12 +234,12 @@ def test_each_machine_is_booted_once(kit: Kit, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_place_that_is_dropped_boots_anew_without_its_state(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     booted, machine = Booted(monkeypatch, place), machine_of()
-    places = VirtualPlaces(kit, OPTIONS)
+    places = VirtualPlaces(installation, OPTIONS)
     places.drop("pair")  # it need not be there
-    places = VirtualPlaces(kit, OPTIONS)
+    places = VirtualPlaces(installation, OPTIONS)
     first = places.get(machine, [], print)
     places.drop("pair")
     assert booted.guests[0].done[-1] == "closed"
@@ -238,16 +251,20 @@ def test_a_place_that_is_dropped_boots_anew_without_its_state(
     ("trouble", "kind", "says"),
     [
         (UserError("no QEMU"), UserError, "no QEMU"),
-        (KitError("no console"), KitError, "no console"),
-        (OSError(30, "Read-only file system", "/c"), KitError,
+        (NumalabError("no console"), NumalabError, "no console"),
+        (OSError(30, "Read-only file system", "/c"), NumalabError,
          "pair can't be booted: Read-only file system (/c)"),
     ],
 )  # fmt: skip
 def test_trouble_is_told_again_until_it_is_dropped(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch, trouble: Exception, kind: type[Exception], says: str
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: Exception,
+    kind: type[Exception],
+    says: str,
 ) -> None:
     booted, machine = Booted(monkeypatch, place), machine_of()
-    places = VirtualPlaces(kit, OPTIONS)
+    places = VirtualPlaces(installation, OPTIONS)
     booted.trouble = trouble
     for _ in range(2):
         with pytest.raises(kind) as told:
@@ -260,12 +277,12 @@ def test_trouble_is_told_again_until_it_is_dropped(
 
 
 def test_a_guest_that_says_nothing_of_itself_is_ended(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     booted = Booted(monkeypatch, place)
     booted.answers = (GuestFailed("it hangs"),)
     with pytest.raises(PlaceLost):
-        VirtualPlaces(kit, OPTIONS).get(machine_of(), [], print)
+        VirtualPlaces(installation, OPTIONS).get(machine_of(), [], print)
     assert booted.guests[0].done[-1] == "closed"
 
 
@@ -273,47 +290,49 @@ def test_a_guest_that_says_nothing_of_itself_is_ended(
 
 
 @pytest.fixture
-def cache(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(host, "cache_folder", lambda: tmp_path)
     return tmp_path / "seen"
 
 
-def test_a_node_is_asked_once(kit: Kit, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_is_asked_once(
+    installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     booted, machine = Booted(monkeypatch, seen), machine_of()
-    assert seen.described_node(kit, machine, print) == NODE
-    assert booted.planned[0] == ([], GuestOptions(full=True), print, [kit.describe_node])
+    assert seen.described_node(installation, machine, print) == NODE
+    assert booted.planned[0] == ([], GuestOptions(full=True), print, [installation.describe_node])
     assert [json.loads(path.read_text()) for path in cache.iterdir()] == [NODE]
     assert booted.guests[0].done[-1] == "closed"
-    seen.described_node(kit, machine, print)
+    seen.described_node(installation, machine, print)
     assert len(booted.guests) == 1
-    kit.describe_node.write_text("another")
-    seen.described_node(kit, machine, print)
+    installation.describe_node.write_text("another")
+    seen.described_node(installation, machine, print)
     assert len(booted.guests) == 2 == len(list(cache.iterdir()))
     for path in cache.iterdir():
         path.write_text("[]")
-    seen.described_node(kit, machine, print)
+    seen.described_node(installation, machine, print)
     assert len(booted.guests) == 3
 
 
 def test_a_node_that_is_lost_boots_once_more(
-    kit: Kit, cache: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     booted = Booted(monkeypatch, seen)
     booted.answers = (GuestFailed("it hangs"), Ended(0))
     cache.write_text("no folder")  # nothing can be kept
-    assert seen.described_node(kit, machine_of(), print) == NODE
+    assert seen.described_node(installation, machine_of(), print) == NODE
     assert booted.stores == [Store(Path("/store")), None]
     assert [guest.done[-1] for guest in booted.guests] == ["closed", "closed"]
     booted.answers = (GuestFailed("it hangs"),)
     with pytest.raises(PlaceLost):
-        seen.described_node(kit, machine_of(), print)
-    kit.describe_node.unlink()
-    with pytest.raises(KitError, match=r"^pair can't be booted: No such file or directory \("):
-        seen.described_node(kit, machine_of(), print)
+        seen.described_node(installation, machine_of(), print)
+    installation.describe_node.unlink()
+    with pytest.raises(NumalabError, match=r"^pair can't be booted: No such file or directory \("):
+        seen.described_node(installation, machine_of(), print)
 
 
 def test_the_newest_descriptions_are_kept(
-    kit: Kit, cache: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Booted(monkeypatch, seen)
     cache.mkdir()
@@ -321,7 +340,7 @@ def test_the_newest_descriptions_are_kept(
         (cache / f"{number}.json").write_text("")
         os.utime(cache / f"{number}.json", (0, time.time() - 2000 + number))
     (cache / "other").write_text("")
-    seen.described_node(kit, machine_of(), print)
+    seen.described_node(installation, machine_of(), print)
     left = {path.name for path in cache.iterdir()}
     assert len(left) == 1001 and "other" in left
     assert {f"{number}.json" for number in range(1001)} - left == {"0.json", "1.json"}

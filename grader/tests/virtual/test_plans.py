@@ -13,7 +13,7 @@ import pytest
 from support.qemu_peers import TWO_NODES, machine_of, plan_of
 
 from numalab.errors import UserError
-from numalab.kit import Kit, find_kit
+from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
@@ -23,7 +23,7 @@ from numalab.virtual.kernel import GuestKernel
 from numalab.virtual.plan import GuestOptions
 from numalab.virtual.snapshots import FORMAT, key_of
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 MACHINES = [pytest.param(one, id=name) for name, one in GALLERY.items()]
 
 
@@ -195,18 +195,18 @@ MORE = ("guest_finalize.so", "relay")
 
 
 @pytest.fixture
-def small_kit(tmp_path: Path) -> Kit:
+def small_kit(tmp_path: Path) -> Installation:
     """With sources of time 100 and what is built of them of time 200."""
-    kit = Kit(tmp_path, builds=tmp_path / "build")
+    installation = Installation(tmp_path, builds=tmp_path / "build")
     files = [tmp_path / "common" / name for name in (
         "guest/init.c", "confine/confine.c", "relay/relay.c", "probe.c", "probe.h", "README.md"
     )]  # fmt: skip
-    built = [kit.build / "common" / name for name in (*ALONE, *MORE)]
+    built = [installation.build / "common" / name for name in (*ALONE, *MORE)]
     for file in (*files, *built):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
         os.utime(file, (0, 200 if file in built else 100))
-    return kit
+    return installation
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def small_kit(tmp_path: Path) -> Kit:
      ("probe.h", False, False), ("relay/relay.c", True, False), ("README.md", True, True)],
 )  # fmt: skip
 def test_what_is_older_than_a_source_is_not_built(
-    small_kit: Kit, file: str, alone: bool, cluster: bool
+    small_kit: Installation, file: str, alone: bool, cluster: bool
 ) -> None:
     for newest, are_built in ((200, (True, True)), (201, (alone, cluster))):
         os.utime(small_kit.root / "common" / file, (0, newest))
@@ -226,16 +226,18 @@ def test_what_is_older_than_a_source_is_not_built(
 @pytest.mark.parametrize(
     ("name", "alone"), [*((n, False) for n in ALONE), *((n, True) for n in MORE)]
 )
-def test_what_is_missing_is_not_built(small_kit: Kit, name: str, alone: bool) -> None:
+def test_what_is_missing_is_not_built(small_kit: Installation, name: str, alone: bool) -> None:
     (small_kit.build / "common" / name).unlink()
     assert plan.programs_are_built(small_kit) is alone
     assert not plan.programs_are_built(small_kit, for_cluster=True)
 
 
-def test_what_is_built_is_up_to_date(small_kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_built_is_up_to_date(
+    small_kit: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[Any] = []
     monkeypatch.setattr(plan, "configure", done.append)
-    monkeypatch.setattr(plan, "build_kit", lambda kit, targets: done.append(targets))
+    monkeypatch.setattr(plan, "build_targets", lambda installation, targets: done.append(targets))
     os.utime(small_kit.root / "common/guest/init.c", (0, 300))
     plan.build_programs(small_kit)
     assert done == [small_kit, [*ALONE]]
@@ -307,7 +309,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_plan_says_all(small_kit: Kit, asked: dict[str, Any], tmp_path: Path) -> None:
+def test_a_plan_says_all(small_kit: Installation, asked: dict[str, Any], tmp_path: Path) -> None:
     small_kit.guest_init.write_bytes(b"init")
     hydra, share = GALLERY["hydra"], Share(Path("/w"), writable=True)
     made, store = plan.make_plan(small_kit, hydra, [share], GuestOptions(), print)
@@ -337,7 +339,7 @@ def test_a_plan_says_all(small_kit: Kit, asked: dict[str, Any], tmp_path: Path) 
     (False, True, True), (False, False, False), (True, True, False), (True, False, False),
 ])  # fmt: skip
 def test_states_are_kept_where_a_boot_takes_longer(
-    small_kit: Kit, asked: dict[str, Any], kvm: bool, wanted: bool, keeps: bool
+    small_kit: Installation, asked: dict[str, Any], kvm: bool, wanted: bool, keeps: bool
 ) -> None:
     asked["kvm"] = kvm
     options = GuestOptions(use_snapshot=wanted)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from support.qemu_peers import Process, plan_of
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import shell_variables
 from numalab.virtual import cluster_session, session
 from numalab.virtual.cluster import ClusterOptions
@@ -216,7 +216,7 @@ def test_a_command_has_this_process_output(
     assert cluster.calls == [(1, ["x"], str(folder), variables)]
     assert streams.readouterr() == ("no line", "bad\n")
     cluster = FakeCluster(GuestFailed("it hangs"))
-    with pytest.raises(KitError, match=r"^it hangs$"):
+    with pytest.raises(NumalabError, match=r"^it hangs$"):
         cluster_session.run_on_first(cluster, ["x"], folder, None)
 
 
@@ -263,7 +263,7 @@ def test_on_all_nodes_what_fails_is_told_once(
     streams: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     cluster: Any = FakeCluster(Ended(0), GuestFailed("node2 hangs"), said=b"half a line")
-    with pytest.raises(KitError, match=r"^node2 hangs$"):
+    with pytest.raises(NumalabError, match=r"^node2 hangs$"):
         cluster_session.run_on_all(cluster, ["x"], folder, None)
     assert sorted(streams.readouterr().out.splitlines()) == [
         "node1: half a line", "node2: half a line"

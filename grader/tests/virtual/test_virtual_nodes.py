@@ -16,8 +16,8 @@ from support.guests import GALLERY, pu_list, run, start, text
 
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_in
+from numalab.installation import Installation
 from numalab.judging.thread_goals import as_environment, timed_team
-from numalab.kit import Kit
 from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -119,11 +119,13 @@ WHOLE = plan.GuestOptions(full=True, use_snapshot=False)
         ),
     ],
 )
-def node(kit: Kit, request: pytest.FixtureRequest, programs: Path) -> Iterator[Guest]:
+def node(
+    installation: Installation, request: pytest.FixtureRequest, programs: Path
+) -> Iterator[Guest]:
     """As much of each machine as this host is used for, and all of it."""
     name, options = request.param
     try:
-        booted = start(kit, name, Share(programs), options=options)
+        booted = start(installation, name, Share(programs), options=options)
     except UserError as error:
         if not options.full:
             raise
@@ -132,14 +134,14 @@ def node(kit: Kit, request: pytest.FixtureRequest, programs: Path) -> Iterator[G
         yield booted
 
 
-def seen_by_hwloc(kit: Kit, node: Guest, folder: Path) -> Machine:
+def seen_by_hwloc(installation: Installation, node: Guest, folder: Path) -> Machine:
     exported = folder / "node.xml"
     exported.write_text(text(node, "lstopo-no-graphics", "--of", "xml"))
-    return imported(kit, exported)
+    return imported(installation, exported)
 
 
-def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None:
-    described, seen = node.plan.machine, seen_by_hwloc(kit, node, tmp_path)
+def test_lstopo_shows_the_machine(installation: Installation, node: Guest, tmp_path: Path) -> None:
+    described, seen = node.plan.machine, seen_by_hwloc(installation, node, tmp_path)
     assert seen.pus == described.pus
     packages = dict(zip(
         [place.package for place in seen.pu_table],
@@ -152,12 +154,14 @@ def test_lstopo_shows_the_machine(kit: Kit, node: Guest, tmp_path: Path) -> None
     siblings = {core.pus for one in described.numa_nodes for core in one.cores}
     assert {core.pus for one in seen.numa_nodes for core in one.cores} == siblings
     if has_hmat(described):
-        assert_memory_is_near_its_cores(described, seen_near(kit, tmp_path))
+        assert_memory_is_near_its_cores(described, seen_near(installation, tmp_path))
 
 
-def seen_near(kit: Kit, folder: Path) -> dict[int | None, frozenset[int]]:
+def seen_near(installation: Installation, folder: Path) -> dict[int | None, frozenset[int]]:
     """By NUMA node, in seen_by_hwloc's export: the PUs that hwloc finds it local to."""
-    return {node.number: node.pus for node in export_in(kit, folder / "node.xml").numa_nodes}
+    return {
+        node.number: node.pus for node in export_in(installation, folder / "node.xml").numa_nodes
+    }
 
 
 def assert_memory_is_near_its_cores(
@@ -170,11 +174,13 @@ def assert_memory_is_near_its_cores(
         assert near[node.number] in [{*one.pus} for one in beside if one.cores], node.number
 
 
-def test_memory_without_cores_is_near_its_package(kit: Kit, tmp_path: Path) -> None:
-    with start(kit, "aurora") as node:
+def test_memory_without_cores_is_near_its_package(
+    installation: Installation, tmp_path: Path
+) -> None:
+    with start(installation, "aurora") as node:
         assert has_hmat(node.plan.machine)
-        seen_by_hwloc(kit, node, tmp_path)
-    near = seen_near(kit, tmp_path)
+        seen_by_hwloc(installation, node, tmp_path)
+    near = seen_near(installation, tmp_path)
     assert_memory_is_near_its_cores(node.plan.machine, near)
     assert [near[0], near[1]] == [near[2], near[3]]
 
@@ -205,12 +211,12 @@ pus = ["9-11"]
 """
 
 
-def test_unlike_units_are_seen_as_described(kit: Kit, tmp_path: Path) -> None:
+def test_unlike_units_are_seen_as_described(installation: Installation, tmp_path: Path) -> None:
     path = tmp_path / "unlike.toml"
     path.write_text(UNLIKE)
-    machine = find_machine(kit, str(path))
+    machine = find_machine(installation, str(path))
     progress: list[str] = []
-    seen = described_node(kit, machine, progress.append)
+    seen = described_node(installation, machine, progress.append)
     assert differences(machine, seen) == ()
 
 
@@ -291,10 +297,10 @@ def test_linux_finds_no_dies(node: Guest) -> None:
 
 @pytest.fixture(scope="module", params=["hydra", "westmere-ep"])
 def two_packages(
-    kit: Kit, request: pytest.FixtureRequest, programs: Path
+    installation: Installation, request: pytest.FixtureRequest, programs: Path
 ) -> Iterator[tuple[Guest, Path]]:
     """Interleaved numbering, and consecutive with SMT."""
-    with start(kit, request.param, Share(programs)) as found:
+    with start(installation, request.param, Share(programs)) as found:
         yield found, programs
 
 
@@ -389,8 +395,10 @@ def test_libomp_finds_packages_cores_and_siblings(node: Guest, programs: Path) -
 
 
 @pytest.fixture(scope="module")
-def nebula(kit: Kit, programs: Path) -> Iterator[Guest]:
-    with start(kit, "nebula", Share(programs), options=plan.GuestOptions(cores_per_node=2)) as node:
+def nebula(installation: Installation, programs: Path) -> Iterator[Guest]:
+    with start(
+        installation, "nebula", Share(programs), options=plan.GuestOptions(cores_per_node=2)
+    ) as node:
         yield node
 
 
@@ -466,12 +474,14 @@ def test_memory_goes_where_numactl_binds_it(two_packages: tuple[Guest, Path]) ->
 
 
 @pytest.fixture(scope="module")
-def laptop(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Guest, Path]]:
+def laptop(
+    installation: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Guest, Path]]:
     folder = tmp_path_factory.mktemp("seen")
     (folder / "text").write_text("as it was")
     (folder / "out").mkdir()
     shares = [Share(folder, cached=False), Share(folder / "out", writable=True)]
-    with start(kit, "laptop", *shares) as found:
+    with start(installation, "laptop", *shares) as found:
         yield found, folder
 
 
@@ -629,10 +639,10 @@ def test_a_sandbox_that_can_t_be_made_runs_nothing(
 
 
 def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
-    kit: Kit, tmp_path: Path
+    installation: Installation, tmp_path: Path
 ) -> None:
     options = plan.GuestOptions(cores_per_node=1)
-    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], options, print)
+    ready, _ = plan.make_plan(installation, find_machine(installation, "hydra"), [], options, print)
     store = snapshots.Store(tmp_path)
     said: list[str] = []
     with booting.boot(ready, store, said.append) as node:
@@ -650,10 +660,12 @@ def test_a_snapshot_that_does_not_work_is_dropped_and_the_machine_boots(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use_snapshot", [True, False], ids=["waking", "booting"])
-def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> None:
+def test_fifty_times_in_a_row(
+    installation: Installation, tmp_path: Path, use_snapshot: bool
+) -> None:
     """No state hangs when it is woken. Of boots an emulated one may, and is begun once more."""
     options = plan.GuestOptions(cores_per_node=1)
-    ready, _ = plan.make_plan(kit, find_machine(kit, "hydra"), [], options, print)
+    ready, _ = plan.make_plan(installation, find_machine(installation, "hydra"), [], options, print)
     store = snapshots.Store(tmp_path) if use_snapshot else None
     said: list[str] = []
     if store:
@@ -667,19 +679,21 @@ def test_fifty_times_in_a_row(kit: Kit, tmp_path: Path, use_snapshot: bool) -> N
     assert len(said) - len(hung) == said.count("waking hydra" if use_snapshot else "booting hydra")
 
 
-def test_snapshots_of_all_machines_differ(kit: Kit) -> None:
+def test_snapshots_of_all_machines_differ(installation: Installation) -> None:
     kernel = find_kernel(host.cache_folder() / "kernels", None, print)
     keys = set()
     for name in GALLERY:
         for cores in (1, 2):
-            machine = find_machine(kit, name).scaled(cores)
+            machine = find_machine(installation, name).scaled(cores)
             for memory in (256, 512):
                 made = GuestPlan(machine, memory, "tcg", kernel, b"init", 0, (), 1.0)
                 keys.add(made.key(find_qemu(), made.initrd()))
     assert len(keys) == 4 * len(GALLERY)
 
 
-def test_what_snapshots_go_by_names_no_folder_that_it_was_built_in(kit: Kit) -> None:
+def test_what_snapshots_go_by_names_no_folder_that_it_was_built_in(
+    installation: Installation,
+) -> None:
     """Else each build folder and each copy of the kit would boot its own."""
-    plan.build_programs(kit)
-    assert str(kit.root).encode() not in kit.guest_init.read_bytes()
+    plan.build_programs(installation)
+    assert str(installation.root).encode() not in installation.guest_init.read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import UserError
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
@@ -17,7 +17,7 @@ from numalab.machines.seeded import seeded_machine
 from numalab.virtual import guest, initramfs, plan, qemu, session
 from numalab.virtual.guest_plan import Share
 
-GALLERY = load_gallery(gallery_folder(find_kit("gnu")))
+GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
 MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
 
 

@@ -26,8 +26,8 @@ from numalab.grading.audit import prove
 from numalab.grading.request import Listener, Request
 from numalab.grading.turns import shared_node
 from numalab.grading.variant_audit import answers, complaints_of, prove_seeds
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs
 from numalab.labs.variants import labs_with_variants
 
@@ -54,7 +54,7 @@ MOST_SEED = 1000
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the result.")
 @click.pass_obj
 def audit(
-    kit: Kit,
+    installation: Installation,
     names: Sequence[str],
     language: str,
     on: Sequence[str],
@@ -76,24 +76,28 @@ def audit(
       ./numalab audit 01 --seeds 20 --here-only
       ./numalab audit 05 --seeds 9-20       where one to 20 was interrupted
     """
-    kit.need_solutions("./numalab audit")
+    installation.need_solutions("./numalab audit")
     check_places(on, here_only)
     check_json_target(json_path)
-    machines = named_machines(kit, on)
-    labs = choose_labs(load_labs(kit.root), names)
+    machines = named_machines(installation, on)
+    labs = choose_labs(load_labs(installation.root), names)
     listener = Listener(on_progress=progress_line, on_note=note)
     if seeds is not None:
         if json_path is not None:
             raise UserError("--seeds and --json exclude each other")
         asked = Request((), language, "solution", on=machines, here_only=here_only)
-        return _prove_variants(kit, labs, bool(names), seeds, asked, listener)
+        return _prove_variants(installation, labs, bool(names), seeds, asked, listener)
     try:
-        with kit.lock(), shared_node(waits) as turns, virtual_places(kit) as places:
+        with (
+            installation.lock(),
+            shared_node(waits) as turns,
+            virtual_places(installation) as places,
+        ):
             asked = Request(
                 labs, language, "solution", on=machines, here_only=here_only,
                 is_chosen=bool(names), turns=turns,
             )  # fmt: skip
-            node, proofs = prove(kit, asked, places, listener)
+            node, proofs = prove(installation, asked, places, listener)
     except Interrupted:
         return EXIT_INTERRUPTED
     if json_path is not None:
@@ -127,14 +131,14 @@ def _seeds(text: str) -> range:
 
 
 def _prove_variants(
-    kit: Kit,
+    installation: Installation,
     labs: Sequence[Lab],
     is_chosen: bool,
     seeds: Sequence[int],
     asked: Request,
     listener: Listener,
 ) -> int:
-    having = labs_with_variants(kit.root)
+    having = labs_with_variants(installation.root)
     without = [lab.name for lab in labs if lab.name not in having]
     if without and is_chosen:
         raise UserError(
@@ -145,17 +149,17 @@ def _prove_variants(
     try:
         for lab in having if not is_chosen else [lab.name for lab in labs]:
             proofs = []
-            with kit.lock(), shared_node(waits) as turns:
+            with installation.lock(), shared_node(waits) as turns:
                 request = replace(asked, turns=turns)
                 for proof in prove_seeds(
-                    kit, lab, seeds, languages, request, virtual_places, listener
+                    installation, lab, seeds, languages, request, virtual_places, listener
                 ):
                     proofs.append(proof)
                     apart = {None: "", True: ", the last one's fails", False: ", as the last one's"}
                     mark = "FAIL" if proof.complaints else "ok  "
                     named = f"{lab}  {proof.language:<8} seed {proof.seed}"
                     click.echo(f"{mark}  {named}{apart[proof.taken_over]}")
-            different = answers(kit, lab)
+            different = answers(installation, lab)
             told = complaints_of(lab, proofs, different)
             for line in told:
                 click.echo(click.wrap_text(line, 78, "        ", "        "))

@@ -17,7 +17,7 @@ from numalab.course.jobs.progress import class_text, known_states, status_of, te
 from numalab.course.jobs.slurm import Slurm, is_here
 from numalab.course.locks import is_held
 from numalab.errors import UserError, wrapped
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console
 
 if TYPE_CHECKING:
@@ -54,9 +54,11 @@ def _has_head(course: CourseFolder) -> bool:
     return is_held(course.lock)
 
 
-def _look(course: CourseFolder, kit: Kit, shown: Sequence[Run]) -> list[RunStatus]:
+def _look(
+    course: CourseFolder, installation: Installation, shown: Sequence[Run]
+) -> list[RunStatus]:
     asked = [run for run in shown if run.engine == "slurm"]
-    seen = Slurm(course, kit).look(asked) if asked and is_here() else None
+    seen = Slurm(course, installation).look(asked) if asked and is_here() else None
     known = known_states(course)
     return [status_of(course, run, (seen or {}).get(run.id), known) for run in shown]
 
@@ -81,7 +83,7 @@ def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
 @click.argument("course_path", metavar="COURSE", type=click.Path(path_type=Path))
 @click.option("--watch", is_flag=True, help="Go on showing it until all is over.")
 @click.pass_obj
-def status(kit: Kit, course_path: Path, watch: bool) -> None:
+def status(installation: Installation, course_path: Path, watch: bool) -> None:
     """How far the grading of a class is: its runs that are under way, or else the last one and
     what has been graded in all.
 
@@ -94,7 +96,7 @@ def status(kit: Kit, course_path: Path, watch: bool) -> None:
 
     def look() -> tuple[list[str], bool]:
         shown = runs.open_runs(course) or runs.last_run(course)
-        found = _look(course, kit, shown)
+        found = _look(course, installation, shown)
         return _lines(course, found), all(status.is_over for status in found)
 
     lines, is_over = look()
@@ -120,7 +122,7 @@ def status(kit: Kit, course_path: Path, watch: bool) -> None:
 @batch.command(name="cancel", short_help="End the jobs of a class.")
 @click.argument("course_path", metavar="COURSE", type=click.Path(path_type=Path))
 @click.pass_obj
-def cancel(kit: Kit, course_path: Path) -> None:
+def cancel(installation: Installation, course_path: Path) -> None:
     """End what is under way. What is graded stays, and `batch grade` grades the rest when
     it is called again.
 
@@ -134,7 +136,7 @@ def cancel(kit: Kit, course_path: Path) -> None:
         # First: a command that follows the run must not begin it again.
         runs.mark_cancelled(course, run)
         if run.engine == "slurm":
-            Slurm(course, kit).cancel(run)
+            Slurm(course, installation).cancel(run)
             runs.end(course, run, "cancelled")
         elif not _has_head(course):
             runs.end(course, run, "cancelled")

@@ -33,7 +33,7 @@ from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.former_digests import known_as
 from numalab.grading.login_node import on_login_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
@@ -124,13 +124,13 @@ class _Options:
         )  # fmt: skip
 
 
-def _engine(options: _Options, course: CourseFolder, kit: Kit) -> Engine:
+def _engine(options: _Options, course: CourseFolder, installation: Installation) -> Engine:
     """Raises UserError."""
     choice = options.choice or ("slurm" if slurm.is_here() else "local")
     if choice == "slurm":
         if not slurm.is_here():
             raise UserError("--slurm: there is no sbatch here. Is Slurm's module loaded?")
-        return slurm.Slurm(course, kit)
+        return slurm.Slurm(course, installation)
     if on_login_node() and not options.force and not options.command:
         raise UserError(
             "This looks like a login node: Slurm is here, no job is running, and sinfo does not "
@@ -139,7 +139,7 @@ def _engine(options: _Options, course: CourseFolder, kit: Kit) -> Engine:
         )
     if options.no_wait:
         raise UserError("--no-wait is for Slurm: what is graded here ends with the command")
-    return Local(course, kit, max(1, options.jobs or 1))
+    return Local(course, installation, max(1, options.jobs or 1))
 
 
 def _share(count: int, jobs: int | None, per_job: int) -> int:
@@ -171,10 +171,10 @@ def _tell_problems(intake: Intake) -> None:
 
 
 def _chosen(
-    kit: Kit, intake: Intake, student: str, effort: str, kept: Collection[Item]
+    installation: Installation, intake: Intake, student: str, effort: str, kept: Collection[Item]
 ) -> tuple[Wanted, ...]:
     """kept: what the course has attempts of, or jobs are at. Raises UserError where there is no
-    such student, and KitError."""
+    such student, and NumalabError."""
     submissions = list(intake.submissions)
     if student:
         known = {submission.student.id for submission in intake.submissions}
@@ -183,28 +183,32 @@ def _chosen(
             raise UserError(f"--student {student}: the delivery has no such id. It has {some} ...")
         submissions = [submission for submission in submissions if submission.student.id == student]
     labs = {submission.lab for submission in submissions}
-    digests = {lab: known_as(kit, lab) for lab in labs}
+    digests = {lab: known_as(installation, lab) for lab in labs}
     wanted = wanted_items(submissions, lambda lab: digests[lab][0], effort)
     return under_kept_digests(wanted, digests, kept)
 
 
 def _taken_in(
-    kit: Kit, options: _Options, course: CourseFolder, rules: Rules, book: Gradebook
+    installation: Installation,
+    options: _Options,
+    course: CourseFolder,
+    rules: Rules,
+    book: Gradebook,
 ) -> tuple[Wanted, ...]:
     """Reads the delivery into the course; what of it is to be graded. Raises UserError and
-    KitError."""
-    all_labs = labs_and_variants(kit.root)
+    NumalabError."""
+    all_labs = labs_and_variants(installation.root)
     names = [name for given in options.labs for name in given.split(",") if name]
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
     with progress_line("intake") as progress:
         intake = take_in(
             options.submissions, course, chosen, progress, options.students, options.layout,
             rules=rules, columns=parse_named(options.list_columns),
-            is_starting=StartingCode(kit.root),
+            is_starting=StartingCode(installation.root),
         )  # fmt: skip
         book.add_submissions(intake)
         kept = under_way(course) | {item for item, _ in book.states()}
-        wanted = _chosen(kit, intake, options.student, options.effort, kept)
+        wanted = _chosen(installation, intake, options.student, options.effort, kept)
     _tell_problems(intake)
     return wanted
 
@@ -224,7 +228,7 @@ def _head(
 
 
 def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence[Wanted]) -> bool:
-    """Grades what is missing; False where it was interrupted. Raises UserError and KitError."""
+    """Grades what is missing; False where it was interrupted. Raises UserError and NumalabError."""
     head.note_earlier()
     earlier = frozenset(head.graded)
     try:
@@ -284,11 +288,11 @@ def _tell_end(head: Head, course: CourseFolder, book: Gradebook) -> int:
     return EXIT_FAILED if left else EXIT_PASSED
 
 
-def _tell_rejudging(kit: Kit, course: CourseFolder, book: Gradebook) -> None:
+def _tell_rejudging(installation: Installation, course: CourseFolder, book: Gradebook) -> None:
     """That results were judged by other rules than the present ones; they are not judged again
     at once, since that changes grades that nobody has looked at yet."""
-    labs = {item.lab for item, _ in book.states()} & labs_and_variants(kit.root).keys()
-    left = pending(book.attempts(), digests_of(kit, labs)).attempts
+    labs = {item.lab for item, _ in book.states()} & labs_and_variants(installation.root).keys()
+    left = pending(book.attempts(), digests_of(installation, labs)).attempts
     if left:
         results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
         click.echo(
@@ -394,7 +398,7 @@ def _with_slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--grace", "grace_s", type=click.FloatRange(0.0), default=75.0, hidden=True)
 @click.pass_obj
 @taking_one(_Options)
-def grade_class(kit: Kit, options: _Options) -> int:
+def grade_class(installation: Installation, options: _Options) -> int:
     """Grade what a class has handed in: SUBMISSIONS is a folder or an archive with a folder
     or an archive for each student, as Moodle or Canvas deliver it, or a folder of clones, as
     Classroom 50 downloads them, or as they are cloned of a GitLab group. (GitHub Classroom is
@@ -425,18 +429,18 @@ def grade_class(kit: Kit, options: _Options) -> int:
       ./numalab batch grade hand-ins --out course --student ada --regrade
       ./numalab batch grade hand-ins --out course --no-wait
     """
-    kit.need_solutions("./numalab batch grade")
+    installation.need_solutions("./numalab batch grade")
     course = CourseFolder(options.out.resolve())
-    rules = rules_of_course(kit, course)
+    rules = rules_of_course(installation, course)
     options.check(rules)
-    engine = _engine(options, course, kit)
+    engine = _engine(options, course, installation)
     with course_lock(course), open_gradebook(course) as book:
-        wanted = _taken_in(kit, options, course, rules, book)
+        wanted = _taken_in(installation, options, course, rules, book)
         if not options.regrade:
             try:
                 wanted = tuple(confirmed(wanted, course, book, options.measure_again))
             except UserError:
-                _tell_rejudging(kit, course, book)
+                _tell_rejudging(installation, course, book)
                 raise
         with _head(options, course, engine, book, wanted) as head:
             is_whole = _grade(options, course, head, wanted)
@@ -450,7 +454,7 @@ def grade_class(kit: Kit, options: _Options) -> int:
             click.echo(wrapped(_how_to_go_on(course, True)))
             return EXIT_PASSED
         code = _tell_end(head, course, book)
-        _tell_rejudging(kit, course, book)
+        _tell_rejudging(installation, course, book)
         return code
 
 

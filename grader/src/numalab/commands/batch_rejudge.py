@@ -19,9 +19,9 @@ from numalab.course import attempts
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.jobs.head import course_lock
 from numalab.course.rejudging import digests_of, judge_all, pending, publish, under_way
-from numalab.errors import WIDTH, KitError, UserError, reason_of, wrapped
+from numalab.errors import WIDTH, NumalabError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
@@ -134,10 +134,10 @@ def _may_write(options: _Options) -> bool:
 
 
 def _judged(
-    kit: Kit, course: CourseFolder, book: Gradebook, digests: Digests
+    installation: Installation, course: CourseFolder, book: Gradebook, digests: Digests
 ) -> tuple[Outcome, Pending, int]:
     """What would become of the course, and how many attempts jobs are at. Raises UserError and
-    KitError."""
+    NumalabError."""
     with progress_line("rejudge") as progress:
         progress("reading attempts")
         kept = list(attempts.kept_attempts(course))
@@ -146,12 +146,14 @@ def _judged(
         found = pending(kept, digests)
         busy = under_way(course)
         free = [attempt for attempt in found.attempts if attempt.item not in busy]
-        outcome = judge_all(course, kit, labs_and_variants(kit.root), free, digests, progress)
+        outcome = judge_all(
+            course, installation, labs_and_variants(installation.root), free, digests, progress
+        )
     return outcome, found, len(found.attempts) - len(free)
 
 
 def _write(course: CourseFolder, book: Gradebook, rejudged: Sequence[Rejudged]) -> int:
-    """How many it has kept. Raises KitError."""
+    """How many it has kept. Raises NumalabError."""
     kept: list[Attempt] = []
     try:
         with progress_line("rejudge") as progress:
@@ -161,7 +163,7 @@ def _write(course: CourseFolder, book: Gradebook, rejudged: Sequence[Rejudged]) 
                 if publish(course, each):
                     kept.append(each.new)
     except OSError as error:
-        raise KitError(
+        raise NumalabError(
             f"not all verdicts could be written to {course.root}: {reason_of(error)}. Those "
             "before it are kept; the same command goes on."
         ) from error
@@ -176,7 +178,7 @@ def _write(course: CourseFolder, book: Gradebook, rejudged: Sequence[Rejudged]) 
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @click.pass_obj
 @taking_one(_Options)
-def rejudge_class(kit: Kit, options: _Options) -> int:
+def rejudge_class(installation: Installation, options: _Options) -> int:
     """Judge a class again by the kit's present rules and thresholds, from the records that
     its gradings have left. Nothing is built or measured.
 
@@ -195,9 +197,9 @@ def rejudge_class(kit: Kit, options: _Options) -> int:
       ./numalab batch rejudge course --yes
     """
     course = course_at(options.course_path)
-    digests = digests_of(kit, labs_and_variants(kit.root))
+    digests = digests_of(installation, labs_and_variants(installation.root))
     with course_lock(course), open_gradebook(course) as book:
-        outcome, found, busy = _judged(kit, course, book, digests)
+        outcome, found, busy = _judged(installation, course, book, digests)
         for line in change_lines(outcome.rejudged):
             click.echo(line)
         if any(each.changes for each in outcome.rejudged):

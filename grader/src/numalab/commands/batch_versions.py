@@ -34,7 +34,7 @@ def confirmed(
 
     Raises:
         UserError: nobody can be asked.
-        KitError: the course's runs can't be read.
+        NumalabError: the course's runs can't be read.
     """
     graded = results_of_others(wanted, book.attempts(), under_way(course))
     if not graded or measure_again:

@@ -4,7 +4,7 @@ A Python file reaches the test modules that import it, directly or through other
 functions too. Of conftest.py and tests/support only the functions count that a test uses, so that
 an import of one helper is not one of all. What other files reach follows from what tests name:
 
-- all test modules that can read files of numalab (`kit`, `find_kit`, `__file__` ...) and do not
+- all test modules that can read files of numalab (`installation`, `__file__` ...) and do not
   name other labs only, for files of a lab;
 - modules that name the file or its folder, or use a module that does, for texts, C sources, and
   data of tests, of the package, and of common/;
@@ -31,7 +31,9 @@ MAIN = f"{SOURCES}numalab/__main__.py"
 # Folders of Python files that are imported by their names alone.
 BY_NAME = ("grader/bench/", "slides/")
 # Names by which a test reaches numalab's own files, and by which it loads all labs.
-FILES_OF_KIT = frozenset({"kit", "kit_root", "find_kit", "__file__", "labs", "load_labs"})
+FILES_OF_NUMALAB = frozenset(
+    {"installation", "kit_root", "find_installation", "__file__", "labs", "load_labs"}
+)
 ALL_LABS = frozenset({"labs", "load_labs"})
 LISTING = frozenset({"rglob", "glob", "iterdir", "walk"})
 BUILT = (".c", ".h", ".f90", ".cmake", ".in")
@@ -118,20 +120,20 @@ def read_module(code: str) -> Module:
 def _lists_files(statement: ast.stmt, constants: Mapping[str, Part]) -> bool:
     """Tell whether a function may go through folders of numalab: what it lists, or calls git for,
     comes from one of FILES_OF_KIT, by a constant above it or by its own variables."""
-    of_kit = {name for name, part in constants.items() if part.names & FILES_OF_KIT}
-    of_kit |= FILES_OF_KIT
+    numalabs = {name for name, part in constants.items() if part.names & FILES_OF_NUMALAB}
+    numalabs |= FILES_OF_NUMALAB
 
-    def comes_from_kit(node: ast.AST) -> bool:
+    def comes_from_numalab(node: ast.AST) -> bool:
         words = {w for n in ast.walk(node) for w in (getattr(n, "id", ""), getattr(n, "attr", ""))}
-        return bool(words & of_kit)
+        return bool(words & numalabs)
 
     nodes = list(ast.walk(statement))
     for node in nodes:
-        if isinstance(node, ast.Assign) and comes_from_kit(node.value):
-            of_kit |= {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        if isinstance(node, ast.Assign) and comes_from_numalab(node.value):
+            numalabs |= {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return any(
-        comes_from_kit(call)
+        comes_from_numalab(call)
         and (getattr(call.func, "attr", "") in LISTING or "ls-files" in ast.dump(call))
         for call in calls
     )
@@ -327,7 +329,7 @@ def _reached(graph: Graph, file: str) -> set[str] | None:
         package = "/".join(path.parts[:3])
         near = {test for test in reach if test.startswith(f"{package}/")}
         return naming(path.name, *path.parent.parts[3:]) | near or None
-    able = {test for test, of_test in reach.items() if of_test.names & FILES_OF_KIT}
+    able = {test for test, of_test in reach.items() if of_test.names & FILES_OF_NUMALAB}
     if lab := _LAB.match(file):
         return {test for test in able if _may_load(reach[test], {lab[1], lab[3]})}
     if file == "numalab":  # the launcher

@@ -13,9 +13,9 @@ import click
 from numalab.commands import guest_options
 from numalab.commands.completing import complete_machine
 from numalab.commands.shared import check_json_target, progress_line, taking_one
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.files import write_json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
 from numalab.virtual import cluster as clusters
 from numalab.virtual import cluster_session, plan, session
@@ -118,7 +118,7 @@ class RunOptions:
 @guest_options.boot_limit("they are not up")
 @click.pass_obj
 @taking_one(RunOptions)
-def run(kit: Kit, asked: RunOptions) -> int:
+def run(installation: Installation, asked: RunOptions) -> int:
     """Boot the machine NAME two to four times (x2 to x4) as nodes of a cluster, run COMMAND on the
     first one, and end them.
 
@@ -138,7 +138,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
     options = ClusterOptions(asked.nodes, asked.rate_mbit_s, asked.card, asked.capture)
     clusters.check_options(options)
     check_json_target(asked.json_path)
-    described = find_machine(kit, asked.name)
+    described = find_machine(installation, asked.name)
     folder = Path.cwd()
     written = None if asked.results is None else session.results_folder(asked.results)
     shares = session.shares_for(folder, written, asked.more)
@@ -151,8 +151,8 @@ def run(kit: Kit, asked: RunOptions) -> int:
         not asked.no_snapshot,
     )
     with progress_line(f"{described.name} x{asked.nodes}") as progress:
-        guest_options.build_what_is_needed(kit, progress, for_cluster=True)
-        booted = clusters.boot_cluster(kit, described, shares, options, of_each, progress)
+        guest_options.build_what_is_needed(installation, progress, for_cluster=True)
+        booted = clusters.boot_cluster(installation, described, shares, options, of_each, progress)
     with booted:
         guest_options.tell_of_scaling(booted.guests[0].plan)
         start = cluster_session.run_on_all if asked.on_all else cluster_session.run_on_first
@@ -160,7 +160,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
         try:
             counts = booted.counts()
         except GuestFailed as error:
-            raise KitError(str(error)) from error
+            raise NumalabError(str(error)) from error
     click.echo(cluster_session.in_words(booted.names, counts, options.rate_mbit_s), err=True)
     if asked.json_path is not None:
         write_json(

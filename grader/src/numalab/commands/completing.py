@@ -6,15 +6,15 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit, find_kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import choose_labs, lab_names, load_labs
 
 
-def _kit() -> Kit | None:
+def _installation() -> Installation | None:
     try:
-        return find_kit("gnu")
-    except KitError:
+        return find_installation("gnu")
+    except NumalabError:
         return None
 
 
@@ -26,8 +26,8 @@ def complete_lab(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Names of labs, those without that are given already; 3 and 03 stand for 03_scheduling."""
-    kit = _kit()
-    names = [] if kit is None else lab_names(kit.root)
+    installation = _installation()
+    names = [] if installation is None else lab_names(installation.root)
     given = context.params.get(parameter.name or "") or ()
     left = [name for name in names if name not in given]
     if incomplete.isdigit() and len(incomplete) == 1 and incomplete != "0":
@@ -42,12 +42,12 @@ def complete_topic(
     del parameter
     from numalab.labs.hints import topics_of
 
-    kit, name = _kit(), context.params.get("name")
-    if kit is None or name is None:
+    installation, name = _installation(), context.params.get("name")
+    if installation is None or name is None:
         return []
     try:
-        (lab,) = choose_labs(load_labs(kit.root), [name])
-    except (KitError, UserError):
+        (lab,) = choose_labs(load_labs(installation.root), [name])
+    except (NumalabError, UserError):
         return []
     return _starting(list(topics_of(lab)), incomplete)
 
@@ -61,5 +61,5 @@ def complete_machine(
 
     if "/" in incomplete or incomplete.startswith((".", "~")):
         return [CompletionItem(incomplete, type="file")]
-    kit = _kit()
-    return [] if kit is None else _starting(known_names(kit), incomplete)
+    installation = _installation()
+    return [] if installation is None else _starting(known_names(installation), incomplete)

@@ -14,18 +14,18 @@ from numalab.commands.reporter import Reporter, waits
 from numalab.commands.shared import (
     virtual_places,
 )
-from numalab.errors import KitError, wrapped
+from numalab.errors import NumalabError, wrapped
 from numalab.exit_codes import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
-    EXIT_KIT,
+    EXIT_NUMALAB,
     EXIT_PASSED,
     EXIT_SKIPPED,
 )
 from numalab.grading.request import Request
 from numalab.grading.turns import shared_node
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
@@ -36,17 +36,17 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 @click.argument("name", metavar="LAB")
 @click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
 @click.pass_obj
-def measure(kit: Kit, name: str, language: str) -> int:
+def measure(installation: Installation, name: str, language: str) -> int:
     """CTest's fixture: grade one kernel and keep the verdict. NUMALAB_SUBMISSION names the
     folder to grade instead of labs/, NUMALAB_QUICK=1 does it quickly."""
-    (lab,) = choose_labs(load_labs(kit.root), [name])
+    (lab,) = choose_labs(load_labs(installation.root), [name])
     folder = os.environ.get("NUMALAB_SUBMISSION")
     request = Request(
         [lab], language, "submission", Path(folder).resolve() if folder else None,
         quick=os.environ.get("NUMALAB_QUICK") == "1",
     )  # fmt: skip
-    with kit.lock(), shared_node(waits) as turns, virtual_places(kit) as places:
-        reporter = Reporter(kit, replace(request, turns=turns), places)
+    with installation.lock(), shared_node(waits) as turns, virtual_places(installation) as places:
+        reporter = Reporter(installation, replace(request, turns=turns), places)
         graded = reporter.grade()
         reporter.close(graded)
     return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED
@@ -57,20 +57,20 @@ def measure(kit: Kit, name: str, language: str) -> int:
 @click.argument("criterion")
 @click.option("--lang", "language", type=click.Choice(LANGUAGES), required=True)
 @click.pass_obj
-def criterion(kit: Kit, name: str, criterion: str, language: str) -> int:
+def criterion(installation: Installation, name: str, criterion: str, language: str) -> int:
     """CTest's test of one criterion: reads the kept verdict."""
-    path = kit.results_folder(name, language, "submission") / "verdict.json"
+    path = installation.results_folder(name, language, "submission") / "verdict.json"
     try:
         verdict = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"there is no verdict yet ({path}): {error}") from error
+        raise NumalabError(f"there is no verdict yet ({path}): {error}") from error
     entries = [entry for entry in verdict["criteria"] if entry["name"] == criterion]
     if not entries:
-        raise KitError(f"the verdict of {name} has no criterion {criterion}")
+        raise NumalabError(f"the verdict of {name} has no criterion {criterion}")
     for entry in entries:
         click.echo(wrapped(f"{entry['status']} ({entry['where']}): {entry['why']}"))
     statuses = {entry["status"] for entry in entries}
-    for status, code in (("fail", EXIT_FAILED), ("error", EXIT_KIT), ("pass", EXIT_PASSED)):
+    for status, code in (("fail", EXIT_FAILED), ("error", EXIT_NUMALAB), ("pass", EXIT_PASSED)):
         if status in statuses:
             return code
     return EXIT_SKIPPED

@@ -29,10 +29,10 @@ from numalab.diagnosing.report import (
     report_lines,
     some_letters,
 )
-from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
+from numalab.errors import Interrupted, NumalabError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES
 from numalab.labs.seeds import Seed
 from numalab.terminal import make_console
@@ -89,7 +89,7 @@ class _Options:
 )
 @click.pass_obj
 @taking_one(_Options)
-def diagnose(kit: Kit, options: _Options) -> int:
+def diagnose(installation: Installation, options: _Options) -> int:
     """Run a kernel with a mistake, drawn from your code, and show what its report would: who
     touches which page, who works, what comes out. You say what is wrong, what it would fail
     on another machine, and what would cure it.
@@ -104,13 +104,13 @@ def diagnose(kit: Kit, options: _Options) -> int:
       ./numalab diagnose 01 --seed 17 --lang fortran --answers a,c,b
       ./numalab diagnose 01 --for ada --course course --write ada   staff
     """
-    kit.need_solutions("./numalab diagnose")
+    installation.need_solutions("./numalab diagnose")
     whose = options.whose()
-    lab = named_lab(kit, options.name, False)[1]
-    case = make_case(kit, lab, whose, options.language)
+    lab = named_lab(installation, options.name, False)[1]
+    case = make_case(installation, lab, whose, options.language)
     chosen = None if options.answers is None else chosen_by_letters(case, options.answers)
     try:
-        looked = _looked(kit, case)
+        looked = _looked(installation, case)
     except (Interrupted, KeyboardInterrupt):
         click.echo("numalab: interrupted; nothing was answered", err=True)
         return EXIT_INTERRUPTED
@@ -127,12 +127,16 @@ def diagnose(kit: Kit, options: _Options) -> int:
             _show(question)
     if chosen is None:
         return EXIT_INTERRUPTED
-    return _graded(kit, case, answered(case, chosen), is_kept=options.seed is None)
+    return _graded(installation, case, answered(case, chosen), is_kept=options.seed is None)
 
 
-def _looked(kit: Kit, case: Case) -> Looked:
-    with kit.lock(), virtual_places(kit) as places, progress_line(case.name) as progress:
-        return look(kit, case, places, progress)
+def _looked(installation: Installation, case: Case) -> Looked:
+    with (
+        installation.lock(),
+        virtual_places(installation) as places,
+        progress_line(case.name) as progress,
+    ):
+        return look(installation, case, places, progress)
 
 
 def _show(question: Question) -> None:
@@ -164,13 +168,15 @@ def _asked(case: Case) -> dict[str, str] | None:
     return chosen
 
 
-def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> int:
+def _graded(
+    installation: Installation, case: Case, answers: Sequence[Answer], is_kept: bool
+) -> int:
     click.echo()
     for line in graded_lines(case, answers, _COLUMNS):
         click.echo(line)
     if is_kept:
         chosen = {answer.question: answer.chosen for answer in answers}
-        folder = kit.own_folder(case.lab.name)
+        folder = installation.own_folder(case.lab.name)
         is_first = keep_first(folder, case, chosen)
         path = shown_path(folder / FILE)
         told = f"Kept in {path}; hand it in beside your kernel."
@@ -181,7 +187,7 @@ def _graded(kit: Kit, case: Case, answers: Sequence[Answer], is_kept: bool) -> i
 
 
 def _write(folder: Path, case: Case, looked: Looked) -> int:
-    """Raises KitError."""
+    """Raises NumalabError."""
     lines = [line.plain.rstrip() for line in report_lines(case, looked, _COLUMNS)]
     for number, question in enumerate(case.questions, 1):
         lines += ["", f"Question {number} of {len(case.questions)}"]
@@ -192,7 +198,7 @@ def _write(folder: Path, case: Case, looked: Looked) -> int:
         write_whole(folder / SHEET, "\n".join(lines) + "\n")
         write_whole(folder / FILE, file_text(case))
     except OSError as error:
-        raise KitError(
+        raise NumalabError(
             f"can't write to {folder}: {reason_of(error)}. Free it and retry."
         ) from error
     click.echo(wrapped(f"The case is in {shown_path(folder)}: {SHEET} and {FILE}."))

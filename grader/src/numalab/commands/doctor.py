@@ -35,10 +35,10 @@ from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness import monitor
-from numalab.harness.build import build_facts, build_kit, configure, mpi_of
+from numalab.harness.build import build_facts, build_targets, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.processes.shell_variables import not_passed_on
 from numalab.terminal import make_console, stripped
 from numalab.virtual import host
@@ -47,11 +47,11 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.doctor.findings import Finding
 
 
-def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding:
-    unable = prepare_virtual_nodes(kit, progress)
+def _examine_virtual_nodes(installation: Installation, progress: Callable[[str], None]) -> Finding:
+    unable = prepare_virtual_nodes(installation, progress)
     if unable is not None:
         return virtual_nodes(unable, None)
-    abilities = host.examine(kit.probe_host, host.cache_folder())
+    abilities = host.examine(installation.probe_host, host.cache_folder())
     return virtual_nodes(None, None if abilities.kvm else abilities.why)
 
 
@@ -60,7 +60,9 @@ def _examine_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> Finding
 @click.option("--noise", "with_noise", is_flag=True, help="Measure how noisy times are.")
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
 @click.pass_obj
-def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> int:
+def doctor(
+    installation: Installation, json_path: Path | None, with_noise: bool, force: bool
+) -> int:
     """What this node can show, what disturbs timing, and which evidence is available.
 
     Each finding says what was found, what it means, which criteria it concerns, and the
@@ -89,26 +91,26 @@ def doctor(kit: Kit, json_path: Path | None, with_noise: bool, force: bool) -> i
     check_json_target(json_path)
     if with_noise and on_login_node() and not force:
         raise UserError(refusal("doctor --noise"))
-    labs = list(load_labs(kit.root).values())
+    labs = list(load_labs(installation.root).values())
     noise = None
-    with kit.lock():
-        configure(kit)
-        build_kit(kit, ["describe_node"])
-        node = monitor.describe_node(kit)
-        has_mpi = bool(mpi_of(kit))
+    with installation.lock():
+        configure(installation)
+        build_targets(installation, ["describe_node"])
+        node = monitor.describe_node(installation)
+        has_mpi = bool(mpi_of(installation))
         facts, sample = read_facts(), sample_load()
         with progress_line("doctor") as progress:
-            virtual = _examine_virtual_nodes(kit, progress)
+            virtual = _examine_virtual_nodes(installation, progress)
             if with_noise:
                 timed = [lab for lab in labs if has_mpi or not lab.calls_mpi]
                 with shared_node(progress, alone=True):
-                    noise = measure_noise(kit, timed, node, progress)
+                    noise = measure_noise(installation, timed, node, progress)
     findings = [
         *examine(node, facts, sample, labs),
         shell_variables(not_passed_on()),
-        mpi(mpi_of(kit), labs),
-        data_races(build_facts(kit).get("race_compiler") or "", labs),
-        sandbox_finding(find_sandbox(kit)),
+        mpi(mpi_of(installation), labs),
+        data_races(build_facts(installation).get("race_compiler") or "", labs),
+        sandbox_finding(find_sandbox(installation)),
         virtual,
     ]
     data = doctor_report.doctor_json(node, facts, sample, findings, labs, has_mpi)

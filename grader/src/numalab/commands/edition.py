@@ -12,9 +12,9 @@ from numalab.commands.shared import progress_line, shown_path
 from numalab.errors import wrapped
 from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
+from numalab.installation import Installation
 from numalab.installing.copying import check_handouts
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs
 from numalab.words import count
 
@@ -24,7 +24,7 @@ from numalab.words import count
 @click.argument("names", metavar="[LAB]...", nargs=-1, shell_complete=complete_lab)
 @click.option("--labs", "listed", metavar="LAB,LAB", default="", help="Of these labs alone.")
 @click.pass_obj
-def edition(kit: Kit, out: Path, names: Sequence[str], listed: str) -> None:
+def edition(installation: Installation, out: Path, names: Sequence[str], listed: str) -> None:
     """Write what students get: the kit without the text of any solution, of answers and of
     wrong submissions. They grade, watch, read hints, open notebooks and see their progress
     there as in the kit, and verdicts are the same.
@@ -41,16 +41,16 @@ def edition(kit: Kit, out: Path, names: Sequence[str], listed: str) -> None:
     """
     from numalab.editions.write import check_target, write_edition
 
-    kit.need_solutions("./numalab edition")
+    installation.need_solutions("./numalab edition")
     target = out.expanduser().absolute()
     check_target(target)
     asked = [*names, *filter(None, listed.split(","))]
-    labs = sorted(choose_labs(load_labs(kit.root), asked), key=lambda lab: lab.name)
-    with kit.lock(), progress_line("edition") as progress:
-        configure(kit)  # by which handouts are known
-        keep_starting_code(kit, labs)
-        check_handouts(kit, labs)
-        files = write_edition(kit, labs, target, progress)
+    labs = sorted(choose_labs(load_labs(installation.root), asked), key=lambda lab: lab.name)
+    with installation.lock(), progress_line("edition") as progress:
+        configure(installation)  # by which handouts are known
+        keep_starting_code(installation, labs)
+        check_handouts(installation, labs)
+        files = write_edition(installation, labs, target, progress)
     click.echo(
         wrapped(
             f"{shown_path(target)}: {count(len(labs), 'lab')}, {count(files, 'file')}, "

@@ -23,7 +23,7 @@ from numalab.explore.declaration import find_exploration, load_exploration, resi
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console, stripped
 
 
@@ -81,7 +81,7 @@ class Asked:
 )
 @click.pass_obj
 @taking_one(Asked)
-def explore_command(kit: Kit, asked: Asked) -> int:
+def explore_command(installation: Installation, asked: Asked) -> int:
     """Measure what a lab is about on this node, repeated often enough to be believed: a
     table, a plot, and what of it survives repetition. One to three minutes with few cores; 02 takes
     some minutes more with many, and with a larger --n.
@@ -110,7 +110,7 @@ def explore_command(kit: Kit, asked: Asked) -> int:
         if asked.n is not None or asked.plot_path is not None:
             raise UserError("explore model has no --n and no --plot; leave them out")
         return explore_model.explore_model(
-            kit, asked.quick, asked.rounds, asked.json_path, asked.force
+            installation, asked.quick, asked.rounds, asked.json_path, asked.force
         )
     if explore_memory.is_meant(asked.name):
         if asked.n is not None or asked.plot_path is not None:
@@ -118,23 +118,23 @@ def explore_command(kit: Kit, asked: Asked) -> int:
         of_memory = explore_memory.Asked(
             asked.quick, asked.rounds, asked.json_path, asked.force, asked.on, asked.balancing
         )
-        return explore_memory.explore_memory(kit, of_memory)
+        return explore_memory.explore_memory(installation, of_memory)
     if asked.on is not None or asked.balancing:
         raise UserError("--on and --balancing are for explore 05; leave them out")
     from numalab.explore import explore_plot, explore_report
     from numalab.learning.exploring import measure
 
-    folder = find_exploration(kit.root, asked.name)
+    folder = find_exploration(installation.root, asked.name)
     chosen = resized(load_exploration(folder, asked.quick), asked.rounds, asked.n)
     check_json_target(asked.json_path)
     if asked.plot_path is not None:
         explore_plot.check_target(asked.plot_path)
     if on_login_node() and not asked.force:
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with kit.lock(), shared_node(waits, alone=True):
+    with installation.lock(), shared_node(waits, alone=True):
         with progress_line(chosen.lab) as progress:
             try:
-                exploration = measure(kit, chosen, progress)
+                exploration = measure(installation, chosen, progress)
             except (KeyboardInterrupt, Interrupted):
                 click.echo("numalab: interrupted before anything was measured", err=True)
                 return EXIT_INTERRUPTED
@@ -146,9 +146,9 @@ def explore_command(kit: Kit, asked: Asked) -> int:
             write_json(asked.json_path, found)
         plot_path = asked.plot_path
         if plot_path is None:
-            plot_path = kit.build / "explore" / f"{chosen.lab}.png"
+            plot_path = installation.build / "explore" / f"{chosen.lab}.png"
             plot_path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = kit.build / "explore" / "matplotlib"
+        scratch = installation.build / "explore" / "matplotlib"
         written = explore_plot.draw(exploration, plot_path, scratch)
     plots = ", ".join(str(shown_path(path)) for path in written)
     click.echo(f"\nPlot{'s' if written[1:] else ''}: {plots}")

@@ -17,7 +17,7 @@ from numalab.files import MIB, write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness.build import build_explorations
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
 from numalab.terminal import make_console, stripped
 
@@ -47,22 +47,22 @@ class Asked:
     balancing: bool
 
 
-def explore_memory(kit: Kit, asked: Asked) -> int:
-    """Raises UserError and KitError."""
+def explore_memory(installation: Installation, asked: Asked) -> int:
+    """Raises UserError and NumalabError."""
     on, balancing, json_path = asked.on, asked.balancing, asked.json_path
     check_json_target(json_path)
     if (balancing or on) and asked.rounds:
         raise UserError("--rounds is for what is timed, on this node; leave it out")
     if not (on or balancing) and on_login_node() and not asked.force:
         raise UserError(refusal(f"explore {NUMBER}"))
-    with kit.lock():
+    with installation.lock():
         try:
             if balancing:
-                code, found = _heal(kit, on or HEALED_ON)
+                code, found = _heal(installation, on or HEALED_ON)
             elif on:
-                code, found = _look_there(kit, on)
+                code, found = _look_there(installation, on)
             else:
-                code, found = _measure_here(kit, asked.quick, asked.rounds)
+                code, found = _measure_here(installation, asked.quick, asked.rounds)
         except (KeyboardInterrupt, Interrupted):
             click.echo("numalab: interrupted before anything was measured", err=True)
             return EXIT_INTERRUPTED
@@ -71,11 +71,13 @@ def explore_memory(kit: Kit, asked: Asked) -> int:
     return code
 
 
-def _program(kit: Kit, name: str) -> Path:
-    return kit.build / "labs" / LAB / f"{LAB}-{name}"
+def _program(installation: Installation, name: str) -> Path:
+    return installation.build / "labs" / LAB / f"{LAB}-{name}"
 
 
-def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[str, Any]]:
+def _measure_here(
+    installation: Installation, quick: bool, rounds: int | None
+) -> tuple[int, dict[str, Any]]:
     from numalab.explore import memory_report as report
     from numalab.explore.memory import copy_memory, multiply, run_jobs
     from numalab.portrait.measure import measure
@@ -84,12 +86,12 @@ def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
     with shared_node(waits, alone=True), progress_line(LAB) as progress:
         progress("building")
-        program, copier = _program(kit, "explore"), _program(kit, "copy")
-        build_explorations(kit, [program.name, copier.name])
-        pairs = measure(kit, rounds, progress, parts=("pair_latency", "pair_bandwidth"))
+        program, copier = _program(installation, "explore"), _program(installation, "copy")
+        build_explorations(installation, [program.name, copier.name])
+        pairs = measure(installation, rounds, progress, parts=("pair_latency", "pair_bandwidth"))
         copies = copy_memory(copier, pairs.node, rounds, progress)
         array_bytes = (QUICK_JOB_MIB if quick else JOB_MIB) * MIB
-        jobs = run_jobs(kit.probe, pairs.node, array_bytes, rounds, progress)
+        jobs = run_jobs(installation.probe, pairs.node, array_bytes, rounds, progress)
         products = multiply(program, QUICK_ROWS if quick else ROWS, rounds, progress)
     is_one_node = pairs.node["numa_nodes"] == 1
     console = make_console()
@@ -110,20 +112,20 @@ def _measure_here(kit: Kit, quick: bool, rounds: int | None) -> tuple[int, dict[
     }
 
 
-def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
+def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
     from numalab.explore import memory_report as report
     from numalab.explore.memory import copy_memory, look_at_pairs
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
-    machine = find_machine(kit, name)
+    machine = find_machine(installation, name)
     with progress_line(machine.name) as progress:
         progress("building")
-        copier = _program(kit, "copy")
-        build_explorations(kit, [kit.probe.name, copier.name])
-        with VirtualPlaces(kit, GuestOptions()) as places:
-            place = places.get(machine, [kit.probe, copier], progress)
-            found = look_at_pairs(kit.probe, machine, place, progress)
+        copier = _program(installation, "copy")
+        build_explorations(installation, [installation.probe.name, copier.name])
+        with VirtualPlaces(installation, GuestOptions()) as places:
+            place = places.get(machine, [installation.probe, copier], progress)
+            found = look_at_pairs(installation.probe, machine, place, progress)
             copies = copy_memory(copier, place.node, 1, progress, place)
     console = make_console()
     with stripped(console):
@@ -132,13 +134,13 @@ def _look_there(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
     return EXIT_PASSED, {"virtual_pairs": asdict(found), "copies": asdict(copies)}
 
 
-def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
+def _heal(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
     from numalab.explore import memory_report as report
     from numalab.explore.memory import heal
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
-    machine = find_machine(kit, name)
+    machine = find_machine(installation, name)
     if len(machine.nodes_with_cores) < 2:
         raise UserError(
             f"{machine.name} has one NUMA node with cores, so that nothing is remote there; take "
@@ -146,9 +148,9 @@ def _heal(kit: Kit, name: str) -> tuple[int, dict[str, Any]]:
         )
     with progress_line(machine.name) as progress:
         progress("building")
-        program = _program(kit, "balancing")
-        build_explorations(kit, [program.name])
-        with VirtualPlaces(kit, GuestOptions()) as places:
+        program = _program(installation, "balancing")
+        build_explorations(installation, [program.name])
+        with VirtualPlaces(installation, GuestOptions()) as places:
             place = places.get(machine, [program], progress)
             found = heal(program, place, progress)
     console = make_console()

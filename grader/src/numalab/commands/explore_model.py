@@ -16,33 +16,33 @@ from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console, stripped
 
 NAME = "model"
 
 
 def explore_model(
-    kit: Kit, quick: bool, rounds: int | None, json_path: Path | None, force: bool
+    installation: Installation, quick: bool, rounds: int | None, json_path: Path | None, force: bool
 ) -> int:
     """Modelled bandwidths beside measured ones, on a node with several NUMA nodes. Raises UserError
-    and KitError."""
+    and NumalabError."""
     from numalab.explore import model, model_report
     from numalab.explore.explore import available_bytes
 
     check_json_target(json_path)
     if on_login_node() and not force:
         raise UserError(refusal(f"explore {NAME}"))
-    with kit.lock(), shared_node(waits, alone=True), progress_line(NAME) as progress:
+    with installation.lock(), shared_node(waits, alone=True), progress_line(NAME) as progress:
         try:
             progress("building")
-            build_explorations(kit, [kit.probe.name])
-            node = describe_node(kit)
+            build_explorations(installation, [installation.probe.name])
+            node = describe_node(installation)
             meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
             free = available_bytes(meminfo, node["cgroup_memory_max_bytes"])
             plan = model.model_plan(node, free)
             asked = rounds or (model.QUICK_ROUNDS if quick else model.ROUNDS)
-            found = model.measure(kit, plan, node, asked, progress)
+            found = model.measure(installation, plan, node, asked, progress)
         except (KeyboardInterrupt, Interrupted):
             click.echo("numalab: interrupted before anything was measured", err=True)
             return EXIT_INTERRUPTED

@@ -12,7 +12,7 @@ from numalab.commands.reporter import result_json, show_kernel, write_page, writ
 from numalab.errors import wrapped
 from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
 from numalab.grading.request import Graded
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.variants import labs_and_variants
 from numalab.reports import report
 from numalab.reports.occasion import Occasion
@@ -22,7 +22,7 @@ AGAIN = "grade the kernel again where times stayed open; from a record nothing m
 
 
 def show_records(
-    kit: Kit,
+    installation: Installation,
     paths: Sequence[Path],
     explain: bool,
     json_path: Path | None,
@@ -30,11 +30,11 @@ def show_records(
 ) -> Graded:
     """Judges and shows all, and writes what is asked for. Raises UserError for what is no record,
     before anything is shown."""
-    labs = labs_and_variants(kit.root)
-    schema = kit.root / "common" / "schema" / "evidence.schema.json"
+    labs = labs_and_variants(installation.root)
+    schema = installation.root / "common" / "schema" / "evidence.schema.json"
     gradings = [read_grading(path, labs, schema) for path in paths]
     node = same_node(gradings) if json_path or html_path else gradings[0].data["node"]
-    kernels = [judge_again(kit, grading, AGAIN) for grading in gradings]
+    kernels = [judge_again(installation, grading, AGAIN) for grading in gradings]
     for kernel in kernels:
         show_kernel(kernel, explain)
     machines = {name: m for grading in gradings for name, m in grading.machines.items()}
@@ -50,7 +50,7 @@ def show_records(
         write_result(json_path, result_json(graded, sandbox))
     if html_path is not None:
         occasion = Occasion(_local(taken_at), node, _notes(gradings), graded.interrupted)
-        write_page(kit, html_path, kernels, occasion)
+        write_page(installation, html_path, kernels, occasion)
     return graded
 
 

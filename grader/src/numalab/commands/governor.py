@@ -11,7 +11,7 @@ from numalab.doctor.frequency_policies import read_policies
 from numalab.doctor.frequency_report import report
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs import lab_modules
 from numalab.labs.seeded_answers import SEED
 from numalab.machines.seeded import SEEDS
@@ -34,7 +34,7 @@ ROOT = Path("/")
     help="No recording: what /sys tells of this node's own clock, and what that means for times.",
 )
 @click.pass_obj
-def governor(kit: Kit, seed: int | None, folder: Path | None, here: bool) -> None:
+def governor(installation: Installation, seed: int | None, folder: Path | None, here: bool) -> None:
     """Write what the governor `ondemand` has left in /sys on a node, and print the questions
     about it, with the keys of their answers in governor.toml.
 
@@ -54,7 +54,7 @@ def governor(kit: Kit, seed: int | None, folder: Path | None, here: bool) -> Non
         return
     if seed is None:
         raise click.UsageError("Name a number of your own, such as 1234, or --here.")
-    del kit
+    del installation
     lab_modules.need_module("governor_answers", "08_quiet_node")
     from governor_answers import KEYS, QUESTIONS
     from governor_tree import recording, tree

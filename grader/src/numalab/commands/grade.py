@@ -20,13 +20,13 @@ from numalab.commands.shared import (
     virtual_places,
 )
 from numalab.commands.which_lab import named_lab, variant_option
-from numalab.errors import KitError, UserError, wrapped
-from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.errors import NumalabError, UserError, wrapped
+from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import shared_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, choose_labs
 from numalab.labs.variants import is_variant_name
 
@@ -73,12 +73,12 @@ class _Options:
         check_json_target(self.json_path)
         check_json_target(self.html_path, "--html")
 
-    def request(self, kit: Kit) -> Request:
-        """Raises UserError and KitError."""
-        machines = named_machines(kit, self.on)
+    def request(self, installation: Installation) -> Request:
+        """Raises UserError and NumalabError."""
+        machines = named_machines(installation, self.on)
         variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
-        all_labs = load_labs(kit.root)
-        labs = list(all_labs.values()) if kit.origin else choose_labs(all_labs, self.names)
+        all_labs = load_labs(installation.root)
+        labs = list(all_labs.values()) if installation.origin else choose_labs(all_labs, self.names)
         submission = self.submission
         if submission is not None:
             submission = _submission_folder(submission, all_labs)
@@ -94,7 +94,7 @@ class _Options:
             on=machines,
             here_only=self.here_only,
             is_chosen=bool(self.names),
-            sandbox=_chosen_sandbox(kit, self.with_sandbox, self.require_sandbox),
+            sandbox=_chosen_sandbox(installation, self.with_sandbox, self.require_sandbox),
             afresh=self.afresh,
             earlier=[path.resolve() for path in self.earlier],
         )
@@ -118,28 +118,30 @@ def _submission_folder(path: Path, labs: Container[str]) -> Path:
     return path
 
 
-def _kit_to_grade(kit: Kit, options: _Options) -> Kit:
-    """This one, or that of the variant which is to be graded. Raises UserError and KitError."""
+def _installation_to_grade(installation: Installation, options: _Options) -> Installation:
+    """This one, or that of the variant which is to be graded. Raises UserError and NumalabError."""
     if not options.is_variant and not any(is_variant_name(name) for name in options.names):
-        return kit
+        return installation
     if len(options.names) != 1:
         raise UserError("variants are graded one at a time: name one lab, such as 01 --variant")
     above = None if options.submission is None else options.submission.resolve()
-    return named_lab(kit, options.names[0], True, above)[0]
+    return named_lab(installation, options.names[0], True, above)[0]
 
 
-def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | None:
+def _chosen_sandbox(
+    installation: Installation, is_wanted: bool, is_required: bool
+) -> Sandbox | None:
     """The sandbox of --sandbox and --require-sandbox; says in a line what there is. Raises
-    KitError where it is required and there is none."""
+    NumalabError where it is required and there is none."""
     if not is_wanted and not is_required:
         return None
-    sandbox = find_sandbox(kit)
+    sandbox = find_sandbox(installation)
     if not isinstance(sandbox, NoSandbox):
         click.echo("numalab: sandbox: bubblewrap", err=True)
         return sandbox
     told = f"sandbox: none, since {sandbox.why}"
     if is_required:
-        raise KitError(f"{told}; nothing was graded. To have one, {sandbox.advice}")
+        raise NumalabError(f"{told}; nothing was graded. To have one, {sandbox.advice}")
     click.echo(
         wrapped(f"numalab: {told}. Kernels run as you. To have one, {sandbox.advice}"),
         err=True,
@@ -239,7 +241,7 @@ def _chosen_sandbox(kit: Kit, is_wanted: bool, is_required: bool) -> Sandbox | N
 )
 @click.pass_obj
 @taking_one(_Options)
-def grade_command(kit: Kit, options: _Options) -> int:
+def grade_command(installation: Installation, options: _Options) -> int:
     """Grade your kernels (those in labs/, unless you say otherwise).
 
     The same program graded again takes no new times, whatever its comments: those there are
@@ -264,17 +266,17 @@ def grade_command(kit: Kit, options: _Options) -> int:
     """
     options.check()
     if options.solutions:
-        kit.need_solutions("./numalab grade --solutions")
+        installation.need_solutions("./numalab grade --solutions")
     if options.records:
         return _exit_code(
             show_records(
-                kit, options.records, options.explain, options.json_path, options.html_path
+                installation, options.records, options.explain, options.json_path, options.html_path
             )
         )
-    graded_kit = _kit_to_grade(kit, options)
+    graded_kit = _installation_to_grade(installation, options)
     request = options.request(graded_kit)  # a mistyped name is told before anything is waited for
     with (
-        kit.lock(),
+        installation.lock(),
         shared_node(waits) as turns,
         virtual_places(graded_kit, options.guest_kernel) as places,
     ):
@@ -295,4 +297,4 @@ def _exit_code(graded: Graded) -> int:
     statuses = {verdict.status for verdict in graded.verdicts}
     if "fail" in statuses:
         return EXIT_FAILED
-    return EXIT_KIT if "error" in statuses else EXIT_PASSED
+    return EXIT_NUMALAB if "error" in statuses else EXIT_PASSED

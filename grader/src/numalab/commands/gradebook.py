@@ -34,7 +34,7 @@ from numalab.course.gradebook.rules import TEMPLATE
 from numalab.errors import UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_PASSED
 from numalab.files import write_json, write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import lab_of_variant, labs_and_variants
 from numalab.processes import shell_variables
@@ -82,24 +82,28 @@ def _open(root: Path) -> CourseFolder:
     return CourseFolder(root)
 
 
-def _lab_choice(kit: Kit, names: Sequence[str], present: Collection[str] = ()) -> list[str]:
+def _lab_choice(
+    installation: Installation, names: Sequence[str], present: Collection[str] = ()
+) -> list[str]:
     """Of the kit, or of those present, which the kit may no longer have. Empty: all."""
     unknown = [name for name in names if name not in present]
     chosen = (
-        [lab.name for lab in choose_labs(labs_and_variants(kit.root), unknown)] if unknown else []
+        [lab.name for lab in choose_labs(labs_and_variants(installation.root), unknown)]
+        if unknown
+        else []
     )
     return [name for name in names if name in present] + chosen
 
 
-def standing_of(kit: Kit, root: Path, labs: Sequence[str] = ()) -> Standing:
+def standing_of(installation: Installation, root: Path, labs: Sequence[str] = ()) -> Standing:
     """Of a course, in these labs or all. Raises UserError where there is none."""
     from dataclasses import replace
 
     course = _open(root)
-    rules = rules_of_course(kit, course)
+    rules = rules_of_course(installation, course)
     with open_gradebook(course, read_only=True) as book:
         standing = book.standing(rules)
-    chosen = _lab_choice(kit, labs, {row.lab for row in standing.rows})
+    chosen = _lab_choice(installation, labs, {row.lab for row in standing.rows})
     if not chosen:
         return standing
     if standing.parts:  # a variant is in its lab's row
@@ -145,7 +149,7 @@ def init(root: Path) -> None:
 @_course_argument
 @_labs_option
 @click.pass_obj
-def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
+def show(installation: Installation, root: Path, labs: Sequence[str]) -> None:
     """A table of all students and labs, with points as they count; marks are explained below
     it. What is wrong with the last delivery or course.toml follows.
 
@@ -154,7 +158,7 @@ def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
       ./numalab gradebook show course
       ./numalab gradebook show course --lab 01 | less
     """
-    standing = standing_of(kit, root, labs)
+    standing = standing_of(installation, root, labs)
     click.echo("\n".join(line.rstrip() for line in table_lines(standing)))
     _tell_problems(standing)
 
@@ -164,7 +168,7 @@ def show(kit: Kit, root: Path, labs: Sequence[str]) -> None:
 @click.argument("student")
 @click.argument("lab", required=False, shell_complete=complete_lab)
 @click.pass_obj
-def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
+def explain(installation: Installation, root: Path, student: str, lab: str | None) -> None:
     """Why a student has this grade: everything that was handed in and graded, what counts and
     how the points follow from it. STUDENT is the id, in brackets in `gradebook show`.
 
@@ -174,10 +178,12 @@ def explain(kit: Kit, root: Path, student: str, lab: str | None) -> None:
       ./numalab gradebook explain course ada 01
     """
     course = _open(root)
-    rules = rules_of_course(kit, course)
+    rules = rules_of_course(installation, course)
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
-    chosen = _lab_choice(kit, [lab] if lab else [], {account.row.lab for account in accounts})
+    chosen = _lab_choice(
+        installation, [lab] if lab else [], {account.row.lab for account in accounts}
+    )
     if rules.parts:
         chosen = [lab_of_variant(name) for name in chosen]
     for number, account in enumerate(a for a in accounts if not chosen or a.row.lab in chosen):
@@ -228,14 +234,14 @@ def _one_student(
     )
 
 
-def _columns(kit: Kit, given: Sequence[str]) -> dict[str, str]:
+def _columns(installation: Installation, given: Sequence[str]) -> dict[str, str]:
     """Of --column LAB=TITLE."""
     named = {}
     for text in given:
         lab, equals, title = text.partition("=")
         if not equals or not title:
             raise UserError(f'--column {text}: write it as LAB=TITLE, such as "01=Lab 1 (4711)"')
-        named[_lab_choice(kit, [lab])[0]] = title
+        named[_lab_choice(installation, [lab])[0]] = title
     return named
 
 
@@ -279,7 +285,7 @@ class _ExportOptions:
 
 
 def _export_one(standing: Standing, options: _ExportOptions) -> None:
-    """Writes what is one student's. Raises UserError, KitError and OSError."""
+    """Writes what is one student's. Raises UserError, NumalabError and OSError."""
     rows, problems = _one_student(standing, options.student, _OF_ONE[options.format_])
     if options.format_ == "gradescope":
         data = results(rows, problems)
@@ -347,7 +353,7 @@ def codes(
 @gradebook.command(short_help="Hand-ins that say the same.")
 @_course_argument
 @click.pass_obj
-def alike(kit: Kit, root: Path) -> None:
+def alike(installation: Installation, root: Path) -> None:
     """Whose kernels say the same as the public solution, or as each other, whatever names and
     blanks they have; of what was handed in last. For you to look at: in a lab whose solution is one
     line, those who have understood it write that line. Nothing is taken off for it.
@@ -358,7 +364,7 @@ def alike(kit: Kit, root: Path) -> None:
     """
     from numalab.course.alike import alike_in
 
-    found = alike_in(_open(root), kit)
+    found = alike_in(_open(root), installation)
     for one in found:
         changed = f"{one.changed} words and signs are not the handout's"
         whose = ", ".join(one.students)
@@ -377,7 +383,7 @@ def alike(kit: Kit, root: Path) -> None:
 )  # fmt: skip
 @click.option("--contact", metavar="WHO", help="Whom students ask. Left out: contact there.")
 @click.pass_obj
-def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> None:
+def privacy(installation: Installation, root: Path, until: str | None, contact: str | None) -> None:
     """One paragraph for students: what a course keeps of them, where, who sees it, and until when.
 
     \b
@@ -387,7 +393,7 @@ def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> Non
     """
     from numalab.course.privacy import paragraph
 
-    rules = rules_of_course(kit, CourseFolder(root))
+    rules = rules_of_course(installation, CourseFolder(root))
     told = paragraph(rules.title, until or rules.kept_until, contact or rules.contact)
     click.echo(wrapped(told))
 
@@ -418,7 +424,7 @@ def privacy(kit: Kit, root: Path, until: str | None, contact: str | None) -> Non
 )  # fmt: skip
 @click.pass_obj
 @taking_one(_ExportOptions)
-def export(kit: Kit, options: _ExportOptions) -> int:
+def export(installation: Installation, options: _ExportOptions) -> int:
     """Write grades for a course's system. Who has no grade is left as the system has it, and
     told: an infrastructure failure is never a zero.
 
@@ -445,8 +451,8 @@ def export(kit: Kit, options: _ExportOptions) -> int:
       ./numalab gradebook export course --format junit --out numalab.xml
     """
     options.check()
-    named = _columns(kit, options.columns)
-    standing = standing_of(kit, options.root, options.labs)
+    named = _columns(installation, options.columns)
+    standing = standing_of(installation, options.root, options.labs)
     if options.format_ in _OF_ONE:
         _export_one(standing, options)
         _tell_problems(standing)

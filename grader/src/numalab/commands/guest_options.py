@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.virtual import plan
 from numalab.virtual.guest_plan import GuestPlan
 
@@ -64,15 +64,15 @@ def boot_limit(are_up: str) -> Decorator:
 
 
 def build_what_is_needed(
-    kit: Kit, progress: Callable[[str], None], for_cluster: bool = False
+    installation: Installation, progress: Callable[[str], None], for_cluster: bool = False
 ) -> None:
-    """Raises KitError, and BusyError where another command holds the build folder."""
-    if plan.programs_are_built(kit, for_cluster):
+    """Raises NumalabError, and BusyError where another command holds the build folder."""
+    if plan.programs_are_built(installation, for_cluster):
         return
     relay = ", and the relay between them" if for_cluster else ""
     progress(f"building the first process of virtual nodes{relay}")
-    with kit.lock():
-        plan.build_programs(kit, for_cluster)
+    with installation.lock():
+        plan.build_programs(installation, for_cluster)
 
 
 def tell_of_scaling(ready: GuestPlan) -> None:

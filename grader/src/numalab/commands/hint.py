@@ -7,7 +7,7 @@ import click
 from numalab.commands.completing import complete_lab, complete_topic
 from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.hints import (
     find_ladder,
     ladder_for,
@@ -25,7 +25,9 @@ from numalab.learning.progress import load_progress
 @click.option("--level", type=click.IntRange(min=1), help="Show this hint; 1 is the weakest.")
 @variant_option("Of your variant of the lab.")
 @click.pass_obj
-def hint(kit: Kit, name: str, topic: str | None, level: int | None, is_variant: bool) -> None:
+def hint(
+    installation: Installation, name: str, topic: str | None, level: int | None, is_variant: bool
+) -> None:
     """Show the next hint of a lab, a stronger one each time.
 
     In a lab of several tasks TOPIC says which: a function to write or a file beside the
@@ -37,10 +39,10 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None, is_variant: 
       ./numalab hint 06 near          the next hint on near.toml
       ./numalab hint 01 --level 1     the first one again
     """
-    kit, lab = named_lab(kit, name, is_variant)
-    progress = load_progress(kit.progress_file)
+    installation, lab = named_lab(installation, name, is_variant)
+    progress = load_progress(installation.progress_file)
     began_in = progress.began_in.get(lab.name, {})
-    levels_seen = seen_hints(kit.hints_file).get(lab.name, {})
+    levels_seen = seen_hints(installation.hints_file).get(lab.name, {})
     if topic is None:
         failed = progress.failed.get(lab.name, ())
         ladders = (ladder_for(lab, name, began_in.get(name, ""), levels_seen) for name in failed)
@@ -53,8 +55,8 @@ def hint(kit: Kit, name: str, topic: str | None, level: int | None, is_variant: 
     if level is not None and level > there_are:
         raise UserError(f"lab {lab.name} has {there_are} hints, there is no number {level}")
     shown = level or next_level(ladder, levels_seen)
-    kit.make_folders()
-    remember(kit.hints_file, lab, ladder, shown)
+    installation.make_folders()
+    remember(installation.hints_file, lab, ladder, shown)
     what = f"{lab.name}, {ladder.topic}" if ladder.topic else lab.name
     click.echo(f"Hint {shown} of {there_are} for {what}:\n")
     click.echo(click.wrap_text(ladder.levels[shown - 1], 78, preserve_paragraphs=True))

@@ -10,7 +10,7 @@ import click
 from numalab.commands.reporter import note
 from numalab.commands.shared import check_json_target, shown_path
 from numalab.errors import UserError, wrapped
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.words import amount, count
 
 SUITE = "bookworm"
@@ -28,7 +28,7 @@ _MIRROR = re.compile(r"(https?|file|copy)://?[\w./:~@%+-]+")
 @click.option("--afresh", is_flag=True, help="Fetch packages anew, though some are kept.")
 @click.pass_obj
 def image(
-    kit: Kit,
+    installation: Installation,
     file: Path,
     suite: str,
     mirror: str | None,
@@ -57,7 +57,7 @@ def image(
       ./numalab image ubuntu.tar --suite noble --components main,universe \\
                                  --mirror http://archive.ubuntu.com/ubuntu
     """
-    kit.need_solutions("./numalab image")
+    installation.need_solutions("./numalab image")
     if not _SUITE.fullmatch(suite):
         raise UserError(f"--suite {suite}: that is no suite's name, such as {SUITE} or trixie")
     if mirror is not None and not _MIRROR.fullmatch(mirror):
@@ -70,7 +70,7 @@ def image(
 
     target = file.absolute()
     check_json_target(target, "FILE")
-    checkout = examine(kit.root)
+    checkout = examine(installation.root)
     if checkout.changed:
         note(
             f"{count(len(checkout.changed), 'file')} changed since the last commit; the image has "

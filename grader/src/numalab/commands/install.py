@@ -12,12 +12,12 @@ from numalab.commands.shared import progress_line
 from numalab.errors import wrapped
 from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
+from numalab.installation import Installation
 from numalab.installing.copying import check_handouts
 from numalab.installing.install import KINDS, Installed, Wish, check_needs
 from numalab.installing.install import install as install_kit
 from numalab.installing.prefix import chosen_prefix
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 
 
 @click.command(short_help="Install the kit for everybody on this system.")
@@ -36,7 +36,9 @@ from numalab.kit import Kit
 )
 @click.option("--without-notebooks", is_flag=True, help="Leave out JupyterLab, 100 MB.")
 @click.pass_obj
-def install(kit: Kit, prefix: Path, needs: Sequence[str], without_notebooks: bool) -> None:
+def install(
+    installation: Installation, prefix: Path, needs: Sequence[str], without_notebooks: bool
+) -> None:
     """Install the kit in a folder that all users read and nobody writes to.
 
     Each of them works in a folder of her own, ~/numalab, which the first command makes; her
@@ -55,13 +57,13 @@ def install(kit: Kit, prefix: Path, needs: Sequence[str], without_notebooks: boo
       ./numalab install --prefix /sw/numalab --needs GCC/14.3.0
     """
     check_needs(needs)
-    chosen = chosen_prefix(prefix, kit.root, __version__)
-    with kit.lock(), progress_line("install") as progress:
-        labs = list(load_labs(kit.root).values())
-        configure(kit)  # by which handouts are known
-        keep_starting_code(kit, labs)
-        check_handouts(kit, labs)
-        done = install_kit(kit, Wish(chosen, not without_notebooks, needs), progress)
+    chosen = chosen_prefix(prefix, installation.root, __version__)
+    with installation.lock(), progress_line("install") as progress:
+        labs = list(load_labs(installation.root).values())
+        configure(installation)  # by which handouts are known
+        keep_starting_code(installation, labs)
+        check_handouts(installation, labs)
+        done = install_kit(installation, Wish(chosen, not without_notebooks, needs), progress)
     _tell(done)
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from numalab.commands.completing import complete_machine
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import NotPlain, read_plain_text
-from numalab.harness.build import build_kit, configure
+from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs import launch as policies
 from numalab.labs.declaration import FILE_BYTES
 from numalab.labs.launch_commands import LAUNCHERS, Launcher
@@ -57,7 +57,7 @@ VERSION_LIMIT_S = 20.0
 )
 @click.pass_obj
 def launch(
-    kit: Kit,
+    installation: Installation,
     file: Path,
     program: Sequence[str],
     only_print: bool,
@@ -88,7 +88,7 @@ def launch(
       ./numalab launch launch.toml --machine nebula --with openmpi -- ./jacobi
     """
     policy = policies.parse_policy(_read(file), str(file))
-    topology = _topology(kit, machine_name)
+    topology = _topology(installation, machine_name)
     plan = policies.plan(policy, topology)
     command = LAUNCHERS[launcher].render(plan, program)
     left_out = shell_variables.left_out_of_launchers()
@@ -116,17 +116,17 @@ def _read(file: Path) -> str:
         raise UserError(f"{file}: this is no text in UTF-8; save it as UTF-8") from error
 
 
-def _topology(kit: Kit, machine_name: str | None) -> Topology:
+def _topology(installation: Installation, machine_name: str | None) -> Topology:
     if machine_name is not None:
-        return topology_of_machine(find_machine(kit, machine_name))
-    if not kit.describe_node.is_file():
+        return topology_of_machine(find_machine(installation, machine_name))
+    if not installation.describe_node.is_file():
         from numalab.commands.shared import progress_line
 
-        with kit.lock(), progress_line("numalab") as progress:
+        with installation.lock(), progress_line("numalab") as progress:
             progress("building the kit, for the first time")
-            configure(kit)
-            build_kit(kit, ["describe_node"])
-    return topology_of_node(describe_node(kit))
+            configure(installation)
+            build_targets(installation, ["describe_node"])
+    return topology_of_node(describe_node(installation))
 
 
 def _version(program: str) -> str:
@@ -175,4 +175,4 @@ def _become(command: Command) -> NoReturn:
         environment = shell_variables.for_launchers() | dict(command.environment)
         starting.become(command.arguments, environment)
     except OSError as error:
-        raise KitError(f"can't run {command.arguments[0]}: {error.strerror}") from error
+        raise NumalabError(f"can't run {command.arguments[0]}: {error.strerror}") from error

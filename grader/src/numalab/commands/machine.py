@@ -14,8 +14,8 @@ from numalab.commands.completing import complete_machine
 from numalab.commands.machine_import import import_command
 from numalab.commands.machine_page import show_machine
 from numalab.commands.shared import progress_line, taking_one, write_named
-from numalab.errors import KitError, UserError, wrapped
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError, wrapped
+from numalab.installation import Installation
 from numalab.labs import lab_modules
 from numalab.machines.gallery import find_machine, gallery_folder, load_gallery
 from numalab.machines.own import load_own, own_folder
@@ -51,16 +51,16 @@ def machine() -> None:
 
 @machine.command(name="list", short_help="All described machines.")
 @click.pass_obj
-def list_command(kit: Kit) -> None:
+def list_command(installation: Installation) -> None:
     """List all described machines, one per line: the kit's, and then those of your own folder.
 
     \b
     Example:
       ./numalab machine list
     """
-    machines = load_gallery(gallery_folder(kit))
+    machines = load_gallery(gallery_folder(installation))
     if not machines:
-        raise UserError(f"{gallery_folder(kit)} has no machine; restore the kit's files")
+        raise UserError(f"{gallery_folder(installation)} has no machine; restore the kit's files")
     own, mistakes = load_own(machines)
     console = make_console()
     _list(machines, console)
@@ -123,7 +123,7 @@ def _list(machines: Mapping[str, Machine], console: Console) -> None:
 )
 @click.pass_obj
 def show(
-    kit: Kit,
+    installation: Installation,
     name: str,
     svg_path: Path | None,
     cores: int | None,
@@ -143,7 +143,7 @@ def show(
       ./numalab machine show hydra --cores 4
       ./numalab machine show ./mine.toml --svg mine.svg
     """
-    described = find_machine(kit, name)
+    described = find_machine(installation, name)
     if described.seed is not None and not with_answers:
         if svg_path is not None:
             raise UserError(f"--svg: the picture of {name} shows its answers; add --answers")
@@ -153,7 +153,7 @@ def show(
         described = described.scaled(cores)
     show_machine(described, make_console(), with_published)
     if svg_path is not None:
-        write_named(svg_path, _svg(kit, described), "--svg")
+        write_named(svg_path, _svg(installation, described), "--svg")
         click.echo(f"The picture is in {svg_path}")
 
 
@@ -169,7 +169,7 @@ Next: ./numalab machine questions {name}"""
 @machine.command(short_help="What is asked about a machine made from a seed.")
 @click.argument("name", shell_complete=complete_machine)
 @click.pass_obj
-def questions(kit: Kit, name: str) -> None:
+def questions(installation: Installation, name: str) -> None:
     """Print the questions about a machine made from a seed, with the keys of their answers in
     node.toml.
 
@@ -177,7 +177,7 @@ def questions(kit: Kit, name: str) -> None:
     Example:
       ./numalab machine questions seeded-1234
     """
-    seed = find_machine(kit, name).seed
+    seed = find_machine(installation, name).seed
     if seed is None:
         raise UserError(
             f"{name} is described in a file, and nothing is asked about it; take one "
@@ -196,14 +196,14 @@ def questions(kit: Kit, name: str) -> None:
     click.echo(f"Look: ./numalab machine run {name} -- lstopo-no-graphics --no-io")
 
 
-def _svg(kit: Kit, one: Machine) -> str:
-    """The machine's picture, as a file. Raises KitError."""
+def _svg(installation: Installation, one: Machine) -> str:
+    """The machine's picture, as a file. Raises NumalabError."""
     try:
-        keep_matplotlib_in(kit.build / "matplotlib")
+        keep_matplotlib_in(installation.build / "matplotlib")
         from numalab.reports.figures import topology_figure
         from numalab.reports.inline_svg import svg_file
     except (ImportError, OSError) as error:
-        raise KitError(f"the picture can't be drawn: {error}") from error
+        raise NumalabError(f"the picture can't be drawn: {error}") from error
     return svg_file(topology_figure(one), heading(one), description(one))
 
 
@@ -243,7 +243,7 @@ class RunOptions:
 @guest_options.boot_limit("it is not up")
 @click.pass_obj
 @taking_one(RunOptions)
-def run(kit: Kit, asked: RunOptions) -> int:
+def run(installation: Installation, asked: RunOptions) -> int:
     """Boot the machine NAME as a virtual node, run COMMAND there, and end it.
 
     The command sees this host's programs and libraries and the current folder, all
@@ -262,7 +262,7 @@ def run(kit: Kit, asked: RunOptions) -> int:
     """
     if asked.full and asked.cores is not None:
         raise UserError("--full and --cores exclude each other")
-    described = find_machine(kit, asked.name)
+    described = find_machine(installation, asked.name)
     folder = Path.cwd()
     written = None if asked.results is None else session.results_folder(asked.results)
     shares = session.shares_for(folder, written, asked.more)
@@ -275,8 +275,8 @@ def run(kit: Kit, asked: RunOptions) -> int:
         not asked.no_snapshot,
     )
     with progress_line(described.name) as progress:
-        guest_options.build_what_is_needed(kit, progress)
-        ready, store = plan.make_plan(kit, described, shares, options, progress)
+        guest_options.build_what_is_needed(installation, progress)
+        ready, store = plan.make_plan(installation, described, shares, options, progress)
         node = booting.boot(ready, store, progress)
     with node:
         guest_options.tell_of_scaling(ready)

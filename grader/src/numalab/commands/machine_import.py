@@ -15,7 +15,7 @@ from numalab.harness.topology_reader import (
     export_of_synthetic,
     looks_synthetic,
 )
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.gallery import machine_names
 from numalab.machines.imported import machine_text
 from numalab.machines.machine_file import parse_machine
@@ -36,7 +36,7 @@ from numalab.strangers.visible import shown
 @click.option("--force", is_flag=True, help="Overwrite a description that is there already.")
 @click.pass_obj
 def import_command(
-    kit: Kit, source: str, name: str | None, output: Path | None, force: bool
+    installation: Installation, source: str, name: str | None, output: Path | None, force: bool
 ) -> None:
     """Describe a machine from FILE, which hwloc wrote on it (lstopo node.xml), or from hwloc's
     SYNTHETIC description of one that there need not be.
@@ -61,13 +61,13 @@ def import_command(
             f"--output {output} and --name {name} don't fit: a machine is called as its file; "
             f"give one of them, or --output {output.with_name(f'{name}.toml')}"
         )
-    if output is None and name in machine_names(kit):
+    if output is None and name in machine_names(installation):
         raise UserError(
             f"the kit has a machine '{name}' itself; take another name with --name, or write to "
             "another place with --output"
         )
     target = output or own_file(name)
-    text = _described(kit, source, name, is_synthetic)
+    text = _described(installation, source, name, is_synthetic)
     if target.exists() and not force:
         raise UserError(f"{target} exists; --force overwrites it, --name takes another name")
     if output is None:
@@ -86,20 +86,22 @@ def _name_of(path: Path, is_synthetic: bool) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._") or "machine"
 
 
-def _described(kit: Kit, source: str, name: str, is_synthetic: bool) -> str:
-    """The description's text. Raises UserError and KitError."""
-    if not kit.describe_topology.is_file():
-        with kit.lock(), progress_line("numalab") as progress:
+def _described(installation: Installation, source: str, name: str, is_synthetic: bool) -> str:
+    """The description's text. Raises UserError and NumalabError."""
+    if not installation.describe_topology.is_file():
+        with installation.lock(), progress_line("numalab") as progress:
             progress("building what reads exports of hwloc")
-            build_reader(kit)
+            build_reader(installation)
     path = Path(source)
     if is_synthetic:
         click.echo(f"No file is called '{source}': it is read as a synthetic description")
-        export = export_of_synthetic(kit, source)
+        export = export_of_synthetic(installation, source)
         return machine_text(export, name, f"hwloc synthetic {source}", f"'{source}'")
     if looks_synthetic(source):
         click.echo(f"A file is called '{source}': it is read, and the name is not")
-    return machine_text(export_in(kit, path), name, f"hwloc export {shown(path.name)}", str(path))
+    return machine_text(
+        export_in(installation, path), name, f"hwloc export {shown(path.name)}", str(path)
+    )
 
 
 def _make_own_folder() -> None:

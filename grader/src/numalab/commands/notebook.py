@@ -17,12 +17,12 @@ import click
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import note
 from numalab.commands.which_lab import named_lab, variant_option
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.file_systems.locks import has_record_locks
 from numalab.files import write_json, write_whole
 from numalab.grading.own_files import provide
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.learning.api import open_lab
@@ -45,10 +45,12 @@ END_LIMIT_S = 30.0  # on a busy node; kernels get five seconds of it by themselv
 _NOT_JUPYTERS = ("JUPYTER", "IPYTHON", "PYTHONSAFEPATH")
 
 
-def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, str]:
+def jupyter_environment(
+    installation: Installation, environment: Mapping[str, str]
+) -> dict[str, str]:
     """Everything of Jupyter's, IPython's and matplotlib's goes into the build folder, and the
     kernel is the one beside this Python: nothing of the user's home is read or written."""
-    folder = kit.build / "jupyter"
+    folder = installation.build / "jupyter"
     own = {
         "JUPYTER_CONFIG_DIR": folder / "config",
         "JUPYTER_DATA_DIR": folder / "data",
@@ -56,13 +58,13 @@ def jupyter_environment(kit: Kit, environment: Mapping[str, str]) -> dict[str, s
         "JUPYTERLAB_SETTINGS_DIR": folder / "settings",
         "JUPYTERLAB_WORKSPACES_DIR": folder / "workspaces",
         "IPYTHONDIR": folder / "ipython",
-        "MPLCONFIGDIR": kit.build / "matplotlib",
+        "MPLCONFIGDIR": installation.build / "matplotlib",
     }
     kept = {k: v for k, v in environment.items() if not k.startswith(_NOT_JUPYTERS)}
     return kept | {key: str(path) for key, path in own.items()} | {
         "JUPYTER_PREFER_ENV_PATH": "1",
         "JUPYTER_PLATFORM_DIRS": "1",
-        "NUMALAB_PRESET": kit.preset,
+        "NUMALAB_PRESET": installation.preset,
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # fmt: skip
 
@@ -126,11 +128,11 @@ def _free_port(wanted: int | None) -> int:
         raise UserError(
             f"--port {wanted} is in use, or not yours to use; leave it out, and a free one is taken"
         )
-    raise KitError(f"no port from {PORT} to {PORT + PORTS_TRIED - 1} is free")
+    raise NumalabError(f"no port from {PORT} to {PORT + PORTS_TRIED - 1} is free")
 
 
 def _wait_until_there(process: subprocess.Popen[bytes], port: int) -> None:
-    """Raises KitError if the server ends before it answers."""
+    """Raises NumalabError if the server ends before it answers."""
     while True:
         try:
             process.wait(timeout=0.2)
@@ -140,7 +142,7 @@ def _wait_until_there(process: subprocess.Popen[bytes], port: int) -> None:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             continue
-        raise KitError(
+        raise NumalabError(
             f"JupyterLab did not start (exit code {process.returncode}); its last words are above. "
             "./numalab setup fixes an incomplete installation."
         )
@@ -157,24 +159,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None:
+def _serve(installation: Installation, opened: Path | None, port: int, with_browser: bool) -> None:
     """Until Ctrl-C."""
     token = secrets.token_hex(16)
     # Links of notebooks lead to the labs' texts.
-    own = kit.work_root
-    root = own if kit.notebooks.is_relative_to(own) else kit.notebooks
+    own = installation.work_root
+    root = own if installation.notebooks.is_relative_to(own) else installation.notebooks
     command = jupyter_command(root, port, token)
-    environment = jupyter_environment(kit, shell_variables.for_numalab())
+    environment = jupyter_environment(installation, shell_variables.for_numalab())
     try:
         _prepare(environment)
     except OSError as error:
-        raise KitError(f"JupyterLab's files can't be written: {reason_of(error)}") from error
-    first = kit.notebooks if opened is None else opened
+        raise NumalabError(f"JupyterLab's files can't be written: {reason_of(error)}") from error
+    first = installation.notebooks if opened is None else opened
     place = "" if first == root else f"/tree/{first.relative_to(root)}"
     url = f"http://127.0.0.1:{port}/lab{place}?token={token}"
     click.echo("Starting JupyterLab ...", err=True)
     # A group of its own: Ctrl-C reaches this process, which then ends the server.
-    process = starting.start(command, environment, cwd=kit.notebooks, process_group=0)
+    process = starting.start(command, environment, cwd=installation.notebooks, process_group=0)
     try:
         _wait_until_there(process, port)
         click.echo(f"JupyterLab is at\n\n  {url}\n\nCtrl-C here ends it.")
@@ -182,7 +184,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
             click.launch(url)
         code = process.wait()
         if code:
-            raise KitError(f"JupyterLab ended with exit code {code}; its last words are above")
+            raise NumalabError(f"JupyterLab ended with exit code {code}; its last words are above")
     except KeyboardInterrupt:
         click.echo("\nEnding JupyterLab; saved notebooks stay in notebooks/.", err=True)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -202,7 +204,7 @@ def _serve(kit: Kit, opened: Path | None, port: int, with_browser: bool) -> None
 @variant_option("Of your variant of the lab.")
 @click.pass_obj
 def notebook(
-    kit: Kit,
+    installation: Installation,
     name: str | None,
     no_browser: bool,
     port: int | None,
@@ -229,40 +231,45 @@ def notebook(
       ./numalab notebook 04 --no-browser --port 9000
       ./numalab notebook                     all of them, in JupyterLab's list
     """
-    labs = load_labs(kit.root)
+    labs = load_labs(installation.root)
     if is_variant and (publish or not name):
         raise UserError("--variant wants the lab, such as 01 --variant, and goes without --publish")
     if name and is_variant_name(name):
         name, is_variant = lab_of_variant(name), True
-    chosen = [lab.name for lab in choose_labs(labs, [name])] if name else with_notebooks(kit, labs)
+    chosen = (
+        [lab.name for lab in choose_labs(labs, [name])]
+        if name
+        else with_notebooks(installation, labs)
+    )
     if publish:
-        if kit.work is not None:
+        if installation.work is not None:
             raise UserError(
-                f"--publish writes into labs/ of the kit, and {kit.root} is shared by many. Do it "
+                f"--publish writes into labs/ of the kit, and {installation.root} is shared by "
+                "many. Do it "
                 "in a checkout of your own."
             )
-        _publish(kit, chosen if name else [])
+        _publish(installation, chosen if name else [])
         return
     if importlib.util.find_spec("jupyterlab") is None:
-        raise KitError("JupyterLab is missing; run ./numalab notebook, which installs it")
-    kit.make_folders()
+        raise NumalabError("JupyterLab is missing; run ./numalab notebook, which installs it")
+    installation.make_folders()
     if name and is_variant:
-        copies = [variant_copy(*named_lab(kit, name, True))]
+        copies = [variant_copy(*named_lab(installation, name, True))]
     else:
-        provide(kit, [labs[lab] for lab in chosen], note)
-        copies = [working_copy(kit, lab) for lab in chosen]
+        provide(installation, [labs[lab] for lab in chosen], note)
+        copies = [working_copy(installation, lab) for lab in chosen]
     for path, is_new in copies:
-        shown = kit.shown(path)
+        shown = installation.shown(path)
         if name:
             click.echo(f"Your copy: {shown}" + (" (new)" if is_new else " (as you left it)"))
-    _serve(kit, copies[0][0] if name else None, _free_port(port), not no_browser)
+    _serve(installation, copies[0][0] if name else None, _free_port(port), not no_browser)
 
 
-def _publish(kit: Kit, names: Sequence[str]) -> None:
+def _publish(installation: Installation, names: Sequence[str]) -> None:
     if not names:
         raise UserError("--publish wants the lab, such as ./numalab notebook 01 --publish")
     for lab in names:
-        path, _ = working_copy(kit, lab)
-        text = tidied(read_notebook(path), open_lab(lab, kit).handout)
-        write_whole(kits_notebook(kit, lab), text)
+        path, _ = working_copy(installation, lab)
+        text = tidied(read_notebook(path), open_lab(lab, installation).handout)
+        write_whole(kits_notebook(installation, lab), text)
         click.echo(f"labs/{lab}/{path.name}: written from your copy, without outputs")

@@ -10,8 +10,8 @@ import click
 from numalab.commands.shared import labs_argument, shown_path
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, Language, choose_labs
 from numalab.words import count
 
@@ -39,7 +39,13 @@ from numalab.words import count
     help="Write into this folder. Left out: build/.../notes.",
 )
 @click.pass_obj
-def notes(kit: Kit, names: Sequence[str], language: Language, seed: str, out: Path | None) -> None:
+def notes(
+    installation: Installation,
+    names: Sequence[str],
+    language: Language,
+    seed: str,
+    out: Path | None,
+) -> None:
     """Write a text for whoever teaches a lab: a lesson plan with the minutes of each slide,
     what students get wrong and what the kit says to it, the hints, the answers, and exam
     questions with theirs. It is made from the lab's files each time, and is not for students.
@@ -55,11 +61,11 @@ def notes(kit: Kit, names: Sequence[str], language: Language, seed: str, out: Pa
     from numalab.teaching.instructor_notes import gather
     from numalab.teaching.instructor_notes import notes as written
 
-    kit.need_solutions("./numalab notes")
+    installation.need_solutions("./numalab notes")
     if not seed.isprintable() or not seed.strip() or "`" in seed:
         raise UserError("--seed wants a word, such as --seed autumn-2027")
-    labs = choose_labs(load_labs(kit.root), names)
-    folder = kit.build / "notes" if out is None else out.expanduser()
+    labs = choose_labs(load_labs(installation.root), names)
+    folder = installation.build / "notes" if out is None else out.expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -67,7 +73,7 @@ def notes(kit: Kit, names: Sequence[str], language: Language, seed: str, out: Pa
             f"{folder} can't be made: {reason_of(error)}; name another --out"
         ) from error
     for lab in labs:
-        material = gather(kit, lab, language, seed.strip())
+        material = gather(installation, lab, language, seed.strip())
         path = folder / f"{lab.name}.md"
         try:
             write_whole(path, written(material))

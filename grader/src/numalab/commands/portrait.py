@@ -14,7 +14,7 @@ from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json, write_whole
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console, stripped
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Take times on a login node too.")
 @click.pass_obj
 def portrait(
-    kit: Kit,
+    installation: Installation,
     rounds: int | None,
     html_path: Path | None,
     json_path: Path | None,
@@ -77,18 +77,18 @@ def portrait(
     else:
         if on_login_node() and not force:
             raise UserError(refusal("portrait"))
-        with kit.lock(), shared_node(waits, alone=True):
+        with installation.lock(), shared_node(waits, alone=True):
             with progress_line("portrait") as progress:
                 try:
-                    found = measure(kit, rounds, progress)
+                    found = measure(installation, rounds, progress)
                 except (KeyboardInterrupt, Interrupted):
                     click.echo("numalab: interrupted before anything was measured", err=True)
                     return EXIT_INTERRUPTED
-            kept = kit.build / "portrait" / "node.json"
+            kept = installation.build / "portrait" / "node.json"
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_json(kept, found.to_json(), indent=None)
     try:
-        _show(kit, found, html_path)
+        _show(installation, found, html_path)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         if from_path is None:
             raise
@@ -104,7 +104,7 @@ def portrait(
     return EXIT_PASSED
 
 
-def _show(kit: Kit, found: Portrait, html_path: Path | None) -> None:
+def _show(installation: Installation, found: Portrait, html_path: Path | None) -> None:
     """In the terminal, and as a page where one is asked for."""
     from numalab.portrait.terminal import show
 
@@ -115,5 +115,5 @@ def _show(kit: Kit, found: Portrait, html_path: Path | None) -> None:
         from numalab.palette import keep_matplotlib_in
         from numalab.reports.portrait_page import portrait_page
 
-        keep_matplotlib_in(kit.build / "explore" / "matplotlib")
+        keep_matplotlib_in(installation.build / "explore" / "matplotlib")
         write_whole(html_path, portrait_page(found))

@@ -10,7 +10,7 @@ import numalab
 from numalab.commands import shared
 from numalab.errors import wrapped
 from numalab.files import write_json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.hints import seen_hints
 from numalab.labs.variants import labs_and_variants
 from numalab.learning import progress_report
@@ -28,7 +28,7 @@ from numalab.terminal import make_console, stripped
     help="Write it as JSON too.",
 )
 @click.pass_obj
-def progress(kit: Kit, json_path: Path | None) -> None:
+def progress(installation: Installation, json_path: Path | None) -> None:
     """What you have done, and what comes next: of each lab your best result in each
     language, of what you wrote into labs/. `grade` and `watch` keep it in this copy of the
     kit; nothing is sent anywhere.
@@ -47,20 +47,21 @@ def progress(kit: Kit, json_path: Path | None) -> None:
     shared.check_json_target(json_path)
     labs = [
         lab
-        for lab in labs_and_variants(kit.root).values()
-        if not lab.is_variant or (kit.variants_root / lab.name).is_dir()
+        for lab in labs_and_variants(installation.root).values()
+        if not lab.is_variant or (installation.variants_root / lab.name).is_dir()
     ]
-    reached, hints = load_progress(kit.progress_file), seen_hints(kit.hints_file)
+    reached, hints = load_progress(installation.progress_file), seen_hints(installation.hints_file)
     said = {
         lab.name: read_first_said(
-            (kit.variants_root if lab.is_variant else kit.notebooks) / lab.name
+            (installation.variants_root if lab.is_variant else installation.notebooks) / lab.name
         )
         for lab in labs
     }
-    if is_damaged(kit.progress_file):
+    if is_damaged(installation.progress_file):
         told = (
-            f"{kit.progress_file} can't be read, so what it held is not shown. The next grading "
-            f"begins a new one and keeps this one as {aside_path(kit.progress_file).name}."
+            f"{installation.progress_file} can't be read, so what it held is not shown. The next "
+            "grading "
+            f"begins a new one and keeps this one as {aside_path(installation.progress_file).name}."
         )
         click.echo(wrapped(f"numalab: {told}"), err=True)
     console = make_console()

@@ -14,7 +14,7 @@ from numalab.course.alike import alike_in
 from numalab.course.course_folder import CourseFolder
 from numalab.course.pages.reports import write_class_reports, write_reports
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 
 @click.command(short_help="Write the pages of a course: the class's and each student's.")
@@ -28,7 +28,9 @@ from numalab.kit import Kit
 )
 @click.option("--class-only", is_flag=True, help="Only the class's pages, which take seconds.")
 @click.pass_obj
-def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) -> None:
+def report(
+    installation: Installation, course: Path, students: Sequence[str], class_only: bool
+) -> None:
     """Write the pages of a course from its gradebook, as it stands under course.toml now.
 
     COURSE/report/index.html is the class's page, COURSE/report/students/ID/ a folder that can
@@ -45,11 +47,11 @@ def report(kit: Kit, course: Path, students: Sequence[str], class_only: bool) ->
         raise UserError("--student and --class-only exclude each other")
     with shared.progress_line("report") as progress:
         progress("reading the gradebook")
-        standing = standing_of(kit, course)
+        standing = standing_of(installation, course)
         only = tuple(dict.fromkeys(students)) or None
         write = write_class_reports if class_only else partial(write_reports, students=only)
         if only is None:
             progress("hand-ins that are alike")
-            write = partial(write, alike=alike_in(CourseFolder(course), kit))
-        page = write(CourseFolder(course), kit, standing, progress)
+            write = partial(write, alike=alike_in(CourseFolder(course), installation))
+        page = write(CourseFolder(course), installation, standing, progress)
     click.echo(f"Page: {page}")

@@ -15,7 +15,7 @@ from rich.text import Text
 import numalab
 from numalab.commands.shared import progress_line, shown_path
 from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
-from numalab.errors import KitError, wrapped
+from numalab.errors import NumalabError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json, write_whole
 from numalab.grading.continuing import RECORD
@@ -23,7 +23,7 @@ from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
 from numalab.grading.request import Graded, Listener, Request, grade_all
 from numalab.harness.sandbox import level_of
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.learning import progress
 from numalab.learning.first_said import keep_first_said, keep_record
 from numalab.palette import keep_matplotlib_in
@@ -51,7 +51,7 @@ class Reporter:
     about times that stayed open, this command if left out; before_report: called once, before
     anything is shown."""
 
-    kit: Kit
+    installation: Installation
     request: Request
     places: VirtualPlaces
     explain: bool = False
@@ -61,9 +61,9 @@ class Reporter:
 
     def grade(self) -> Graded:
         """Grades as the request says, shows each kernel when it is graded, and then what is to
-        be said of all. Raises UserError and KitError."""
+        be said of all. Raises UserError and NumalabError."""
         listener = Listener(progress_line, note, self._show)
-        graded = grade_all(self.kit, self.request, self.places, listener)
+        graded = grade_all(self.installation, self.request, self.places, listener)
         for name in graded.machines:
             click.echo("\n" + click.wrap_text(f"({self.places.note(name)})", 78))
         for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
@@ -77,7 +77,9 @@ class Reporter:
     def _show_diagnoses(self) -> None:
         """What a diagnose.toml beside the kernels is worth."""
         for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
-            found = diagnosis_beside(self.kit, lab, self.request.folder(self.kit, lab))
+            found = diagnosis_beside(
+                self.installation, lab, self.request.folder(self.installation, lab)
+            )
             if found is not None:
                 click.echo("\n" + click.wrap_text(diagnosis_words(lab.name, found), 78))
 
@@ -101,21 +103,22 @@ class Reporter:
             self._keep_progress(kernel)
 
     def _keep_said(self, kernel: GradedKernel) -> None:
-        """What was predicted first, beside it, with the record that came next. Raises KitError."""
+        """What was predicted first, beside it, with the record that came next. Raises
+        NumalabError."""
         found = kernel.predictions
         if found is None:
             return
         said = {one.name: one.predicted for one in found.quantities if one.predicted is not None}
-        folder = self.request.folder(self.kit, kernel.lab)
+        folder = self.request.folder(self.installation, kernel.lab)
         verdict = kernel.verdict
-        results = self.kit.results_folder(verdict.lab, verdict.language, verdict.variant)
+        results = self.installation.results_folder(verdict.lab, verdict.language, verdict.variant)
         keep_first_said(folder, "prediction", said, progress.now())
         record = read_json(results / RECORD)
         if isinstance(record, dict):
             keep_record(folder, [record])
 
     def _keep_progress(self, kernel: GradedKernel) -> None:
-        """Raises KitError."""
+        """Raises NumalabError."""
         result = progress.result_of(
             kernel.lab,
             kernel.verdict,
@@ -125,26 +128,26 @@ class Reporter:
             self.request.machine_names,
             kernel.interrupted,
         )
-        progress.keep_result(self.kit, kernel.lab, kernel.verdict, result)
+        progress.keep_result(self.installation, kernel.lab, kernel.verdict, result)
 
     # ---- files -----------------------------------------------------------------------
 
     def write_json(self, path: Path, graded: Graded) -> None:
-        """Raises KitError."""
+        """Raises NumalabError."""
         data = result_json(graded, level_of(self.request.sandbox))
         for kernel, result in zip(graded.kernels, data["results"], strict=True):
-            folder = self.request.folder(self.kit, kernel.lab)
-            diagnosis = diagnosis_beside(self.kit, kernel.lab, folder)
+            folder = self.request.folder(self.installation, kernel.lab)
+            diagnosis = diagnosis_beside(self.installation, kernel.lab, folder)
             if diagnosis is not None:
                 result["diagnosis"] = diagnosis
         write_result(path, data)
 
     def write_html(self, path: Path, graded: Graded) -> None:
-        """Raises KitError."""
+        """Raises NumalabError."""
         graded_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
         machines = [(name, self.places.note(name)) for name in graded.machines]
         occasion = Occasion(graded_at, graded.node, machines, graded.interrupted)
-        write_page(self.kit, path, self.kernels, occasion)
+        write_page(self.installation, path, self.kernels, occasion)
 
 
 def show_kernel(kernel: GradedKernel, explain: bool) -> None:
@@ -173,22 +176,24 @@ def result_json(graded: Graded, sandbox: str) -> Json:
 
 
 def write_result(path: Path, data: Json) -> None:
-    """Raises KitError."""
+    """Raises NumalabError."""
     try:
         write_json(path, data)
     except OSError as error:
-        raise KitError(f"the results can't be written to {path}: {error}") from error
+        raise NumalabError(f"the results can't be written to {path}: {error}") from error
 
 
-def write_page(kit: Kit, path: Path, kernels: Sequence[GradedKernel], occasion: Occasion) -> None:
-    """Raises KitError."""
+def write_page(
+    installation: Installation, path: Path, kernels: Sequence[GradedKernel], occasion: Occasion
+) -> None:
+    """Raises NumalabError."""
     try:
         with progress_line("page") as step:
             step("drawing")
-            keep_matplotlib_in(kit.build / "matplotlib")
+            keep_matplotlib_in(installation.build / "matplotlib")
             from numalab.reports.html_page import page  # matplotlib, once it has its folder
 
             write_whole(path, page([Submission("", kernels)], occasion))
     except (ImportError, OSError) as error:
-        raise KitError(f"the page can't be written to {path}: {error}") from error
+        raise NumalabError(f"the page can't be written to {path}: {error}") from error
     click.echo(f"\nPage: {shown_path(path)}")

@@ -13,9 +13,9 @@ import click
 
 import numalab
 from numalab.commands.table import Commands
-from numalab.errors import Interrupted, KitError, UserError, reason_of, wrapped
-from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_MISUSE, EXIT_PASSED
-from numalab.kit import find_kit
+from numalab.errors import Interrupted, NumalabError, UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_MISUSE, EXIT_NUMALAB, EXIT_PASSED
+from numalab.installation import find_installation
 from numalab.terminal import show_what_the_terminal_can
 
 
@@ -51,14 +51,14 @@ def main() -> None:
         code = _correct(error)
     except UserError as error:
         code = _complain(error, EXIT_MISUSE)
-    except KitError as error:
-        code = _complain(error, EXIT_KIT)
+    except NumalabError as error:
+        code = _complain(error, EXIT_NUMALAB)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = EXIT_PASSED
         else:
-            code = _complain(KitError(reason_of(error)), EXIT_KIT)
+            code = _complain(NumalabError(reason_of(error)), EXIT_NUMALAB)
     except (click.Abort, KeyboardInterrupt, Interrupted):
         click.echo("numalab: interrupted", err=True)
         code = EXIT_INTERRUPTED
@@ -108,4 +108,4 @@ def cli(context: click.Context, preset: str) -> None:
       ./numalab hint 01            the next hint
       ./numalab progress           what you have done, and what comes next
     """
-    context.obj = find_kit(preset)
+    context.obj = find_installation(preset)

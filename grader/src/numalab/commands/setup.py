@@ -18,9 +18,9 @@ from numalab.grading.request import (
     labs_with_mpi,
 )
 from numalab.grading.trial import grade_on_trial
-from numalab.harness.build import build_kit, configure
+from numalab.harness.build import build_targets, configure
+from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     pass
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # their modules are imported when a command needs them
 @click.option("--notebooks", is_flag=True, help="Install JupyterLab too, 100 MB.")
 @click.pass_obj
 def setup(
-    kit: Kit,
+    installation: Installation,
     yes: bool,
     packages: str | None,
     packages_only: bool,
@@ -65,22 +65,22 @@ def setup(
         raise UserError("--packages comes right after setup: ./numalab setup --packages el")
     # The launcher has acted on these before this program could start.
     del yes, packages_only, notebooks
-    labs = list(load_labs(kit.root).values())
-    provide(kit, labs, note)
-    with kit.lock(), progress_line("setup") as progress:
+    labs = list(load_labs(installation.root).values())
+    provide(installation, labs, note)
+    with installation.lock(), progress_line("setup") as progress:
         progress("configuring")
-        configure(kit)
-        keep_starting_code(kit, labs)
+        configure(installation)
+        keep_starting_code(installation, labs)
         progress("building")
         workers = [
-            kit.worker(lab.name, language, "solution").name
-            for lab in labs_with_mpi(kit, labs, False, note)
+            installation.worker(lab.name, language, "solution").name
+            for lab in labs_with_mpi(installation, labs, False, note)
             for language in lab.languages
         ]
-        build_kit(kit, ["all", *workers])
-        with virtual_places(kit) as places:
-            grade_on_trial(kit, labs, places, progress)
-        unable = None if without_virtual_nodes else prepare_virtual_nodes(kit, progress)
+        build_targets(installation, ["all", *workers])
+        with virtual_places(installation) as places:
+            grade_on_trial(installation, labs, places, progress)
+        unable = None if without_virtual_nodes else prepare_virtual_nodes(installation, progress)
     if unable:
         click.echo(wrapped(f"numalab: no virtual nodes here: {unable}"), err=True)
-    click.echo(wrapped(f"numalab is ready ({kit.build}). Next: ./numalab doctor"))
+    click.echo(wrapped(f"numalab is ready ({installation.build}). Next: ./numalab doctor"))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from numalab.commands.completing import complete_lab, complete_machine
-from numalab.errors import KitError, UserError, reason_of, wrapped
+from numalab.errors import NumalabError, UserError, reason_of, wrapped
 from numalab.files import partial_path, write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.terminal import make_console
 from numalab.words import CountedStep
 
@@ -60,14 +60,14 @@ def check_places(on: Sequence[str], here_only: bool) -> None:
 
 def taking_one(
     kind: Callable[..., Options],
-) -> Callable[[Callable[[Kit, Options], int]], Callable[..., int]]:
+) -> Callable[[Callable[[Installation, Options], int]], Callable[..., int]]:
     """Of a command with many options: its function takes the kit and one frozen record of them,
     made by kind of click's keywords."""
 
-    def decorate(function: Callable[[Kit, Options], int]) -> Callable[..., int]:
+    def decorate(function: Callable[[Installation, Options], int]) -> Callable[..., int]:
         @wraps(function)
-        def called(kit: Kit, **given: Any) -> int:
-            return function(kit, kind(**given))
+        def called(installation: Installation, **given: Any) -> int:
+            return function(installation, kind(**given))
 
         return called
 
@@ -103,7 +103,9 @@ def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     yield say
 
 
-def prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | None:
+def prepare_virtual_nodes(
+    installation: Installation, progress: Callable[[str], None]
+) -> str | None:
     """Fetches and builds what they need; otherwise the first of them does. Returns why
     that can't be done."""
     from numalab.virtual import host, plan
@@ -112,9 +114,9 @@ def prepare_virtual_nodes(kit: Kit, progress: Callable[[str], None]) -> str | No
 
     try:
         find_qemu()
-        find_kernel(host.cache_folder() / "kernels", None, progress, kit.guest_kernels)
-        plan.build_programs(kit, for_cluster=True)
-    except (UserError, KitError) as error:
+        find_kernel(host.cache_folder() / "kernels", None, progress, installation.guest_kernels)
+        plan.build_programs(installation, for_cluster=True)
+    except (UserError, NumalabError) as error:
         return str(error)
     except OSError as error:
         return reason_of(error)
@@ -155,17 +157,17 @@ def write_named(
         ) from error
 
 
-def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
+def named_machines(installation: Installation, names: Sequence[str]) -> list[Machine]:
     """The machines of --on, each once. Raises UserError."""
     if not names:
         return []
     from numalab.machines.gallery import find_machine, machine_names
 
-    kits = machine_names(kit)
+    kits = machine_names(installation)
     machines: dict[str, Machine] = {}
     for name in names:
-        machine = find_machine(kit, name)
-        if machine.name in kits and machine.text != find_machine(kit, machine.name).text:
+        machine = find_machine(installation, name)
+        if machine.name in kits and machine.text != find_machine(installation, machine.name).text:
             raise UserError(
                 f"--on {name}: the kit has a machine '{machine.name}' itself, and verdicts name "
                 "that; call your own something else (its file too)"
@@ -178,11 +180,11 @@ def named_machines(kit: Kit, names: Sequence[str]) -> list[Machine]:
     return list(machines.values())
 
 
-def virtual_places(kit: Kit, guest_kernel: Path | None = None) -> VirtualPlaces:
+def virtual_places(installation: Installation, guest_kernel: Path | None = None) -> VirtualPlaces:
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
-    return VirtualPlaces(kit, GuestOptions(guest_kernel=guest_kernel))
+    return VirtualPlaces(installation, GuestOptions(guest_kernel=guest_kernel))
 
 
 def shown_path(path: Path) -> Path:
@@ -203,13 +205,13 @@ def course_at(path: Path) -> CourseFolder:
     return CourseFolder(path.resolve())
 
 
-def rules_of_course(kit: Kit, course: CourseFolder) -> Rules:
-    """course.toml, held against the labs that there are. Raises UserError and KitError."""
+def rules_of_course(installation: Installation, course: CourseFolder) -> Rules:
+    """course.toml, held against the labs that there are. Raises UserError and NumalabError."""
     from numalab.course.gradebook.rules import read_rules
     from numalab.diagnosing.case import labs_with_cases
     from numalab.labs.variants import labs_that_ask, names_with_variants
 
     asking: dict[PartName, list[str]] = {
-        "prediction": labs_that_ask(kit.root), "diagnose": labs_with_cases(kit)
+        "prediction": labs_that_ask(installation.root), "diagnose": labs_with_cases(installation)
     }  # fmt: skip
-    return read_rules(course.rules, names_with_variants(kit.root), asking)
+    return read_rules(course.rules, names_with_variants(installation.root), asking)

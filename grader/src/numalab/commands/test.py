@@ -20,8 +20,8 @@ from numalab.commands.changed_units import pick_units
 from numalab.commands.shared import prepare_virtual_nodes, progress_line
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
-from numalab.harness.build import build_kit, configure
-from numalab.kit import Kit
+from numalab.harness.build import build_targets, configure
+from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 from numalab.words import count
 
@@ -74,7 +74,7 @@ ALL = Extent("", processes=_PROCESSES)
                 type=click.UNPROCESSED)  # fmt: skip
 @click.pass_obj
 def test(
-    kit: Kit,
+    installation: Installation,
     quick: bool,
     changed: str | None,
     everything: bool,
@@ -102,39 +102,40 @@ def test(
     """
     if sum((quick, everything, changed is not None)) > 1:
         raise UserError("--quick, --changed and --all: take one of them")
-    kit.need_solutions("./numalab test")
+    installation.need_solutions("./numalab test")
     is_first = part is None or _is_first(part)
-    if kit.work is not None:
+    if installation.work is not None:
         raise UserError(
-            f"the suite changes files of the kit, and {kit.root} is shared by many. Test a "
+            f"the suite changes files of the kit, and {installation.root} is shared by many. "
+            "Test a "
             "checkout of your own."
         )
-    files = changed_files(kit.root, changed) if changed else []
+    files = changed_files(installation.root, changed) if changed else []
     if changed and not files:
         click.echo(f"numalab: nothing has changed since {changed}")
         return EXIT_PASSED
     extent = QUICK if quick or changed else ALL if everything else USUAL
     arguments = list(pytest_arguments)
-    with kit.lock(), progress_line("test") as progress:
-        configure(kit)
+    with installation.lock(), progress_line("test") as progress:
+        configure(installation)
         progress("building")
-        build_kit(kit, ["all"])
+        build_targets(installation, ["all"])
         if extent.with_virtual_nodes:
-            prepare_virtual_nodes(kit, progress)
+            prepare_virtual_nodes(installation, progress)
     if files:
-        extent, modules = _picked(kit, extent, files)
+        extent, modules = _picked(installation, extent, files)
         arguments = [*(arguments or extent.processes), *modules]
     with tempfile.TemporaryDirectory() as folder:
         reports = [Path(folder) / "ctest.xml", Path(folder) / "pytest.xml"]
         codes = []
         if is_first and not pytest_arguments and extent.units is not None:
-            units = units_command(kit, extent, reports[0])
-            codes.append(_call(units, kit.root, shell_variables.for_builders()))
+            units = units_command(installation, extent, reports[0])
+            codes.append(_call(units, installation.root, shell_variables.for_builders()))
         codes.append(
             _call(
                 pytest_command(extent, reports[1], arguments, part),
-                kit.root / "grader",
-                shell_variables.for_numalab() | {"NUMALAB_PRESET": kit.preset},
+                installation.root / "grader",
+                shell_variables.for_numalab() | {"NUMALAB_PRESET": installation.preset},
             )
         )
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())
@@ -142,11 +143,13 @@ def test(
     return EXIT_FAILED if any(codes) or failed or not passed else EXIT_PASSED
 
 
-def _picked(kit: Kit, extent: Extent, files: Sequence[str]) -> tuple[Extent, list[str]]:
+def _picked(
+    installation: Installation, extent: Extent, files: Sequence[str]
+) -> tuple[Extent, list[str]]:
     """Return the unit tests of an extent, and the test modules from grader/, that changed files
     reach; say how many they are."""
-    picked = pick_tests(kit.root, files)
-    units = pick_units(kit.build, kit.root, files)
+    picked = pick_tests(installation.root, files)
+    units = pick_units(installation.build, installation.root, files)
     why = f", since nothing says what {picked.unplaced} reaches" if picked.unplaced else ""
     click.echo(
         f"numalab: {count(len(files), 'changed file')} can reach {len(picked.modules)} of "
@@ -168,10 +171,10 @@ def _is_first(part: str) -> bool:
     return int(number) == 1
 
 
-def units_command(kit: Kit, extent: Extent, report: Path) -> list[str]:
+def units_command(installation: Installation, extent: Extent, report: Path) -> list[str]:
     """Runs the unit tests in C."""
     return [
-        "ctest", "--test-dir", str(kit.build), "--label-regex", "unit", "--parallel", "2",
+        "ctest", "--test-dir", str(installation.build), "--label-regex", "unit", "--parallel", "2",
         *(extent.units or ()),
         "--output-on-failure", "--output-junit", str(report),
     ]  # fmt: skip

@@ -12,8 +12,8 @@ from numalab.commands.shared import progress_line, shown_path, taking_one
 from numalab.commands.whose import seed_of_options, whose_options
 from numalab.errors import wrapped
 from numalab.exit_codes import EXIT_PASSED
-from numalab.grading.variant_kits import make_variant, pack_path, the_lab, write_own_files
-from numalab.kit import Kit
+from numalab.grading.variant_installations import make_variant, pack_path, the_lab, write_own_files
+from numalab.installation import Installation
 from numalab.labs.variants import lab_with_variants
 
 
@@ -47,7 +47,7 @@ class _Options:
 )
 @click.pass_obj
 @taking_one(_Options)
-def variant(kit: Kit, options: _Options) -> int:
+def variant(installation: Installation, options: _Options) -> int:
     """Write a variant of a lab: the same criteria, and another right answer than the lab's.
 
     Which one is drawn from your code. The files go to variants/NN_name_variant/; edit the
@@ -62,11 +62,11 @@ def variant(kit: Kit, options: _Options) -> int:
       ./numalab variant 01 --for ada --course course --out hand-out/ada     staff
       ./numalab variant 01 --for ada --course course --out hand-out/ada --pack
     """
-    kit.need_solutions("./numalab variant")
-    lab = lab_with_variants(kit.root, options.name)
+    installation.need_solutions("./numalab variant")
+    lab = lab_with_variants(installation.root, options.name)
     whose = seed_of_options(options.owner, options.code, options.course, options.seed)
     out = options.out
-    target = kit if out is None else replace(kit, variants=out.absolute())
+    target = installation if out is None else replace(installation, variants=out.absolute())
     made, files, own_kit = make_variant(target, lab, whose)
     declared = the_lab(own_kit, made)
     folder = write_own_files(target, declared, files, whose)
@@ -74,7 +74,7 @@ def variant(kit: Kit, options: _Options) -> int:
         from numalab.editions.write import pack_variant
 
         path = pack_path(folder)
-        with kit.lock(), progress_line(made.name) as progress:
+        with installation.lock(), progress_line(made.name) as progress:
             pack_variant(own_kit, declared, path, progress)
         click.echo(
             wrapped(

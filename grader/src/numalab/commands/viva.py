@@ -14,7 +14,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import labs_and_variants
 from numalab.strangers.visible import visible
@@ -39,7 +39,12 @@ FEWEST, USUAL, MOST = 3, 4, 5  # questions
 )  # fmt: skip
 @click.pass_obj
 def viva(
-    kit: Kit, root: Path, student: str, names: Sequence[str], number: int, html_path: Path | None
+    installation: Installation,
+    root: Path,
+    student: str,
+    names: Sequence[str],
+    number: int,
+    html_path: Path | None,
 ) -> None:
     """Questions for an oral exam of five minutes, made of one student's own attempts: what was
     changed between two of them, what still fails, the student's own sentences, times, another
@@ -60,21 +65,21 @@ def viva(
     from numalab.teaching.viva.gathering import gather
     from numalab.teaching.viva.sheet import Sheet, sheet_lines, sheet_page
 
-    kit.need_solutions("an oral exam")
+    installation.need_solutions("an oral exam")
     check_json_target(html_path, "--html")
     if not root.is_dir():
         raise UserError(
             f"there is no folder {root}; COURSE is the one that `./numalab batch grade "
             "SUBMISSIONS --out COURSE` writes"
         )
-    course, labs = CourseFolder(root), labs_and_variants(kit.root)
-    rules = rules_of_course(kit, course)
+    course, labs = CourseFolder(root), labs_and_variants(installation.root)
+    rules = rules_of_course(installation, course)
     with open_gradebook(course, read_only=True) as book:
         accounts = book.accounts(rules, student)
     chosen = {lab.name for lab in choose_labs(labs, names)} if names else None
     accounts = [one for one in accounts if chosen is None or one.row.lab in chosen]
     seed = seed_of(course, student)
-    stories = gather(kit, course, labs, accounts, seed)
+    stories = gather(installation, course, labs, accounts, seed)
     whose = accounts[0].row.student
     sheet = Sheet(
         replace(whose, name=visible(whose.name), id=visible(whose.id)),

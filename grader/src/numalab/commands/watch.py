@@ -17,12 +17,12 @@ from numalab.commands import shared
 from numalab.commands.completing import complete_lab
 from numalab.commands.reporter import Reporter, note, waits
 from numalab.commands.which_lab import named_lab, variant_option
-from numalab.errors import KitError, UserError, wrapped
+from numalab.errors import NumalabError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.own_files import provide
 from numalab.grading.request import Graded, Request
 from numalab.grading.turns import shared_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import (
     KERNEL_FILES,
     LANGUAGE_NAMES,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @variant_option("Your variant of the lab, in variants/.")
 @click.pass_obj
 def watch(
-    kit: Kit,
+    installation: Installation,
     name: str,
     language: str | None,
     with_times: bool,
@@ -74,18 +74,22 @@ def watch(
       ./numalab watch 02 --on nebula       placements on a virtual nebula too
       ./numalab watch 03 --time            with times
     """
-    kit, lab = named_lab(kit, name, is_variant)
+    installation, lab = named_lab(installation, name, is_variant)
     request = Request(
-        [lab], language or "edited", "submission", quick=True, on=shared.named_machines(kit, on),
+        [lab],
+        language or "edited",
+        "submission",
+        quick=True,
+        on=shared.named_machines(installation, on),
         here_only=not on,
-    )  # fmt: skip
-    if kit.origin is None:
-        provide(kit, [lab], note)  # before they are looked at
-    files = _files(kit, lab, language)
+    )
+    if installation.origin is None:
+        provide(installation, [lab], note)  # before they are looked at
+    files = _files(installation, lab, language)
     screen = _Screen(lab, files, sys.stdout.isatty(), sys.stdin.isatty() and sys.stdout.isatty())
-    run = _Run(kit, request, screen)
+    run = _Run(installation, request, screen)
     is_timed = with_times
-    with shared.virtual_places(kit) as places:
+    with shared.virtual_places(installation) as places:
         while True:
             graded = look(files)
             if not run.grade(places, is_timed):
@@ -96,11 +100,11 @@ def watch(
             is_timed = with_times or is_asked
 
 
-def _files(kit: Kit, lab: Lab, language: str | None) -> list[Path]:
+def _files(installation: Installation, lab: Lab, language: str | None) -> list[Path]:
     """What is handed in."""
     languages = [language] if language in LANGUAGES else lab.languages
     names = [KERNEL_FILES[name] for name in languages] + [file.name for file in lab.files]
-    return [kit.own_folder(lab.name) / name for name in names]
+    return [installation.own_folder(lab.name) / name for name in names]
 
 
 @dataclass
@@ -164,13 +168,13 @@ def _tell(text: str) -> None:
 class _Run:
     """The gradings so far. known: the last that is known of each criterion, by language."""
 
-    kit: Kit
+    installation: Installation
     request: Request
     screen: _Screen
     known: dict[str, dict[str, Status]] = field(default_factory=dict)
 
     def grade(self, places: VirtualPlaces, is_timed: bool) -> bool:
-        """Grades and shows. False: it was interrupted. Raises UserError and KitError where
+        """Grades and shows. False: it was interrupted. Raises UserError and NumalabError where
         the first grading is impossible; later ones may find a file half written or a disk
         full, which is shown, and the next save may be better."""
 
@@ -181,9 +185,9 @@ class _Run:
             again += f" --lang {languages}"
         no_times = None if is_timed else self.screen.no_times
         try:
-            with self.kit.lock(waits), shared_node(waits) as turns:
+            with self.installation.lock(waits), shared_node(waits) as turns:
                 reporter = Reporter(
-                    self.kit,
+                    self.installation,
                     replace(self.request, no_times=no_times, turns=turns),
                     places,
                     again=grade_again(again),
@@ -191,7 +195,7 @@ class _Run:
                 )
                 graded = reporter.grade()
                 reporter.close(graded)
-        except (UserError, KitError) as error:
+        except (UserError, NumalabError) as error:
             if not self.known:
                 raise
             click.echo(wrapped(f"numalab: {error}"), err=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from numalab.grading.variant_kits import lab_of_named_variant, open_variant
-from numalab.kit import Kit
+from numalab.grading.variant_installations import lab_of_named_variant, open_variant
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 from numalab.labs.variants import is_variant_name
 
@@ -19,11 +19,13 @@ def variant_option(help_: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return click.option("--variant", "is_variant", is_flag=True, help=help_)
 
 
-def named_lab(kit: Kit, name: str, is_variant: bool, above: Path | None = None) -> tuple[Kit, Lab]:
+def named_lab(
+    installation: Installation, name: str, is_variant: bool, above: Path | None = None
+) -> tuple[Installation, Lab]:
     """A lab by its name or number, or with is_variant, or by a variant's name, the variant of it
-    that lies in above, else among the user's own. Raises UserError and KitError."""
+    that lies in above, else among the user's own. Raises UserError and NumalabError."""
     name = name.rstrip("/")
     if not is_variant and not is_variant_name(name):
-        (lab,) = choose_labs(load_labs(kit.root), [name])
-        return kit, lab
-    return open_variant(kit, lab_of_named_variant(kit, name), above)
+        (lab,) = choose_labs(load_labs(installation.root), [name])
+        return installation, lab
+    return open_variant(installation, lab_of_named_variant(installation, name), above)

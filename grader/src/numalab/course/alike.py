@@ -26,7 +26,7 @@ from numalab.course.gradebook.counting import HandIn
 from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.secret import seed_of
 from numalab.files import read_text
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import (
     draw_variant,
@@ -125,31 +125,31 @@ def alike(
 # ---- of a course -------------------------------------------------------------------------------
 
 
-def alike_in(course: CourseFolder, kit: Kit) -> tuple[Alike, ...]:
+def alike_in(course: CourseFolder, installation: Installation) -> tuple[Alike, ...]:
     """As alike_of, of what its gradebook has."""
     with open_gradebook(course, read_only=True) as book:
         hand_ins = book.handed_in()
-    return alike_of(course, kit, labs_and_variants(kit.root), hand_ins)
+    return alike_of(course, installation, labs_and_variants(installation.root), hand_ins)
 
 
 def alike_of(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     labs: Mapping[str, Lab],
     hand_ins: Mapping[tuple[str, str], Sequence[HandIn]],
 ) -> tuple[Alike, ...]:
-    """Of what was handed in last. hand_ins: by student and lab, oldest first. Raises KitError and
-    UserError."""
+    """Of what was handed in last. hand_ins: by student and lab, oldest first. Raises NumalabError
+    and UserError."""
     kernels: list[Kernel] = []
     for (student, name), found in hand_ins.items():
         if name in labs and found:
             folder = course.submission(student, name, found[-1].digest) / name
-            kernels += _kernels(course, kit, labs[name], student, folder)
+            kernels += _kernels(course, installation, labs[name], student, folder)
     solutions = {
         (lab.name, language): tokens_of(text, language)
         for lab in labs.values()
         if not lab.is_variant
-        for language, text in _texts(kit.solution_folder(lab.name), lab)
+        for language, text in _texts(installation.solution_folder(lab.name), lab)
     }
     return alike(kernels, solutions)
 
@@ -162,19 +162,21 @@ def _texts(folder: Path, lab: Lab) -> Iterator[tuple[str, str]]:
 
 
 def _kernels(
-    course: CourseFolder, kit: Kit, lab: Lab, student: str, folder: Path
+    course: CourseFolder, installation: Installation, lab: Lab, student: str, folder: Path
 ) -> Iterator[Kernel]:
-    handouts = _handouts(course, kit, lab, student)
+    handouts = _handouts(course, installation, lab, student)
     for language, text in _texts(folder, lab):
         handout = tokens_of(handouts.get(language, ""), language)
         yield Kernel(student, lab.name, language, tokens_of(text, language), handout)
 
 
-def _handouts(course: CourseFolder, kit: Kit, lab: Lab, student: str) -> dict[str, str]:
+def _handouts(
+    course: CourseFolder, installation: Installation, lab: Lab, student: str
+) -> dict[str, str]:
     """By language; of a variant the student's own."""
     if not lab.is_variant:
-        given = kit.pristine_folder(lab.name)  # whatever somebody has made of labs/
-        return dict(_texts(given if given.is_dir() else kit.lab_folder(lab.name), lab))
-    draws = read_draws(kit.root, lab_of_variant(lab.name))
-    files = lab_files(kit.root, draws, draw_variant(draws, seed_of(course, student)))
+        given = installation.pristine_folder(lab.name)  # whatever somebody has made of labs/
+        return dict(_texts(given if given.is_dir() else installation.lab_folder(lab.name), lab))
+    draws = read_draws(installation.root, lab_of_variant(lab.name))
+    files = lab_files(installation.root, draws, draw_variant(draws, seed_of(course, student)))
     return {language: files[KERNEL_FILES[language]] for language in lab.languages}

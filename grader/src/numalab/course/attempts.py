@@ -16,7 +16,7 @@ from pathlib import Path
 from numalab.course import records
 from numalab.course.course_folder import PARTIAL, CourseFolder
 from numalab.course.records import Attempt, Item
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
 FILE = "attempt.json"
@@ -24,14 +24,14 @@ GONE = "-gone"  # the end of a partial folder's name that is being removed
 
 
 def read_attempt(folder: Path) -> Attempt | None:
-    """None where there is none yet. Raises KitError where it can't be read."""
+    """None where there is none yet. Raises NumalabError where it can't be read."""
     path = folder / FILE
     if not path.is_file():
         return None
     try:
         return records.parse_attempt(read_json(path))
     except records.BadRecord as error:
-        raise KitError(
+        raise NumalabError(
             f"{path} is damaged ({error}). Move {folder} out of the way, then repeat the "
             "command: the item is graded again."
         ) from error
@@ -47,7 +47,7 @@ def numbers(course: CourseFolder, item: Item) -> list[int]:
 
 
 def attempts_of(course: CourseFolder, item: Item) -> Iterator[Attempt]:
-    """All that are over, oldest first. Raises KitError."""
+    """All that are over, oldest first. Raises NumalabError."""
     for number in numbers(course, item):
         attempt = read_attempt(course.attempt(item, number))
         if attempt is not None:
@@ -55,7 +55,7 @@ def attempts_of(course: CourseFolder, item: Item) -> Iterator[Attempt]:
 
 
 def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Every attempt of the course that is over. Raises KitError."""
+    """Every attempt of the course that is over. Raises NumalabError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:

@@ -12,7 +12,7 @@ from numalab.course.intake.students import identify, read_known, write_known
 from numalab.course.locks import held
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.labs.seeds import Seed
 
 HEADER = ("id", "name", "code")
@@ -25,7 +25,7 @@ def codes_of(
 ) -> tuple[list[tuple[Student, Seed]], list[str]]:
     """All students that the course knows, with those of a list of the class, who get the ids that
     their hand-ins will have; and what could not be understood of the list. columns: as
-    read_student_list's named. Raises UserError and KitError."""
+    read_student_list's named. Raises UserError and NumalabError."""
     remarks: list[str] = []
     try:
         course.root.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def codes_of(
                 remarks += [*told, *(one for one in found if isinstance(one, str))]
                 write_known(course.students, known)
     except OSError as error:
-        raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
+        raise NumalabError(f"can't write to {course.root}: {reason_of(error)}") from error
     if not known:
         raise UserError(
             f"{course.root} knows no students yet: name a list of the class with --students FILE, "

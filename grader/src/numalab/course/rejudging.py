@@ -21,9 +21,9 @@ from numalab.files import link_or_copy, read_json, write_json
 from numalab.grading.former_digests import known_as
 from numalab.grading.from_records import ON, StoredGrading, judge_again, read_grading
 from numalab.grading.kit_digests import judged_by
+from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, of_machine, read_verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep
 
@@ -42,12 +42,12 @@ class Digests:
     judged: Mapping[str, str]
 
 
-def digests_of(kit: Kit, labs: Iterable[str]) -> Digests:
-    """Raises OSError and KitError."""
+def digests_of(installation: Installation, labs: Iterable[str]) -> Digests:
+    """Raises OSError and NumalabError."""
     names = list(labs)
     return Digests(
-        {name: known_as(kit, name) for name in names},
-        {name: judged_by(kit, name) for name in names},
+        {name: known_as(installation, name) for name in names},
+        {name: judged_by(installation, name) for name in names},
     )
 
 
@@ -79,7 +79,7 @@ def pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
 
 
 def under_way(course: CourseFolder) -> set[Item]:
-    """What runs are at: the place of its next attempt is promised to a job. Raises KitError."""
+    """What runs are at: the place of its next attempt is promised to a job. Raises NumalabError."""
     return {
         task.item
         for run in runs.open_runs(course)
@@ -152,10 +152,15 @@ def _told(results: Iterable[Json]) -> list[Json]:
 
 
 def judge_attempt(
-    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt, rules: str, at: str
+    course: CourseFolder,
+    installation: Installation,
+    labs: Mapping[str, Lab],
+    attempt: Attempt,
+    rules: str,
+    at: str,
 ) -> Rejudged:
     """rules: their digest; at: now. Raises UserError where its records are not what was kept, and
-    KitError."""
+    NumalabError."""
     folder = course.attempt(attempt.item, attempt.number)
     whole = attempts.read_attempt(folder)
     if whole is None:
@@ -168,7 +173,11 @@ def judge_attempt(
         if (grading.lab.name, grading.here.language) != (attempt.item.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
-        new = kept | judge_again(kit, grading).to_json() | {"spent_s": old.get("spent_s", {})}
+        new = (
+            kept
+            | judge_again(installation, grading).to_json()
+            | {"spent_s": old.get("spent_s", {})}
+        )
         results.append(new)
         gradings.append(grading)
         changed += changes(old, new)
@@ -195,13 +204,13 @@ class Outcome:
 
 def judge_all(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     labs: Mapping[str, Lab],
     found: Sequence[Attempt],
     digests: Digests,
     progress: Callable[[str], None],
 ) -> Outcome:
-    """Judges, and writes nothing. Raises KitError."""
+    """Judges, and writes nothing. Raises NumalabError."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
@@ -211,7 +220,7 @@ def judge_all(
             progress(CountedStep("judging", f"{number} of {len(found)}"))
         rules = digests.judged[attempt.item.lab]
         try:
-            one = judge_attempt(course, kit, labs, attempt, rules, at)
+            one = judge_attempt(course, installation, labs, attempt, rules, at)
         except UserError as error:
             failed.append((attempt, str(error)))
             continue
@@ -226,7 +235,7 @@ def judge_all(
 
 def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
     """Puts it beside the attempt that it was judged from. False: another has just taken its
-    place. Raises OSError and KitError."""
+    place. Raises OSError and NumalabError."""
     old, new = rejudged.old, rejudged.new
     source = course.attempt(old.item, old.number)
     attempts.remove_partials(course, new.item, new.number, _RUN)

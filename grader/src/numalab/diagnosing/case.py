@@ -16,10 +16,10 @@ from pathlib import Path
 from numalab.diagnosing.lines import other_names, renamed, wrong_lines
 from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
 from numalab.draws import draw, pick, shuffled
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
+from numalab.installation import Installation
 from numalab.judging.correctness_rules import correct
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, Language
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import seeded_machine
@@ -95,7 +95,9 @@ def _graded_without_times(lab: Lab) -> list[str]:
     return [criterion.name for criterion in lab.criteria if criterion.kind != "timing"]
 
 
-def _suspects(kit: Kit, lab: Lab, wrongs: Sequence[WrongSubmission]) -> list[Suspect]:
+def _suspects(
+    installation: Installation, lab: Lab, wrongs: Sequence[WrongSubmission]
+) -> list[Suspect]:
     """Those with a cure that evidence shows: nothing is timed for a case."""
     shown = set(_graded_without_times(lab))
     found = []
@@ -104,18 +106,18 @@ def _suspects(kit: Kit, lab: Lab, wrongs: Sequence[WrongSubmission]) -> list[Sus
             continue
         for language in wrong.languages:
             path = wrong.kernels[language]
-            right = kit.solution_folder(lab.name) / KERNEL_FILES[language]
+            right = installation.solution_folder(lab.name) / KERNEL_FILES[language]
             lines = wrong_lines(_text(path), _text(right), path.suffix)
             found.append(Suspect(wrong, language, wrong.cure, lines))
     return found
 
 
 def _text(path: Path) -> str:
-    """Raises KitError."""
+    """Raises NumalabError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise KitError(f"{path} can't be read: {reason_of(error)}") from error
+        raise NumalabError(f"{path} can't be read: {reason_of(error)}") from error
 
 
 def _drawn_others(
@@ -140,33 +142,35 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
     ]
 
 
-def bank(kit: Kit, lab: Lab) -> list[Suspect]:
+def bank(installation: Installation, lab: Lab) -> list[Suspect]:
     """The mistakes of a lab that serve as cases: enough others are told apart from them. Raises
-    KitError."""
-    suspects = _suspects(kit, lab, read_wrong(kit, lab))
+    NumalabError."""
+    suspects = _suspects(installation, lab, read_wrong(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
-def labs_with_cases(kit: Kit) -> list[str]:
-    """Raises KitError."""
+def labs_with_cases(installation: Installation) -> list[str]:
+    """Raises NumalabError."""
     return [
         name
-        for name, lab in load_labs(kit.root).items()
-        if any(wrong.cure for wrong in read_wrong(kit, lab))
+        for name, lab in load_labs(installation.root).items()
+        if any(wrong.cure for wrong in read_wrong(installation, lab))
     ]
 
 
-def make_case(kit: Kit, lab: Lab, seed: Seed, language: str | None = None) -> Case:
-    """The same for a seed, a language and a bank, whatever the node. Raises KitError."""
-    cases = bank(kit, lab)
+def make_case(
+    installation: Installation, lab: Lab, seed: Seed, language: str | None = None
+) -> Case:
+    """The same for a seed, a language and a bank, whatever the node. Raises NumalabError."""
+    cases = bank(installation, lab)
     if not cases:
-        raise KitError(
+        raise NumalabError(
             f"lab {lab.name} has no cases for diagnosis: no mistake in its wrong.toml has a cure, "
             "or too few differ in their verdicts. Choose another lab."
         )
     text = f"numalab diagnose {seed.number} {lab.name}"
     among = [one for one in cases if language in (None, one.language)]
-    return case_of(kit, lab, pick(f"{text}: case", among), cases, seed)
+    return case_of(installation, lab, pick(f"{text}: case", among), cases, seed)
 
 
 def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
@@ -176,7 +180,9 @@ def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
     )
 
 
-def case_of(kit: Kit, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed: Seed) -> Case:
+def case_of(
+    installation: Installation, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed: Seed
+) -> Case:
     """Of one mistake."""
     text = f"numalab diagnose {seed.number} {lab.name}"
     others = _others(suspect, cases)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.diagnosing.case import Case, make_case
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.files import NotPlain, read_plain_text, write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import seed_of_code
 from numalab.strangers import toml
@@ -59,8 +59,8 @@ def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
     }
 
 
-def scored(kit: Kit, lab: Lab, text: str) -> Json:
-    """Of the text of the file. Raises UserError and KitError."""
+def scored(installation: Installation, lab: Lab, text: str) -> Json:
+    """Of the text of the file. Raises UserError and NumalabError."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -68,19 +68,19 @@ def scored(kit: Kit, lab: Lab, text: str) -> Json:
     table.need(*_KEYS)
     if table.text("lab") != lab.name:
         table.fail(f"'lab' is not {lab.name}, with which it was handed in", "lab")
-    case = make_case(kit, lab, seed_of_code(table.text("for"), table.text("code")))
+    case = make_case(installation, lab, seed_of_code(table.text("for"), table.text("code")))
     names = [question.name for question in case.questions]
     return diagnosis_json(case, answered(case, table.table("answers", names).text_values()))
 
 
-def diagnosis_beside(kit: Kit, lab: Lab, folder: Path) -> Json | None:
+def diagnosis_beside(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Of the file in a folder that was handed in; None where there is none, or nothing here that
-    could score it. What can't be scored has the score 0 and says why. Raises KitError."""
-    if kit.is_edition or lab.is_variant:
+    could score it. What can't be scored has the score 0 and says why. Raises NumalabError."""
+    if installation.is_edition or lab.is_variant:
         return None
     try:
         text = read_plain_text(folder / FILE, MOST_BYTES)
-        return scored(kit, lab, text)
+        return scored(installation, lab, text)
     except FileNotFoundError:
         return None
     except NotPlain as error:
@@ -123,7 +123,8 @@ def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
 
 def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
     """Writes the file, or leaves it where there is one of this case, since the first answers count.
-    Returns whether it was written. Raises UserError where it is of another case, and KitError."""
+    Returns whether it was written. Raises UserError where it is of another case, and
+    NumalabError."""
     path = folder / FILE
     try:
         table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)
@@ -132,7 +133,9 @@ def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, file_text(case, chosen))
         except OSError as error:
-            raise KitError(f"can't write {path}: {reason_of(error)}. Free it and retry.") from error
+            raise NumalabError(
+                f"can't write {path}: {reason_of(error)}. Free it and retry."
+            ) from error
         return True
     except (NotPlain, UnicodeDecodeError) as error:
         raise UserError(f"{path} can't be read ({error}); move it elsewhere first") from error

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.diagnosing.case import Case
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.evidence.record import Evidence
 from numalab.grading.elsewhere import gather_on
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.machines.seeded import seeded_machine
 from numalab.virtual.place import VirtualPlaces
@@ -50,16 +50,18 @@ class Looked:
         return is_here and set(wrong.there) & untimed - by_luck <= failed
 
 
-def look(kit: Kit, case: Case, places: VirtualPlaces, progress: StepReport) -> Looked:
-    """The caller holds the kit's lock. Raises Interrupted, UserError and KitError."""
-    build_kit(kit, ["describe_node", kit.monitor(case.lab.name).name])
-    node = describe_node(kit)
+def look(
+    installation: Installation, case: Case, places: VirtualPlaces, progress: StepReport
+) -> Looked:
+    """The caller holds the kit's lock. Raises Interrupted, UserError and NumalabError."""
+    build_targets(installation, ["describe_node", installation.monitor(case.lab.name).name])
+    node = describe_node(installation)
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-case-") as folder:
             (Path(folder) / KERNEL_FILES[case.language]).write_text(case.kernel, encoding="utf-8")
             for _ in range(TRIES):
                 session = Session(
-                    kit, case.lab, case.language, "submission", Path(folder),
+                    installation, case.lab, case.language, "submission", Path(folder),
                     effort_for("quick", True), node, progress, timing_refused=_UNTIMED,
                     seed=case.size_seed, here_only=True,
                 )  # fmt: skip
@@ -67,8 +69,8 @@ def look(kit: Kit, case: Case, places: VirtualPlaces, progress: StepReport) -> L
                 if looked.shows(case):
                     return looked
     except OSError as error:
-        raise KitError(f"the case can't be laid out: {reason_of(error)}") from error
-    raise KitError(
+        raise NumalabError(f"the case can't be laid out: {reason_of(error)}") from error
+    raise NumalabError(
         f"the mistake of this case did not show in {TRIES} looks; when this node is less busy it "
         "should. Try again."
     )
@@ -79,8 +81,11 @@ def _looked(session: Session, case: Case, places: VirtualPlaces) -> Looked:
     if case.machine_seed is None:
         return Looked("here", session.evidence, verdict, None)
     machine = seeded_machine(case.machine_seed)
-    kit, lab = session.kit, session.lab
-    programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, "submission")]
+    installation, lab = session.installation, session.lab
+    programs = [
+        installation.monitor(lab.name),
+        installation.worker(lab.name, session.language, "submission"),
+    ]
     place = places.get(machine, programs, session.progress)
     there = gather_on(session, place, lab.kernel_parts)
     return Looked(machine.name, there.evidence, verdict, there.verdict())

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
+from numalab.installation import Installation
 from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.verdict import CAUSES, Cause
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, Language
 from numalab.toml_files.tables import Table, read_table
 
@@ -105,8 +105,8 @@ def _there(table: Table, lab: Lab, here: Collection[str]) -> Collection[str]:
     ]
 
 
-def read_wrong(kit: Kit, lab: Lab) -> tuple[WrongSubmission, ...]:
-    """All of a lab, in the order of the file. Raises KitError."""
-    wrong = kit.solution_folder(lab.name) / "wrong"
-    top = read_table(wrong / "wrong.toml", KitError, ("submission",))
+def read_wrong(installation: Installation, lab: Lab) -> tuple[WrongSubmission, ...]:
+    """All of a lab, in the order of the file. Raises NumalabError."""
+    wrong = installation.solution_folder(lab.name) / "wrong"
+    top = read_table(wrong / "wrong.toml", NumalabError, ("submission",))
     return tuple(_entry(table, lab, wrong) for table in top.tables("submission", _KEYS))

@@ -17,17 +17,17 @@ from numalab.doctor.noise import (
     margins,
     most_within,
 )
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
 from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session, time_kits_own
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
+from numalab.installation import Installation
 from numalab.judging import judge, needs
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.judging.timing_claims import SPEEDUP
-from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
 from numalab.words import CountedStep, StepReport
 
@@ -154,7 +154,7 @@ def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
     start = time.monotonic()
     try:
         evidence = next(runs, None)
-    except KitError as error:
+    except NumalabError as error:
         timing.error = str(error)
         return
     if evidence is None:
@@ -180,18 +180,24 @@ def _next(timings: Sequence[TimedHere], left_s: float) -> TimedHere | None:
     return min(fitting, key=lambda timing: sum(timing.seconds), default=None)
 
 
-def _build(kit: Kit, timings: Sequence[TimedHere]) -> None:
+def _build(installation: Installation, timings: Sequence[TimedHere]) -> None:
     """The programs of every role, and the monitors."""
     programs = {t.session.program(role).name for t in timings for role in t.roles}
-    build_kit(kit, sorted(programs | {kit.monitor(t.lab.name).name for t in timings}))
+    build_targets(
+        installation, sorted(programs | {installation.monitor(t.lab.name).name for t in timings})
+    )
 
 
 def measure_noise(
-    kit: Kit, labs: Sequence[Lab], node: Json, progress: StepReport, budget_s: float = NOISE_S
+    installation: Installation,
+    labs: Sequence[Lab],
+    node: Json,
+    progress: StepReport,
+    budget_s: float = NOISE_S,
 ) -> Noise:
     """Runs for about budget_s, longer where the least number of generations takes longer.
     After Ctrl-C what there is by then is returned. The programs that are needed are built
-    first. Raises KitError where they can't be."""
+    first. Raises NumalabError where they can't be."""
     effort = effort_for("default", quick=False)
     timings: list[TimedHere] = []
     not_timed: list[NotTimed] = []
@@ -200,14 +206,14 @@ def measure_noise(
     interrupted = False
     try:
         for lab in labs:
-            session = kits_own_session(kit, lab, LANGUAGE, effort, node, progress)
+            session = kits_own_session(installation, lab, LANGUAGE, effort, node, progress)
             here, others = _survey(session)
             not_timed += others
             for timing in here:
                 runs[id(timing)] = time_kits_own(session, timing.timed, timing.roles)
             timings += here
         progress("building")
-        _build(kit, timings)
+        _build(installation, timings)
         start = time.monotonic()
         while True:
             spent_s = time.monotonic() - start

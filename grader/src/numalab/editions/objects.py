@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import KitError, UserError
-from numalab.harness.build import build_facts, build_kit, configure
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.harness.build import build_facts, build_targets, configure
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
@@ -32,19 +32,19 @@ class Compiled:
 
 
 def make_objects(
-    kit: Kit,
+    installation: Installation,
     labs: Sequence[Lab],
     target: Path,
     progress: StepReport,
     levels: Sequence[str] = LEVELS,
 ) -> Compiled:
     """Of the solutions of labs in the kit, at each level: target/NN_name/objects/LEVEL/KIND.o, of
-    which AddLab.cmake knows the kinds. Raises KitError, and UserError where something is missing
-    that makes them."""
+    which AddLab.cmake knows the kinds. Raises NumalabError, and UserError where something is
+    missing that makes them."""
     compiled = None
     for level in levels:
         with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:
-            built = Kit(kit.root, "gnu", Path(folder))
+            built = Installation(installation.root, "gnu", Path(folder))
             progress(f"configuring for {level}")
             configure(built, f"NUMALAB_KERNEL_ARCHITECTURE={level}")
             facts = build_facts(built)
@@ -52,7 +52,7 @@ def make_objects(
             compiled = Compiled(facts["c_compiler"], facts["fortran_compiler"], facts["mpi"])
             for lab in labs:
                 progress(f"compiling the solution of {lab.name} for {level}")
-                build_kit(built, [f"{lab.name}-solution-objects"])
+                build_targets(built, [f"{lab.name}-solution-objects"])
                 objects = target / lab.name / "objects" / level
                 objects.mkdir(parents=True)
                 for kind, path in _made(built, lab):
@@ -76,7 +76,7 @@ def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
         )
 
 
-def _made(built: Kit, lab: Lab) -> Iterator[tuple[str, Path]]:
+def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
     """The objects of a lab, by kind."""
     for language in lab.languages:
         kernel = built.worker(lab.name, language, "solution")
@@ -91,7 +91,7 @@ def _made(built: Kit, lab: Lab) -> Iterator[tuple[str, Path]]:
 
 
 def _stripped(source: Path, target: Path) -> None:
-    """Raises KitError."""
+    """Raises NumalabError."""
     command = [
         "objcopy", "--strip-debug", "--strip-unneeded", "--remove-section=.comment",
         str(source), str(target),
@@ -99,6 +99,6 @@ def _stripped(source: Path, target: Path) -> None:
     try:
         done = starting.run(command, shell_variables.for_observers())
     except OSError as error:
-        raise KitError("objcopy is missing; run ./numalab setup") from error
+        raise NumalabError("objcopy is missing; run ./numalab setup") from error
     if done.returncode != 0:
-        raise KitError(f"objcopy could not copy {source}: {done.stderr.strip()}")
+        raise NumalabError(f"objcopy could not copy {source}: {done.stderr.strip()}")

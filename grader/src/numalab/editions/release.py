@@ -17,9 +17,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_text
-from numalab.kit import RELEASED
+from numalab.installation import RELEASED
 from numalab.labs.declaration import Lab, load_labs
 from numalab.labs.kernel_names import edited_names
 from numalab.processes import shell_variables, starting
@@ -32,21 +32,22 @@ _OF_USERS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
 
 
 def _git(root: Path, *words: str | Path, **more: str) -> str:
-    """Return what a command of git says. more: variables of its environment. Raises KitError."""
+    """Return what a command of git says. more: variables of its environment. Raises
+    NumalabError."""
     command = ["git", "-C", root, "-c", "safe.directory=*", "-c", "core.quotePath=false", *words]
     try:
         done = starting.run(command, {**shell_variables.for_builders(), **more})
     except OSError as error:
-        raise KitError(f"git can't be run: {reason_of(error)}") from error
+        raise NumalabError(f"git can't be run: {reason_of(error)}") from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise KitError(f"git {words[0]} in {root} said: {last}")
+        raise NumalabError(f"git {words[0]} in {root} said: {last}")
     return done.stdout
 
 
 def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
     """Return the files that commits before this one had and it has not, from the root. Raises
-    KitError where there is no history."""
+    NumalabError where there is no history."""
     log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", commit)
     now = set(_git(root, "ls-tree", "-r", "--name-only", commit).splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
@@ -59,7 +60,7 @@ def known_gone_paths(root: Path) -> list[str]:
         top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
         if Path(top).resolve() == root.resolve():
             return gone_paths(root)
-    except KitError:  # no clone, or one without commits
+    except NumalabError:  # no clone, or one without commits
         pass
     return (read_text(root / GONE) or "").splitlines()
 
@@ -91,7 +92,7 @@ def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
 def write_archive(root: Path, target: Path) -> None:
     """Write the release that is committed in a clone, the same bytes each time. target: its name
     ends in .tar.gz, .tar or .zip. Raises UserError where files differ from what is committed, and
-    KitError."""
+    NumalabError."""
     if not target.name.endswith(KINDS):
         raise UserError(f"{target}: an archive's name ends in {', '.join(KINDS)}")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -115,7 +116,7 @@ def write_archive(root: Path, target: Path) -> None:
 
 
 def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Path) -> str:
-    """Return git's name of the files of a release. Raises KitError."""
+    """Return git's name of the files of a release. Raises NumalabError."""
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     _git(root, "read-tree", "HEAD", **index)
     for place, given in moved.items():
@@ -145,7 +146,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     try:
         write_archive(root, Path(words[0]))
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         print(f"numalab: {error}", file=sys.stderr)
         return 2
     return 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.toml_files.tables import read_table
 
@@ -77,8 +77,8 @@ def secret_of(root: Path, lab: Lab) -> Secret:
 
 
 def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
-    """Raises KitError."""
-    top = read_table(path, KitError, ("exception",))
+    """Raises NumalabError."""
+    top = read_table(path, NumalabError, ("exception",))
     return tuple(
         Exception_(table.text("reason"), table.texts("files"), frozenset(table.texts("lines")))
         for table in top.tables("exception", ("reason", "files", "lines"))

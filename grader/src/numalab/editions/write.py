@@ -24,11 +24,11 @@ from numalab.editions.search import (
     search,
     secret_of,
 )
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_json
-from numalab.grading.variant_kits import write_pack
+from numalab.grading.variant_installations import write_pack
+from numalab.installation import EDITION, GRADING, Installation
 from numalab.installing.copying import copy_files, kit_files
-from numalab.kit import EDITION, GRADING, Kit
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_lab
 from numalab.labs.hint_ladders import HINTS
 from numalab.labs.solution_files import Coded, write_coded
@@ -86,17 +86,19 @@ def check_target(target: Path) -> None:
         raise UserError(f"{target.parent} is no folder; make it first")
 
 
-def write_edition(kit: Kit, labs: Sequence[Lab], target: Path, progress: StepReport) -> int:
-    """Whole or not at all; returns how many files it has. Raises UserError and KitError."""
+def write_edition(
+    installation: Installation, labs: Sequence[Lab], target: Path, progress: StepReport
+) -> int:
+    """Whole or not at all; returns how many files it has. Raises UserError and NumalabError."""
     check_target(target)
     try:
         with _whole(target) as partial:
-            _write(kit, labs, partial, progress)
+            _write(installation, labs, partial, progress)
             progress("searching it for lines of solutions")
-            _check(kit, labs, partial)
+            _check(installation, labs, partial)
             return sum(path.is_file() for path in partial.rglob("*"))
     except OSError as error:
-        raise KitError(f"the edition can't be written: {reason_of(error)}") from error
+        raise NumalabError(f"the edition can't be written: {reason_of(error)}") from error
 
 
 @contextmanager
@@ -115,20 +117,24 @@ def _whole(target: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _write(kit: Kit, labs: Sequence[Lab], partial: Path, progress: StepReport) -> None:
+def _write(
+    installation: Installation, labs: Sequence[Lab], partial: Path, progress: StepReport
+) -> None:
     progress("copying the kit")
-    copy_files(kit.root, partial, edition_files(kit.root, {lab.name for lab in labs}))
+    copy_files(
+        installation.root, partial, edition_files(installation.root, {lab.name for lab in labs})
+    )
     exceptions = read_exceptions()
     for lab in labs:
         file = f"labs/{lab.name}/{GRADING}/{HINTS}"
         if (partial / file).is_file():
             text = (partial / file).read_text("utf-8")
-            secret = secret_of(kit.root, lab)
+            secret = secret_of(installation.root, lab)
             (partial / file).write_text(hints_without(text, file, secret, exceptions), "utf-8")
-    compiled = make_objects(kit, labs, partial / "solutions", progress)
+    compiled = make_objects(installation, labs, partial / "solutions", progress)
     for lab in labs:
-        write_coded(partial / "solutions" / lab.name, coded_of(kit, lab))
-    lay_out(partial, labs, known_gone_paths(kit.root))
+        write_coded(partial / "solutions" / lab.name, coded_of(installation, lab))
+    lay_out(partial, labs, known_gone_paths(installation.root))
     write_json(
         partial / EDITION,
         {
@@ -142,15 +148,15 @@ def _write(kit: Kit, labs: Sequence[Lab], partial: Path, progress: StepReport) -
     )
 
 
-def coded_of(kit: Kit, lab: Lab) -> Coded:
-    """What grading and notebooks need of a solution beside its objects. Raises KitError and
+def coded_of(installation: Installation, lab: Lab) -> Coded:
+    """What grading and notebooks need of a solution beside its objects. Raises NumalabError and
     OSError."""
-    folder = kit.solution_folder(lab.name)
+    folder = installation.solution_folder(lab.name)
     names = [file.name for file in lab.files if file.kind in RUN_UNDER]
     texts = {name: _plain_text(folder / name) for name in names}
     if (folder / PUBLISHED_FILE).is_file():
         texts[PUBLISHED_FILE] = (folder / PUBLISHED_FILE).read_text("utf-8")
-    asked = {} if lab.is_variant else load_questions(kit, lab.name)
+    asked = {} if lab.is_variant else load_questions(installation, lab.name)
     answers = {
         question.name: seal(question.name, question.says, question.right)
         for question in asked.values()
@@ -167,16 +173,16 @@ def _plain_text(path: Path) -> str:
     return text
 
 
-def _check(kit: Kit, labs: Sequence[Lab], tree: Path) -> None:
-    """Raises KitError where a line of a solution is in the tree."""
-    secrets: list[Secret] = [secret_of(kit.root, lab) for lab in labs]
+def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
+    """Raises NumalabError where a line of a solution is in the tree."""
+    secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
     leaks = list(search(tree, secrets, read_exceptions()))
     if not leaks:
         return
     told = [str(leak) for leak in leaks[:_MOST_TOLD]]
     if leaks[_MOST_TOLD:]:
         told.append(f"and {len(leaks) - _MOST_TOLD} more")
-    raise KitError(
+    raise NumalabError(
         "this edition would show lines of solutions, so it is not written:\n  "
         + "\n  ".join(told)
         + "\nChange these files, or name the lines with a reason in "
@@ -187,7 +193,7 @@ def _check(kit: Kit, labs: Sequence[Lab], tree: Path) -> None:
 # ---- one person's variant ------------------------------------------------------------
 
 
-def _secret_of_lab(made: Kit, lab: Lab) -> Secret:
+def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
     """The lab's own answer, which is another: what is handed in of the lab that it is a variant of,
     less what the variant's contract says."""
     root = made.origin or made.root
@@ -201,9 +207,9 @@ def _secret_of_lab(made: Kit, lab: Lab) -> Secret:
     )
 
 
-def pack_variant(made: Kit, lab: Lab, path: Path, progress: StepReport) -> None:
+def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport) -> None:
     """made: the variant's kit. Nothing is written where a line of its solution would show. Raises
-    UserError and KitError."""
+    UserError and NumalabError."""
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)
@@ -220,10 +226,10 @@ def pack_variant(made: Kit, lab: Lab, path: Path, progress: StepReport) -> None:
             shown = [*search(tree / "solutions", [secret], exceptions)]
             shown += search(tree, [_secret_of_lab(made, lab)], exceptions)
             if shown:
-                raise KitError(
+                raise NumalabError(
                     "the pack would show lines of solutions, so it is not written:\n  "
                     + "\n  ".join(map(str, shown[:_MOST_TOLD]))
                 )
             write_pack(tree, path)
     except OSError as error:
-        raise KitError(f"{path} can't be written: {reason_of(error)}") from error
+        raise NumalabError(f"{path} can't be written: {reason_of(error)}") from error

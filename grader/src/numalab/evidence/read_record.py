@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.kinds import kind_of
 from numalab.evidence.left_out import LeftOut
@@ -43,9 +43,9 @@ _INTERRUPTED = "Interrupted before it was decided."
 
 
 def parse(data: Json) -> Evidence:
-    """Reads a session's record. Raises KitError for another version of the format."""
+    """Reads a session's record. Raises NumalabError for another version of the format."""
     if data.get("schema") != SCHEMA_VERSION:
-        raise KitError(
+        raise NumalabError(
             f"the evidence has schema version {data.get('schema')}, this kit reads "
             f"version {SCHEMA_VERSION}"
         )
@@ -56,7 +56,7 @@ def parse(data: Json) -> Evidence:
         try:
             kind = kind_of(run)
         except LookupError as error:
-            raise KitError(
+            raise NumalabError(
                 f"the evidence has a run '{error}', which this kit can't read"
             ) from error
         why = why_left_out(kind, run)
@@ -102,23 +102,23 @@ def _is_given_as_it_was(data: Json) -> bool:
 
 
 def load(path: Path, schema: Path) -> Evidence:
-    """Reads a stored record after validating it. Raises KitError."""
+    """Reads a stored record after validating it. Raises NumalabError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise KitError(f"can't read the evidence {path}: {error}") from error
+        raise NumalabError(f"can't read the evidence {path}: {error}") from error
     validate(data, schema)
     return parse(data)
 
 
 def validate(data: Json, schema: Path) -> None:
-    """Raises KitError, naming the place, when a record does not follow the schema."""
+    """Raises NumalabError, naming the place, when a record does not follow the schema."""
     import jsonschema
 
     validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
     error = jsonschema.exceptions.best_match(validator.iter_errors(data))
     if error is not None:
-        raise KitError(
+        raise NumalabError(
             f"not a valid evidence record: {shortened(visible(error.json_path), _MOST_SAID)}: "
             f"{shortened(visible(error.message), _MOST_SAID)}"
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import (
     Evidence,
@@ -25,17 +25,17 @@ Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
 
 
 def _check_pages(run: str, samples: Mapping[str, Sample], trace: Trace) -> None:
-    """That a run has looked at those pages that were traced. Raises KitError."""
+    """That a run has looked at those pages that were traced. Raises NumalabError."""
     for array in trace.arrays:
         if samples.get(array.name, array.sample) != array.sample:
-            raise KitError(
+            raise NumalabError(
                 f"the record's {run} and its first tracing are not of the same pages of "
                 f"{array.name}, so they can't be put together; grade again"
             )
 
 
 def united_users(traces: Sequence[Trace]) -> Users:
-    """For each array the threads seen to use each page in any of the tracings. Raises KitError
+    """For each array the threads seen to use each page in any of the tracings. Raises NumalabError
     where they are not of the same pages."""
     united: Users = {}
     for trace in traces:
@@ -345,8 +345,8 @@ class LocalShare:
 
 
 def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | None:
-    """None when the system told nothing of residency. Absent pages are not local. Raises KitError
-    where the tracings, or they and the placement, are not of the same pages."""
+    """None when the system told nothing of residency. Absent pages are not local. Raises
+    NumalabError where the tracings, or they and the placement, are not of the same pages."""
     if placement.residency is None:
         return None
     _check_pages("placement", placement.samples, traces[0])

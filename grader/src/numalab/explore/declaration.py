@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from numalab.errors import KitError, UserError
-from numalab.kit import GRADING
+from numalab.errors import NumalabError, UserError
+from numalab.installation import GRADING
 from numalab.toml_files.tables import Table, read_table
 
 FILE = "explore.toml"
@@ -88,8 +88,8 @@ class Exploration:
 
 
 def load_exploration(folder: Path, quick: bool = False) -> Exploration:
-    """What explore.toml declares, at its default or its quick size. Raises KitError."""
-    top = read_table(folder / GRADING / FILE, KitError, None)
+    """What explore.toml declares, at its default or its quick size. Raises NumalabError."""
+    top = read_table(folder / GRADING / FILE, NumalabError, None)
     kinds: dict[str, tuple[tuple[str, ...], Callable[[Table, str], Explorable]]] = {
         "schedules": (SCHEDULE_KEYS, _schedules),
         "table_sizes": (TABLE_KEYS, _table_sizes),

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import (
     Exploration,
@@ -38,7 +38,7 @@ from numalab.explore.samples import (
     thread_counts,
 )
 from numalab.harness.monitor import HERE, Place
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.processes import shell_variables
 from numalab.processes.limits import limits_in_force, limits_sentence
 from numalab.words import CountedStep
@@ -65,7 +65,7 @@ def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
         if line.startswith("MemAvailable:"):
             free = int(line.split()[1]) * 1024
             return free if limit_bytes is None else min(free, limit_bytes)
-    raise KitError("/proc/meminfo has no MemAvailable; the kit needs Linux 3.14 or newer")
+    raise NumalabError("/proc/meminfo has no MemAvailable; the kit needs Linux 3.14 or newer")
 
 
 def check_memory(exploration: Exploration, available: int) -> None:
@@ -101,27 +101,27 @@ def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
 
 def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
     """A program's record, once it is seen to be of the configuration that was asked for: a
-    runtime that gives other threads or another schedule would spoil it. Raises KitError."""
+    runtime that gives other threads or another schedule would spoil it. Raises NumalabError."""
     try:
         record = json.loads(output)
         entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
         elapsed_s = min(float(time_s) for entry in entries for time_s in entry["elapsed_s"])
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise KitError(f"the program gave no record, but: {output.strip()[:200]!r}") from error
+        raise NumalabError(f"the program gave no record, but: {output.strip()[:200]!r}") from error
     if not elapsed_s > 0:
-        raise KitError(f"the program gave a time of {elapsed_s} s; the clock can't be trusted")
+        raise NumalabError(f"the program gave a time of {elapsed_s} s; the clock can't be trusted")
     for name, asked in key.items():
         if (name == "chunk" and asked == 0) or name == "placement":
             continue  # the runtime's own word for it differs, or it has none
         if record.get(name) != asked:
-            raise KitError(f"asked for {name} {asked}, the program ran with {record.get(name)}")
+            raise NumalabError(f"asked for {name} {asked}, the program ran with {record.get(name)}")
     return dict(record)
 
 
 def run_program(
     program: Path, arguments: Sequence[str], environment: Mapping[str, str], place: Place = HERE
 ) -> str:
-    """What it wrote. Raises Interrupted, UserError where memory was short, KitError."""
+    """What it wrote. Raises Interrupted, UserError where memory was short, NumalabError."""
     done = place.execute([str(program), *arguments], environment)
     said = done.complaint.strip()
     if done.code == 0:
@@ -135,7 +135,7 @@ def run_program(
         )
     if done.code == EXIT_NO_MEMORY:
         raise UserError(f"too little memory: {said}. Use --quick or a smaller --n.")
-    raise KitError(
+    raise NumalabError(
         f"{program.name} {' '.join(arguments)} failed (exit code {done.code}): "
         f"{said or 'it said nothing'}"
     )
@@ -172,19 +172,22 @@ def rounds_of_samples(
 
 
 def explore(
-    kit: Kit, exploration: Exploration, node: Json, progress: Callable[[str], None]
+    installation: Installation,
+    exploration: Exploration,
+    node: Json,
+    progress: Callable[[str], None],
 ) -> Found:
     """Measures all of it. After Ctrl-C: what there is by then, marked interrupted.
 
-    The program has been built. Raises UserError where memory is short, and KitError."""
+    The program has been built. Raises UserError where memory is short, and NumalabError."""
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
-    program = kit.exploration(exploration.lab)
+    program = installation.exploration(exploration.lab)
     chosen = configurations(exploration, node)
     seed = random.SystemRandom().randrange(2**32)
     about: Json = {}
-    build = read_build(kit)
+    build = read_build(installation)
     samples: list[Sample] = []
     interrupted = False
     try:
@@ -203,10 +206,13 @@ _FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
 
 
 def look_at_pages(
-    kit: Kit, asked: VirtualMachine, there: VirtualNode, progress: Callable[[str], None]
+    installation: Installation,
+    asked: VirtualMachine,
+    there: VirtualNode,
+    progress: Callable[[str], None],
 ) -> tuple[Virtual, bool]:
     """Where pages live there, with 1, 2, 4, ... threads and all PUs; times are dropped. After
-    Ctrl-C what there is by then, and True. Raises UserError and KitError."""
+    Ctrl-C what there is by then, and True. Raises UserError and NumalabError."""
     threads = thread_counts(there.node["pus"])
     chosen = [
         replace(one, environment=one.environment | _FEW_CORES)
@@ -216,7 +222,7 @@ def look_at_pages(
     samples: list[Sample] = []
     interrupted = False
     try:
-        for sample in rounds_of_samples(kit.probe, chosen, order, progress, there):
+        for sample in rounds_of_samples(installation.probe, chosen, order, progress, there):
             seen = {key: value for key, value in sample.record.items() if key != "times"}
             samples.append(replace(sample, record=seen))
     except (Interrupted, KeyboardInterrupt):
@@ -224,11 +230,11 @@ def look_at_pages(
     return Virtual(there.machine, there.node, tuple(chosen), tuple(samples)), interrupted
 
 
-def read_build(kit: Kit) -> Json:
-    """Compiler, flags and runtime of the programs. Raises KitError."""
-    path = kit.build / "exploration.json"
+def read_build(installation: Installation) -> Json:
+    """Compiler, flags and runtime of the programs. Raises NumalabError."""
+    path = installation.build / "exploration.json"
     try:
         build: Json = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"{path} can't be read; run ./numalab setup") from error
+        raise NumalabError(f"{path} can't be read; run ./numalab setup") from error
     return build

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.explore.declaration import Schedules, Streams, TableSizes
 from numalab.explore.intervals import Interval, compare, median_interval
 from numalab.explore.samples import (
@@ -343,13 +343,13 @@ def pages_path(path: Path) -> Path:
 def draw(found: Found, path: Path, scratch: Path) -> list[Path]:
     """Writes the picture, and the one of a virtual machine's pages where there is one; each whole
     or not at all. scratch: matplotlib's own files go there. Returns what was written. Raises
-    KitError."""
+    NumalabError."""
     try:
         keep_matplotlib_in(scratch)
         figures = {path: exploration_figure(found)}
         pages = pages_figure(found)
     except (ImportError, OSError) as error:
-        raise KitError(
+        raise NumalabError(
             f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
         ) from error
     if pages:
@@ -369,7 +369,7 @@ def _write(figure: Figure, path: Path) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise KitError(f"the plot can't be written: {reason_of(error)}") from error
+        raise NumalabError(f"the plot can't be written: {reason_of(error)}") from error
 
 
 def exploration_figure(found: Found, size_in: tuple[float, float] | None = None) -> Figure:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.explore import VirtualNode, run_program
 from numalab.explore.intervals import Interval, median_interval
@@ -31,13 +31,13 @@ VIRTUAL_BYTES = 2 << 20  # of an array on a virtual machine, where each page tak
 
 
 def _record(program: Path, arguments: Iterable[str], place: Place = HERE) -> Json:
-    """Run a program of numalab's and read what it writes. Raises KitError, UserError and
+    """Run a program of numalab's and read what it writes. Raises NumalabError, UserError and
     Interrupted."""
     said = run_program(program, list(arguments), shell_variables.for_observers(), place)
     try:
         record: Json = json.loads(said)
     except json.JSONDecodeError as error:
-        raise KitError(f"{program.name} says nothing readable: {said[:200]!r}") from error
+        raise NumalabError(f"{program.name} says nothing readable: {said[:200]!r}") from error
     return record
 
 
@@ -87,7 +87,7 @@ def copy_memory(
 
     Physical quantity: bytes copied per second. What could fake it: arrays that a cache holds (40 MB
     each, as there; larger than what one core keeps), and pages elsewhere (each process tells, and
-    is refused then). On a virtual machine no time is kept. Raises KitError, UserError and
+    is refused then). On a virtual machine no time is kept. Raises NumalabError, UserError and
     Interrupted.
     """
     topology = topology_of_node(node)
@@ -161,7 +161,7 @@ def run_jobs(
     it: jobs that drift out of step, so that who is late has the controller to itself (all start at
     once, the repetitions at both ends are left out), and memory that came from elsewhere (each
     process tells, and a round in which it did is refused). array_bytes: of each of three, of one
-    job; a team's have as much for each thread. Raises KitError.
+    job; a team's have as much for each thread. Raises NumalabError.
     """
     topology = topology_of_node(node)
     first = thread_nodes(topology)[0]
@@ -188,7 +188,7 @@ def run_jobs(
 def _run_at_once(
     probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, is_one_place: bool
 ) -> float | None:
-    """GB/s of a job; None where memory was not where it was to be. Raises KitError."""
+    """GB/s of a job; None where memory was not where it was to be. Raises NumalabError."""
     environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
@@ -211,7 +211,7 @@ def _run_at_once(
         raise
     if any(code for _, code in ended):
         said = next(complaint.strip() for (_, complaint), code in ended if code)
-        raise KitError(f"{kind.what}: the probe failed: {said or 'it said nothing'}")
+        raise NumalabError(f"{kind.what}: the probe failed: {said or 'it said nothing'}")
     records = [json.loads(output) for (output, _), _ in ended]
     shares = [record["memory_node_share"] for record in records]
     is_placed = kind.node is None or all(one is not None and one >= LEAST_PLACED for one in shares)
@@ -263,7 +263,7 @@ class Products:
 def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products | str:
     """Measure a matrix product of OpenBLAS whose matrices one thread has written, under the default
     policy and interleaved over all NUMA nodes; or say in a sentence why there is none. Raises
-    KitError, UserError and Interrupted."""
+    NumalabError, UserError and Interrupted."""
     tried = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
     done = HERE.execute(tried, shell_variables.for_observers())
     if done.code in WHY_NO_PRODUCT:
@@ -348,8 +348,8 @@ def heal(program: Path, place: Place, progress: Progress) -> Healing:
     Physical quantity: the share of pages on the NUMA node of their user, by numa_maps, over
     seconds. What could fake it: pages that lie there anyway (all begin on the writer's node),
     somebody else who moves them (the same run without balancing stays as it is), and who asks
-    (move_pages does not find pages that balancing has taken away for a moment). Raises KitError,
-    UserError and Interrupted.
+    (move_pages does not find pages that balancing has taken away for a moment). Raises
+    NumalabError, UserError and Interrupted.
     """
     periods = [f"{name}={value}" for name, value in SCAN_MS.items()]
     runs = []
@@ -399,7 +399,7 @@ def look_at_pairs(
     probe: Path, machine: Machine, place: VirtualNode, progress: Progress
 ) -> VirtualPairs:
     """See where memory came to be that was asked for on a virtual machine, and model what its rate
-    would be from published ones. No time is taken there. Raises KitError, UserError and
+    would be from published ones. No time is taken there. Raises NumalabError, UserError and
     Interrupted."""
     topology = topology_of_node(place.node)
     listed = place.node["numa_node_list"]

@@ -23,7 +23,7 @@ from numalab.evidence.record import Json
 from numalab.explore.explore import orders, rounds_of_samples
 from numalab.explore.intervals import Interval, median_interval
 from numalab.explore.samples import TRIAD, Configuration, Sample
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Core, Machine, NumaNode
 from numalab.machines.rates import Rate, Resource
 from numalab.machines.topology import topology_of_node, units_of
@@ -343,15 +343,15 @@ def check_pages(record: Json) -> None:
 
 
 def measure(
-    kit: Kit, plan: Plan, node: Json, rounds: int, progress: Callable[[str], None]
+    installation: Installation, plan: Plan, node: Json, rounds: int, progress: Callable[[str], None]
 ) -> Explored:
     """After Ctrl-C: what there is by then, marked so. The probe has been built. Raises UserError
-    where memory is short, KitError."""
+    where memory is short, NumalabError."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
     samples: list[Sample] = []
     interrupted = False
     try:
-        for sample in rounds_of_samples(kit.probe, plan.configurations, order, progress):
+        for sample in rounds_of_samples(installation.probe, plan.configurations, order, progress):
             check_pages(sample.record)
             samples.append(sample)
     except (Interrupted, KeyboardInterrupt):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Exploration, Schedules, Streams, TableSizes
 
@@ -150,7 +150,7 @@ class Sample:
         for times in self.record["times"]:
             if times["kernel"] == kernel:
                 return dict(times)
-        raise KitError(f"the record has no times of {kernel}")
+        raise NumalabError(f"the record has no times of {kernel}")
 
 
 def samples_each(configurations: Sequence[Configuration], samples: Sequence[Sample]) -> list[int]:

@@ -18,9 +18,9 @@ from numalab.grading.request import (
     chosen_languages,
     grade_all,
 )
+from numalab.installation import Installation
 from numalab.judging.audit import complaints, is_refuted
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.virtual.place import VirtualPlaces
 
@@ -36,11 +36,11 @@ class Proof:
 
 
 def prove(
-    kit: Kit, asked: Request, places: VirtualPlaces, listener: Listener
+    installation: Installation, asked: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, list[Proof]]:
     """asked: labs, language, and where; not variant or size. Returns this node's description, and a
-    proof for each lab, variant and language. Raises Interrupted, UserError and KitError."""
-    built = build_own_programs(kit, asked.labs, asked.is_chosen, listener)
+    proof for each lab, variant and language. Raises Interrupted, UserError and NumalabError."""
+    built = build_own_programs(installation, asked.labs, asked.is_chosen, listener)
     node: Json = {}
     proofs = []
     for lab in built:
@@ -50,7 +50,7 @@ def prove(
                     [lab], chosen, variant, size="quick", quick=True, force=True,
                     on=asked.on, here_only=asked.here_only, turns=asked.turns,
                 )  # fmt: skip
-                graded = _graded(kit, lab, request, places, listener)
+                graded = _graded(installation, lab, request, places, listener)
                 node, verdict = graded.node, graded.verdicts[0]
                 mode = mode_of_workers(node)
                 told = complaints(lab, verdict, _numa_nodes(node, places), mode)
@@ -64,11 +64,15 @@ def _numa_nodes(node: Json, places: VirtualPlaces) -> dict[str, int]:
 
 
 def _graded(
-    kit: Kit, lab: Lab, request: Request, places: VirtualPlaces, listener: Listener
+    installation: Installation,
+    lab: Lab,
+    request: Request,
+    places: VirtualPlaces,
+    listener: Listener,
 ) -> Graded:
     """Of one kernel, until its times are decided or something is refuted; with times of now."""
     for number in range(TRIES):
-        graded = grade_all(kit, replace(request, afresh=number == 0), places, listener)
+        graded = grade_all(installation, replace(request, afresh=number == 0), places, listener)
         if graded.interrupted:
             raise Interrupted
         verdict, node = graded.verdicts[0], graded.node

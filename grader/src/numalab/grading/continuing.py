@@ -20,9 +20,9 @@ from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.files import read_json
 from numalab.grading.former_digests import known_as
+from numalab.installation import Installation
 from numalab.judging import needs
 from numalab.judging.effort import Effort
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.strangers.tools import LOOK, TookTooLong, run_limited
@@ -71,13 +71,19 @@ def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:
 
 
 def fingerprints(
-    kit: Kit, lab: Lab, submission: Path, node: Json, effort: Effort, threads: int, record: Json
+    installation: Installation,
+    lab: Lab,
+    submission: Path,
+    node: Json,
+    effort: Effort,
+    threads: int,
+    record: Json,
 ) -> tuple[str, ...]:
     """Changes with anything that makes earlier generations no longer count: the kit as far as
     evidence depends on it, how it was built, what is graded, the effort, and the kind of node;
     rules and thresholds by which times are judged are not among it. The first is the present one;
     behind it are those of versions of the kit that are proved equal. submission: the program that
-    is timed; record: as far as it is taken. Raises OSError and KitError."""
+    is timed; record: as far as it is taken. Raises OSError and NumalabError."""
     # Where placements or launches are compared it is the kit's own that runs under them.
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in needs.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
@@ -90,7 +96,7 @@ def fingerprints(
         alike(node),
     )
     made = []
-    for measured in known_as(kit, lab.name):
+    for measured in known_as(installation, lab.name):
         each = digest.copy()
         each.update(json.dumps((measured, *facts), sort_keys=True).encode())
         made.append(each.hexdigest())

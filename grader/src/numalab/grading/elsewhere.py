@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import SUBMISSION
 from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
@@ -33,7 +33,7 @@ class KernelEndsNode(Exception):
 
 def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ...]) -> Session:
     """Gathers evidence for parts of a kernel that are built and checked. Returns the session there.
-    Raises Interrupted and KitError."""
+    Raises Interrupted and NumalabError."""
     there = replace(
         session,
         place=place,
@@ -96,16 +96,21 @@ def grade_elsewhere(
     those that this node can't show. Returns the verdict over all places, and the sessions there;
     what else the verdict rests on is kept in the session. Raises Interrupted, with the two so far
     as its argument."""
-    kit, lab, here = session.kit, session.lab, session.evidence
+    installation, lab, here = session.installation, session.lab, session.evidence
     by_name = {machine.name: machine for machine in machines}
     elsewhere = Elsewhere(tuple(by_name))
     sessions: list[Session] = []
     planned = looks(lab, here, elsewhere.named) if can_run(lab, here) else ()
     for look in planned:
         try:
-            machine = by_name[look.machine] if machines else find_machine(kit, look.machine)
+            machine = (
+                by_name[look.machine] if machines else find_machine(installation, look.machine)
+            )
             variant = "submission" if sound_parts(lab, here) else "solution"
-            programs = [kit.monitor(lab.name), kit.worker(lab.name, session.language, variant)]
+            programs = [
+                installation.monitor(lab.name),
+                installation.worker(lab.name, session.language, variant),
+            ]
             sessions.append(_gather(session, machine, look.parts, programs, places))
         except (KeyboardInterrupt, Interrupted) as error:
             elsewhere = replace(elsewhere, interrupted_at=look.machine)
@@ -113,7 +118,7 @@ def grade_elsewhere(
         except KernelEndsNode as error:
             elsewhere = replace(elsewhere, ended={**elsewhere.ended, look.machine: str(error)})
             break  # as it would the others
-        except (UserError, KitError) as error:
+        except (UserError, NumalabError) as error:
             not_booted = {**elsewhere.not_booted, look.machine: str(error)}
             elsewhere = replace(elsewhere, not_booted=not_booted)
             if not machines:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.strangers.visible import shortened, visible_lines
 
@@ -29,7 +29,7 @@ def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
 
 def keep_explanation(folder: Path, text: str) -> None:
     """Beside a kept record, in the place of the one before; an empty one leaves none. Raises
-    KitError."""
+    NumalabError."""
     path = folder / FILE
     try:
         if text:
@@ -37,7 +37,7 @@ def keep_explanation(folder: Path, text: str) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise KitError(f"{path} can't be written: {reason_of(error)}") from error
+        raise NumalabError(f"{path} can't be written: {reason_of(error)}") from error
 
 
 def sentences(text: str) -> int:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence import read_record
 from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
 from numalab.grading.modelled import modelled_beside
+from numalab.installation import Installation
 from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGES, Lab
 from numalab.machines.announced import other_processors
 from numalab.machines.gallery import published_latencies
@@ -143,7 +143,7 @@ def _read(file: Path, schema: Path | None) -> Json:
         if schema is not None:
             read_record.validate(data, schema)
         record: Json = _cleaned(data) if may_hide(text) else data
-    except KitError as error:
+    except NumalabError as error:
         raise UserError(f"{file}: {error}") from error
     except (*_BAD, RecursionError) as error:
         raise _damaged(file, error) from error
@@ -175,7 +175,7 @@ def _check_texts(data: Json, file: Path) -> None:
 def _parsed(data: Json, file: Path) -> Evidence:
     try:
         return read_record.parse(data)
-    except KitError as error:
+    except NumalabError as error:
         raise UserError(f"{file}: {error}") from error
     except _BAD as error:
         raise _damaged(file, error) from error
@@ -188,14 +188,14 @@ def _damaged(file: Path, error: Exception) -> UserError:
     )
 
 
-def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKernel:
+def judge_again(installation: Installation, stored: StoredGrading, again: str = "") -> GradedKernel:
     """What there is to show of it under the kit's present rules. again: what to do about times
     that stayed open. Raises UserError where the rules can't be applied to it."""
     lab, here = stored.lab, stored.here
     try:
         verdict = verdict_over(lab, here, stored.there, stored.elsewhere)
         accounts = timing_accounts(lab, verdict, here)
-    except KitError as error:  # parts of it that do not belong together
+    except NumalabError as error:  # parts of it that do not belong together
         raise UserError(f"{stored.path / FILE}: {error}") from error
     except _BAD as error:
         raise _damaged(stored.path / FILE, error) from error
@@ -206,10 +206,10 @@ def judge_again(kit: Kit, stored: StoredGrading, again: str = "") -> GradedKerne
         accounts,
         unchanged=verdict.unchanged,
         again=again,
-        published=published_latencies(kit) if lab.mpi else (),
+        published=published_latencies(installation) if lab.mpi else (),
         interrupted=stored.is_interrupted,
         explanation=read_explanation(stored.path),
-        modelled=modelled_beside(kit, lab, verdict, [(HERE, here), *stored.there.items()]),
+        modelled=modelled_beside(installation, lab, verdict, [(HERE, here), *stored.there.items()]),
     )
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from numalab import words
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
 from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.files import NotPlain, read_plain_text
@@ -16,7 +16,7 @@ from numalab.grading.explanation import read_explanation
 from numalab.grading.found_files import found_file
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.judging import needs, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
@@ -106,23 +106,23 @@ def _near(path: Path) -> str:
 def read_files(session: Session) -> None:
     """The files beside the kernel as they were handed in."""
     if session.variant == SUBMISSION:
-        is_own = session.kit.is_own(session.folder)
+        is_own = session.installation.is_own(session.folder)
         session.explanation = read_explanation(session.folder, follow_links=is_own)
     if session.variant == SUBMISSION and session.lab.predicted:
         session.data["handed_in"] += _predictions(session)
     for file in session.lab.files:
-        path = found_file(session.kit, session.lab, session.folder, file.name)
+        path = found_file(session.installation, session.lab, session.folder, file.name)
         complaint, variables, text = None, {}, ""
         try:
             text = read_plain_text(
-                path, FILE_BYTES, follow_links=session.kit.is_own(session.folder)
+                path, FILE_BYTES, follow_links=session.installation.is_own(session.folder)
             )
             variables = _content(file, text)
         except _BAD as error:
             complaint = _complaint(file, error)
             text = "" if isinstance(error, _TooMuch) else text
         except FileNotFoundError:
-            shown = session.kit.shown(path)
+            shown = session.installation.shown(path)
             complaint = f"{file.name} was not handed in: there is no {shown}.{_near(path)}"
         except NotPlain as error:
             complaint = f"{file.name} {error}; hand in a text file."
@@ -141,7 +141,7 @@ def read_files(session: Session) -> None:
 def _predictions(session: Session) -> list[Json]:
     """predictions.toml as it was handed in; nothing where it was not, or says nothing."""
     complaint, text = "", ""
-    follow_links = session.kit.is_own(session.folder)
+    follow_links = session.installation.is_own(session.folder)
     try:
         text = read_plain_text(
             session.folder / quantities.FILE, FILE_BYTES, follow_links=follow_links
@@ -170,12 +170,12 @@ def _predictions(session: Session) -> list[Json]:
 
 
 def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
-    """Of the kit's own file. Raises KitError."""
-    folder = session.kit.solution_folder(session.lab.name)
+    """Of the kit's own file. Raises NumalabError."""
+    folder = session.installation.solution_folder(session.lab.name)
     try:
         return placement.read_placement(kits_text(folder, file.name), file.variables)
     except placement.BadPlacement as error:
-        raise KitError(f"the kit's own {folder / file.name} can't be used: {error}") from error
+        raise NumalabError(f"the kit's own {folder / file.name} can't be used: {error}") from error
 
 
 def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
@@ -259,7 +259,7 @@ def gather_placements(session: Session) -> None:
         return
     programs = {program.name for file in files for program in _programs_of(session, file)}
     with session.spending("build"):
-        build_kit(session.kit, sorted(programs | {session.program(SOLUTION).name}))
+        build_targets(session.installation, sorted(programs | {session.program(SOLUTION).name}))
     complaints = {text["file"]: text["complaint"] for text in session.data["handed_in"]}
     with session.spending("evidence"):
         told = "ranks go" if session.lab.mpi else "threads go"

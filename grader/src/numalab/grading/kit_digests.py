@@ -25,7 +25,7 @@ from typing import Any, Literal
 from numalab.grading import code_forms
 from numalab.grading.code_forms import Form, Resolver, form_of, values_text
 from numalab.grading.known_forms import forms_of, text_of_sources
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs import code_tokens
 from numalab.labs.variants import FOLDER, lab_of_variant
 
@@ -83,7 +83,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "words.py": ("verdict", "the words of verdicts"),
     "errors.py": ("verdict", "the words of what went wrong"),
     "files.py": ("evidence", "files that are staged and kept"),
-    "kit.py": ("evidence", "which programs are built and run"),
+    "installation.py": ("evidence", "which programs are built and run"),
     "pu_lists.py": ("evidence", "which PUs a list names"),
     "draws.py": ("evidence", "what machines and variants are made of"),
     "__init__.py": ("neither", "the version, and the way into the package"),
@@ -160,19 +160,19 @@ def _of_module(inner: str) -> Counts:
     return next((MODULES[name][0] for name in names if name in MODULES), "evidence")
 
 
-def measured_by(kit: Kit, lab: str) -> str:
+def measured_by(installation: Installation, lab: str) -> str:
     """Return the SHA-256 of what the evidence of a lab depends on, as it lies in the checkout.
     Raises OSError."""
     is_variant = lab_of_variant(lab) != lab
     files = [
         (name, path)
-        for name, path in _files(kit.root, (*_BUILD, _PACKAGE, "common", *_folders(lab)))
+        for name, path in _files(installation.root, (*_BUILD, _PACKAGE, "common", *_folders(lab)))
         if counts_for(name) == "evidence" and (is_variant or not _is_template(name))
     ]
-    return _digest(kit, files, _measured)
+    return _digest(installation, files, _measured)
 
 
-def judged_by(kit: Kit, lab: str) -> str:
+def judged_by(installation: Installation, lab: str) -> str:
     """Return the SHA-256 of what beside its evidence the verdict on a lab depends on. Raises
     OSError."""
     is_variant = lab_of_variant(lab) != lab
@@ -184,11 +184,11 @@ def judged_by(kit: Kit, lab: str) -> str:
 
     files = [
         (name, path)
-        for name, path in _files(kit.root, (_PACKAGE, *_folders(lab)))
+        for name, path in _files(installation.root, (_PACKAGE, *_folders(lab)))
         # Imports of what evidence depends on lead there, or a change of one would not be noticed.
         if is_counted(name) or (name.endswith(".py") and counts_for(name) == "evidence")
     ]
-    return _digest(kit, files, form_of, is_counted)
+    return _digest(installation, files, form_of, is_counted)
 
 
 def _folders(lab: str) -> list[str]:
@@ -219,7 +219,7 @@ def _is_declaration(name: str) -> bool:
 
 
 def _digest(
-    kit: Kit,
+    installation: Installation,
     files: Sequence[tuple[str, Path]],
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
@@ -227,7 +227,7 @@ def _digest(
     """Return the digest of files that are counted; the others are there to be referred to."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
-    forms = forms_of(kit, files, make, maker)
+    forms = forms_of(installation, files, make, maker)
     resolver = Resolver(forms)
     lines = sorted(
         f"{_place(name)} {resolver.digest_of(form)}" for name, form in forms if is_counted(name)

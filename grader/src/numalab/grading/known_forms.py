@@ -11,7 +11,7 @@ from pathlib import Path
 
 from numalab.files import read_json, write_json
 from numalab.grading.code_forms import Form
-from numalab.kit import Kit
+from numalab.installation import Installation
 
 FILE = "code_forms.json"
 MAX_FORMS = 5000  # then those of files that are no more are dropped
@@ -21,7 +21,10 @@ _stored: dict[Path, set[str]] = {}  # which keys a file has
 
 
 def forms_of(
-    kit: Kit, files: Iterable[tuple[str, Path]], make: Callable[[str, bytes], Form], maker: bytes
+    installation: Installation,
+    files: Iterable[tuple[str, Path]],
+    make: Callable[[str, bytes], Form],
+    maker: bytes,
 ) -> list[tuple[str, Form]]:
     """Return the form of each file with its path in the kit.
 
@@ -29,7 +32,7 @@ def forms_of(
     has no folder to keep forms in; they are made anew there, and where nothing can be written.
 
     Args:
-        kit: whose build folder keeps forms.
+        installation: whose build folder keeps forms.
         files: paths from the kit's root, with '/', and where each file is.
         make: makes a form of such a path and the file's content.
         maker: says which forms make() makes; another text makes all of them anew.
@@ -37,7 +40,7 @@ def forms_of(
     Raises:
         OSError: a file can't be read.
     """
-    store = _build_folder(kit) / FILE
+    store = _build_folder(installation) / FILE
     if store not in _stored:
         _stored[store] = _load(store)
     made_by = hashlib.sha256(maker)
@@ -54,9 +57,11 @@ def forms_of(
     return [(name, _known[key]) for name, key in found]
 
 
-def _build_folder(kit: Kit) -> Path:
+def _build_folder(installation: Installation) -> Path:
     """Of a variant's kit the one of the kit that it was made from, in which it lies."""
-    return kit.build_root if kit.origin is None else kit.root.parent.parent
+    return (
+        installation.build_root if installation.origin is None else installation.root.parent.parent
+    )
 
 
 def _load(store: Path) -> set[str]:

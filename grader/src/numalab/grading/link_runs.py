@@ -24,12 +24,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import ON_LINK
 from numalab.evidence.link_jobs import SLOT_BYTES, JobEnd, WrongItem
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
 from numalab.grading.session import Session
-from numalab.harness.build import LINK_JOB, build_kit
+from numalab.harness.build import LINK_JOB, build_targets
 from numalab.judging import needs
 from numalab.strangers.visible import visible_lines
 from numalab.virtual.cluster import Cluster
@@ -114,7 +114,7 @@ def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
 
 
 def look_on_link(session: Session, part: str | None) -> None:
-    """On two nodes of the session's place. Raises Interrupted, KitError and UserError."""
+    """On two nodes of the session's place. Raises Interrupted, NumalabError and UserError."""
     own = _run(session, SUBMISSION, part)
     if not needs.needs_link_control(session.lab, session.evidence, part):
         return
@@ -122,7 +122,7 @@ def look_on_link(session: Session, part: str | None) -> None:
     if name in session.controls:
         session.data["runs"] += session.controls[name]
     else:
-        build_kit(session.kit, [name])
+        build_targets(session.installation, [name])
         session.controls[name] = [_run(session, SOLUTION, part)]
     # What takes twenty times as long as the solution needs no second try.
     if own["end"] != "late" or session.controls[name][0]["end"] == "late":
@@ -179,7 +179,9 @@ def run_job(
         if ended is None:
             end = "late"
         elif ended.refused:
-            raise KitError(f"mpiexec can't run on {cluster.names[0]}: {os.strerror(ended.refused)}")
+            raise NumalabError(
+                f"mpiexec can't run on {cluster.names[0]}: {os.strerror(ended.refused)}"
+            )
         elif ended.code or ended.signal:
             end, code = "code", ended.code or 128 + ended.signal
         crossed = cluster.counts().since(before).nodes[0]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import (
     ANOTHER_TEAM,
     CHECK,
@@ -28,7 +28,7 @@ from numalab.grading.link_runs import look_on_link
 from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.harness.build import build_kit, starting_code_failure
+from numalab.harness.build import build_targets, starting_code_failure
 from numalab.harness.watched import search_complaint
 from numalab.judging import needs
 from numalab.judging.rules import is_needed, reads
@@ -41,7 +41,7 @@ VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
 
 
 def gather_evidence(session: Session) -> None:
-    """Of each of the session's parts. Raises Interrupted and KitError."""
+    """Of each of the session's parts. Raises Interrupted and NumalabError."""
     for part in session.parts:
         of_part = f"{part}: " if part else ""
         if not needs.can_look(session.lab, session.evidence, part):
@@ -80,7 +80,7 @@ def look_once(
     session: Session, kind: Kind[Any], role: str, part: str | None, team: int | None = None
 ) -> bool:
     """A look at one of the kit's own kernels; True if it came to its end. team: None: as all are
-    looked at. Raises Interrupted and KitError."""
+    looked at. Raises Interrupted and NumalabError."""
     more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.looks[0]
     facts = {"whole": True} if kind is WHOLE_TRACE else {}
     return _run(session, kind, role, part, *more, team=team, **facts)
@@ -204,7 +204,7 @@ def _look_whether_node_traces(
     last = runs[-1].get("outcome", {}) if runs else {}
     if role != SUBMISSION or last.get("status") != "untraceable":
         return
-    with contextlib.suppress(KitError):  # then it stays the kernel's
+    with contextlib.suppress(NumalabError):  # then it stays the kernel's
         session.build_own(SOLUTION)
         _run(session, kind, SOLUTION, part)
 
@@ -225,7 +225,7 @@ def _take_turn(session: Session, kind: Kind[Any], part: str | None) -> None:
         return
     try:
         session.build_own(SOLUTION)
-    except KitError:
+    except NumalabError:
         return  # nothing to compare with; timing will tell why
     beside = _beside(session, kind, part) if says == "spins" else []
     _run(session, kind, SOLUTION, part, *beside)
@@ -250,7 +250,7 @@ def _look_at_control(session: Session, part: str | None) -> None:
         return
     try:
         session.build_own(SOLUTION)
-    except KitError:
+    except NumalabError:
         return  # nothing to compare with; timing will tell why
     session.progress(f"looking at the solution{session.there}, to compare")
     before = len(session.data["runs"])
@@ -284,7 +284,7 @@ def _look_for_races(session: Session, part: str | None) -> None:
     while needs.needs_another_race_search(session.evidence, part):
         _run_race(session, SUBMISSION, part)
     if needs.needs_race_control(session.evidence, part):
-        with contextlib.suppress(KitError):  # then it stays ours
+        with contextlib.suppress(NumalabError):  # then it stays ours
             session.build_own_for(RACE)
             _run_race(session, SOLUTION, part)
             own = sanitizers_own_error(session.evidence)
@@ -328,13 +328,13 @@ def _build_watched_kernel(session: Session) -> None:
     programs = _watched(session)
     targets = [f"{program.name}-built" for program in programs]
     try:
-        build_kit(session.kit, targets, session.sandbox)
-    except KitError as error:
+        build_targets(session.installation, targets, session.sandbox)
+    except NumalabError as error:
         _note_no_watched_kernel(session, str(error), programs, targets)
     else:
         program = session.program(SUBMISSION, RACE.program)  # the object of both is in its name
         notes_stores = session.program(SUBMISSION, STORES.program) in programs
-        contract = session.kit.lab_folder(session.lab.name) / session.lab.contract
+        contract = session.installation.lab_folder(session.lab.name) / session.lab.contract
         complaint = search_complaint(program, session.language, contract, notes_stores)
         if complaint is not None:
             session.data["race_refused"] = f"Data races were not looked for: {complaint}"
@@ -348,7 +348,7 @@ def _note_no_watched_kernel(
     being looked at, and can fix it, too."""
     why = f"the kernel does not compile with ThreadSanitizer: {first_error(said)}"
     failure = starting_code_failure(
-        session.kit, session.lab, session.language, programs, targets, session.sandbox
+        session.installation, session.lab, session.language, programs, targets, session.sandbox
     )
     if failure is not None:
         session.data["race_error"] = f"Data races can't be looked for, since {why}"

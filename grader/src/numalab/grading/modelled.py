@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Evidence, Seen
+from numalab.installation import Installation
 from numalab.judging.places import HERE
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine, known_names
@@ -21,40 +21,48 @@ from numalab.modelling.of_evidence import (
 )
 
 
-def modelled_beside(kit: Kit, lab: Lab, verdict: Verdict, seen: Seen) -> tuple[Comparison, ...]:
+def modelled_beside(
+    installation: Installation, lab: Lab, verdict: Verdict, seen: Seen
+) -> tuple[Comparison, ...]:
     """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
     the gallery that the kernel was looked at on, and carried over to those that the lab names."""
-    return _modelled(kit, lab, _without_times(lab, verdict, dict(seen)[HERE]), seen)
+    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[HERE]), seen)
 
 
-def modelled_of(kit: Kit, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
+def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
     """As modelled_beside, for all criteria of time that want several NUMA nodes, whatever this node
     can show."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
-    return _modelled(kit, lab, timed, seen)
+    return _modelled(installation, lab, timed, seen)
 
 
 def _modelled(
-    kit: Kit, lab: Lab, criteria: Iterable[Criterion], seen: Seen
+    installation: Installation, lab: Lab, criteria: Iterable[Criterion], seen: Seen
 ) -> tuple[Comparison, ...]:
-    there = [(where, evidence) for where, evidence in seen if where in known_names(kit)]
+    there = [(where, evidence) for where, evidence in seen if where in known_names(installation)]
     found: list[Comparison] = []
     for criterion in criteria:
         for where, evidence in there:
-            found += _on(kit, lab, criterion, where, evidence)
+            found += _on(installation, lab, criterion, where, evidence)
         for name in lab.modelled_on if there else ():
             if name not in dict(there):
-                found += _carried(kit, lab, criterion, there[0], name)
+                found += _carried(installation, lab, criterion, there[0], name)
     return tuple(found)
 
 
 def _carried(
-    kit: Kit, lab: Lab, criterion: Criterion, seen: tuple[str, Evidence], name: str
+    installation: Installation,
+    lab: Lab,
+    criterion: Criterion,
+    seen: tuple[str, Evidence],
+    name: str,
 ) -> tuple[Comparison, ...]:
     where, evidence = seen
     try:
-        return carried_over(lab, criterion, evidence, f"on {where}", find_machine(kit, name))
-    except (UserError, KitError) as error:
+        return carried_over(
+            lab, criterion, evidence, f"on {where}", find_machine(installation, name)
+        )
+    except (UserError, NumalabError) as error:
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
@@ -67,36 +75,38 @@ def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Crite
 
 
 def _on(
-    kit: Kit, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
+    installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
 ) -> tuple[Comparison, ...]:
     """What keeps a time from being modelled is told in its place: a grading does not end by it."""
     try:
-        machine = _as_booted(find_machine(kit, name), evidence)
-        return comparisons(lab, criterion, evidence, machine, _slow(kit, lab, criterion))
-    except (UserError, KitError) as error:
+        machine = _as_booted(find_machine(installation, name), evidence)
+        return comparisons(lab, criterion, evidence, machine, _slow(installation, lab, criterion))
+    except (UserError, NumalabError) as error:
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
 def _as_booted(machine: Machine, evidence: Evidence) -> Machine:
-    """With as many cores as its virtual node had. Raises KitError where it is another machine."""
+    """With as many cores as its virtual node had. Raises NumalabError where it is another
+    machine."""
     small = machine.scaled_to_cores(int(evidence.node["cores"]))
     told = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
     described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
     if told != described:
-        raise KitError(
+        raise NumalabError(
             "its PUs are not those of the machine's file any more; grade again to boot the present "
             "one"
         )
     return small
 
 
-def _slow(kit: Kit, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
-    """The launch that a criterion's times would be compared with. Raises UserError and KitError."""
+def _slow(installation: Installation, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
+    """The launch that a criterion's times would be compared with. Raises UserError and
+    NumalabError."""
     if criterion.slow is None:
         return {}
-    path = kit.lab_folder(lab.name) / criterion.slow
+    path = installation.lab_folder(lab.name) / criterion.slow
     try:
         text = path.read_text("utf-8")
     except OSError as error:
-        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+        raise NumalabError(f"the kit's own {path} can't be read: {error.strerror}") from error
     return {criterion.slow: parse_policy(text, criterion.slow)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalab import words
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
 from numalab.grading.session import Session
@@ -41,11 +41,11 @@ def plan_on(node: Json, text: str, name: str) -> RankPlan:
 
 
 def _read(session: Session, role: str, file: HandedFile) -> str:
-    """The text of the student's file, or of the solution's. Raises KitError."""
+    """The text of the student's file, or of the solution's. Raises NumalabError."""
     if role == SUBMISSION:
         texts = (handed for handed in session.data["handed_in"] if handed["file"] == file.name)
         return str(next(texts)["text"])
-    return kits_text(session.kit.solution_folder(session.lab.name), file.name)
+    return kits_text(session.installation.solution_folder(session.lab.name), file.name)
 
 
 def _refuse(session: Session, role: str, part: str | None, name: str, why: str) -> None:
@@ -88,14 +88,14 @@ def _kits_plan_of(
     session: Session, kind: Kind[Any], part: str | None, name: str | None
 ) -> RankPlan:
     """What a student's launch is held against: of ranks that are placed the solution's file of the
-    same name, of a ping-pong the lab's launch. Raises KitError where the node has no room."""
+    same name, of a ping-pong the lab's launch. Raises NumalabError where the node has no room."""
     try:
         if kind is LATENCY:
             return kits_plan(session)
         file = next(file for file in session.lab.files if file.name == name)
         return plan_on(session.node, _read(session, SOLUTION, file), file.name)
     except BadPolicy as error:
-        raise KitError(f"the kit's own launch of {part}: {error}") from error
+        raise NumalabError(f"the kit's own launch of {part}: {error}") from error
 
 
 def launch_ranks(session: Session, role: str, file: HandedFile) -> None:
@@ -162,11 +162,11 @@ def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, RankPlan] 
     for."""
     assert timed.slow is not None
     file = session.lab.launch_of(timed.part)
-    path = session.kit.lab_folder(session.lab.name) / timed.slow
+    path = session.installation.lab_folder(session.lab.name) / timed.slow
     try:
         slow = path.read_text("utf-8")
     except OSError as error:
-        raise KitError(f"the kit's own {path} can't be read: {error.strerror}") from error
+        raise NumalabError(f"the kit's own {path} can't be read: {error.strerror}") from error
     files = {
         HANDOUT: (timed.slow, slow),
         SOLUTION: (file.name, _read(session, SOLUTION, file)),

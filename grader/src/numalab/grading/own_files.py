@@ -1,10 +1,11 @@
 """What somebody edits, apart from how it was given.
 
-Who works with a kit that many share (kit.py) has a folder that looks like the kit's as far as its
-texts speak of it: labs/NN_name/ with the files to edit; links to the texts and the contract beside
-them, and to the solutions; and the command, so that `./numalab grade 01` means there what it means
-everywhere. In a copy that was unpacked these files are in labs/ itself, and as they were given in
-kit.RELEASED, so that a newer archive that is unpacked over it replaces none of them.
+Who works with a kit that many share (installation.py) has a folder that looks like the kit's as
+far as its texts speak of it: labs/NN_name/ with the files to edit; links to the texts and the
+contract beside them, and to the solutions; and the command, so that `./numalab grade 01` means
+there what it means everywhere. In a copy that was unpacked these files are in labs/ itself, and as
+they were given in installation.RELEASED, so that a newer archive that is unpacked over it replaces
+none of them.
 
 What has been edited is never written again, and what has been removed is not put back. Starting
 code of an earlier release becomes this one's, and is kept in earlier_release/.
@@ -20,9 +21,9 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.files import MIB, NotPlain, read_plain, read_text, write_whole
-from numalab.kit import RELEASED, Kit
+from numalab.installation import RELEASED, Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import NOTEBOOK, edited_names
 from numalab.labs.starting_code import digest_of, is_of_earlier_release
@@ -35,48 +36,60 @@ _MOST_COMMITS = 100
 _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
-def provide(kit: Kit, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
+def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
     """Makes the folder, and in it those of labs that are not there; brings up to date what nobody
-    has edited. note: is told where files are. Nothing in a clone of one's own. Raises KitError."""
-    if kit.work is None:
-        _bring_up_to_date(kit, labs, note)
+    has edited. note: is told where files are. Nothing in a clone of one's own. Raises
+    NumalabError."""
+    if installation.work is None:
+        _bring_up_to_date(installation, labs, note)
         return
-    new = [lab for lab in labs if not kit.own_folder(lab.name).exists()]
+    new = [lab for lab in labs if not installation.own_folder(lab.name).exists()]
     try:
-        _make_top(kit.root, kit.work)
+        _make_top(installation.root, installation.work)
         for lab in new:
-            _copy(kit, lab)
-        _bring_up_to_date(kit, labs, note)
+            _copy(installation, lab)
+        _bring_up_to_date(installation, labs, note)
         for lab in labs:
-            for name in _read_only(kit, lab):
-                _link(kit.own_folder(lab.name) / name, kit.lab_folder(lab.name) / name)
+            for name in _read_only(installation, lab):
+                _link(
+                    installation.own_folder(lab.name) / name,
+                    installation.lab_folder(lab.name) / name,
+                )
     except OSError as error:
-        raise KitError(
-            f"your files of the labs can't be put into {kit.work}: {reason_of(error)}. Set "
+        raise NumalabError(
+            f"your files of the labs can't be put into {installation.work}: {reason_of(error)}. "
+            "Set "
             "NUMALAB_WORK to a folder that you may write to."
         ) from error
     if new:
         named = new[0].name if not new[1:] else f"{len(new)} labs"
-        note(f"numalab: your files of {named} are in {kit.work / 'labs'}. Work in {kit.work}")
+        note(
+            f"numalab: your files of {named} are in {installation.work / 'labs'}. Work in "
+            f"{installation.work}"
+        )
 
 
-def _edited(kit: Kit, lab: Lab) -> list[str]:
+def _edited(installation: Installation, lab: Lab) -> list[str]:
     """Of notebooks, who works with a shared kit opens copies alone."""
-    return [name for name in edited_names(lab) if name != NOTEBOOK or kit.work is None]
+    return [name for name in edited_names(lab) if name != NOTEBOOK or installation.work is None]
 
 
-def _bring_up_to_date(kit: Kit, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Raises KitError."""
+def _bring_up_to_date(
+    installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]
+) -> None:
+    """Raises NumalabError."""
     for lab in labs:
-        given, own = kit.given_folder(lab.name), kit.own_folder(lab.name)
-        for name in _edited(kit, lab) if given != own else ():
+        given, own = installation.given_folder(lab.name), installation.own_folder(lab.name)
+        for name in _edited(installation, lab) if given != own else ():
             try:
-                _bring(kit, lab, given / name, own / name, note)
+                _bring(installation, lab, given / name, own / name, note)
             except OSError as error:
-                raise KitError(f"{own / name} can't be written: {reason_of(error)}") from error
+                raise NumalabError(f"{own / name} can't be written: {reason_of(error)}") from error
 
 
-def _bring(kit: Kit, lab: Lab, given: Path, own: Path, note: Callable[[str], None]) -> None:
+def _bring(
+    installation: Installation, lab: Lab, given: Path, own: Path, note: Callable[[str], None]
+) -> None:
     """Raises OSError."""
     try:
         content = read_plain(own, _LARGEST_FILE)
@@ -87,17 +100,18 @@ def _bring(kit: Kit, lab: Lab, given: Path, own: Path, note: Callable[[str], Non
         and content != given.read_bytes()
         and is_of_earlier_release(own.name, content, lab.starting_code.get(own.name, ()))
     ):
-        kept = _put_aside(kit, own)
+        kept = _put_aside(installation, own)
         write_whole(own, given.read_text("utf-8"))
         note(
-            f"numalab: {kit.shown(own)} was the starting code of an earlier release, and is this "
-            f"one's now. What it was is kept in {kit.shown(kept)}"
+            f"numalab: {installation.shown(own)} was the starting code of an earlier release, "
+            "and is this "
+            f"one's now. What it was is kept in {installation.shown(kept)}"
         )
 
 
-def _put_aside(kit: Kit, path: Path) -> Path:
+def _put_aside(installation: Installation, path: Path) -> Path:
     """Copy a file to where nothing is yet; returns where. Raises OSError."""
-    kept = kit.work_root / ASIDE / path.relative_to(kit.work_root)
+    kept = installation.work_root / ASIDE / path.relative_to(installation.work_root)
     kept.parent.mkdir(parents=True, exist_ok=True)
     places = itertools.chain(
         [kept], (kept.with_name(f"{kept.name}.{n}") for n in itertools.count(2))
@@ -110,59 +124,62 @@ def _put_aside(kit: Kit, path: Path) -> Path:
 # ---- the starting code that edits are told from ------------------------------------------------
 
 
-def keep_starting_code(kit: Kit, labs: Sequence[Lab]) -> None:
+def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
     """Put right what the build keeps as starting code, where it has kept something else: files
     that had been edited before, or an earlier release's. Where none is right it stays, and is taken
-    for no starting code. Raises KitError."""
+    for no starting code. Raises NumalabError."""
     for lab in labs:
         for name, (digest, *_) in lab.starting_code.items():
-            kept = kit.pristine_folder(lab.name) / name
+            kept = installation.pristine_folder(lab.name) / name
             try:
                 now = kept.read_bytes()
-                released = kit.lab_folder(lab.name) / RELEASED / name
+                released = installation.lab_folder(lab.name) / RELEASED / name
                 if released.is_file():
                     right: bytes | None = released.read_bytes()
                 elif digest_of(name, now) == digest:
-                    right = _as_committed(kit, lab, name, now)
+                    right = _as_committed(installation, lab, name, now)
                 else:
-                    texts = _texts(kit, lab, name)
+                    texts = _texts(installation, lab, name)
                     right = next((text for text in texts if digest_of(name, text) == digest), None)
                 if right is not None and right != now:
                     write_whole(kept, right.decode("utf-8"))
             except FileNotFoundError:
                 continue  # this build has no such lab
             except OSError as error:
-                raise KitError(f"{kept} can't be written: {reason_of(error)}") from error
+                raise NumalabError(f"{kept} can't be written: {reason_of(error)}") from error
 
 
-def _texts(kit: Kit, lab: Lab, name: str) -> Iterator[bytes]:
+def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
     """Generate what may be the starting code: the file itself, what earlier releases' builds have
     kept, and what git has of it, the newest first."""
-    for path in (kit.lab_folder(lab.name) / name, *kit.build.glob(f"handouts/*/{lab.name}/{name}")):
+    for path in (
+        installation.lab_folder(lab.name) / name,
+        *installation.build.glob(f"handouts/*/{lab.name}/{name}"),
+    ):
         with contextlib.suppress(OSError):
             yield path.read_bytes()
     file = f"labs/{lab.name}/{name}"
-    commits = _git(kit, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", file) or ""
+    commits = _git(installation, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", file) or ""
     for commit in commits.split():
-        text = _git(kit, "show", f"{commit}:{file}")
+        text = _git(installation, "show", f"{commit}:{file}")
         if text is not None:
             yield text.encode()
 
 
-def _as_committed(kit: Kit, lab: Lab, name: str, kept: bytes) -> bytes | None:
+def _as_committed(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
     """Return a file of a clone that nobody has edited, where only its comments are others than what
     the build has kept, as after a git pull. Raises OSError."""
-    path = kit.lab_folder(lab.name) / name
+    path = installation.lab_folder(lab.name) / name
     now = path.read_bytes() if path.is_file() else kept
     if now == kept or digest_of(name, now) != digest_of(name, kept):
         return None
-    committed = _git(kit, "show", f"HEAD:labs/{lab.name}/{name}")
+    committed = _git(installation, "show", f"HEAD:labs/{lab.name}/{name}")
     return now if committed is not None and committed.encode() == now else None
 
 
-def _git(kit: Kit, *words: str) -> str | None:
+def _git(installation: Installation, *words: str) -> str | None:
     """Return what git says of a clone; None where it refuses, or there is none."""
-    command = ["git", "-C", str(kit.root), "-c", "safe.directory=*", *words]
+    command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
         done = starting.run(command, shell_variables.for_builders())
     except OSError:
@@ -173,8 +190,8 @@ def _git(kit: Kit, *words: str) -> str | None:
 # ---- a folder of one's own, of a kit that many share -------------------------------------------
 
 
-def _read_only(kit: Kit, lab: Lab) -> list[str]:
-    headers = sorted(path.name for path in kit.lab_folder(lab.name).glob("*.h"))
+def _read_only(installation: Installation, lab: Lab) -> list[str]:
+    headers = sorted(path.name for path in installation.lab_folder(lab.name).glob("*.h"))
     return ["README.md", *headers]
 
 
@@ -193,14 +210,14 @@ def _make_top(root: Path, work: Path) -> None:
         command.chmod(0o755)
 
 
-def _copy(kit: Kit, lab: Lab) -> None:
+def _copy(installation: Installation, lab: Lab) -> None:
     """Whole or not at all. Raises OSError."""
-    final = kit.own_folder(lab.name)
+    final = installation.own_folder(lab.name)
     partial = final.with_name(f".{lab.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    for name in _edited(kit, lab):
-        source = kit.given_folder(lab.name) / name
+    for name in _edited(installation, lab):
+        source = installation.given_folder(lab.name) / name
         if source.is_file():
             shutil.copyfile(source, partial / name)  # not its mode, which may be read-only
     partial.rename(final)

@@ -3,12 +3,12 @@ students predict is so the same whatever their kernels do."""
 
 from __future__ import annotations
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import STORES
 from numalab.evidence.record import Json, Kind
 from numalab.grading.looks import look_once
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.judging.seen_quantities import SHOWN_BY, TEAM_OF_LINES
 from numalab.labs.quantities import FILE
 
@@ -46,9 +46,11 @@ def _look(session: Session, kind: Kind[Json], role: str, part: str | None) -> No
     session.progress("looking at what was predicted")
     before = len(session.data["runs"])
     try:
-        build_kit(session.kit, [f"{program.name}-built" if kind.program else program.name])
+        build_targets(
+            session.installation, [f"{program.name}-built" if kind.program else program.name]
+        )
         team = TEAM_OF_LINES if kind.name == STORES.name else None
         look_once(session, kind, role, part, team=team)
-    except KitError:
+    except NumalabError:
         return  # its score leaves it out, and says so
     session.controls[name] = session.data["runs"][before:]

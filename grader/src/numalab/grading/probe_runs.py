@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol
 
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import Mix, thread_rates
 from numalab.evidence.record import SUBMISSION, Json, Kind
 from numalab.files import MIB
 from numalab.grading.session import Session
-from numalab.harness.build import build_kit
+from numalab.harness.build import build_targets
 from numalab.harness.monitor import HERE
 from numalab.judging import needs
 from numalab.labs import loop_times, saturation
@@ -51,7 +51,7 @@ _WHY_NOT = {
 }
 
 
-class _Failed(KitError):
+class _Failed(NumalabError):
     """The probe did not come to its end."""
 
 
@@ -69,7 +69,7 @@ def pool_of(node: Json) -> tuple[int, int]:
 
 def measure_rates(session: Session) -> None:
     """All that models of the lab's parts are held against. Raises Interrupted; what was measured
-    until then is in the session. Raises KitError where the probe can't be built."""
+    until then is in the session. Raises NumalabError where the probe can't be built."""
     for part in session.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if needs.needs_rates(runs.kind, session.lab, session.evidence, part):
@@ -99,7 +99,7 @@ class _Rates(Protocol):
 def _measure(session: Session, part: str | None, rates: _Rates) -> None:
     """Goes on where an earlier kernel or file of the call stopped."""
     session.progress("building what measures rates")
-    build_kit(session.kit, [session.kit.probe.name])
+    build_targets(session.installation, [session.installation.probe.name])
     name = f"{session.lab.name} {rates.kind.name} {session.effort.quick}"
     earlier = session.controls.get(name)
     arrays, array_bytes = pool_of(session.node)
@@ -142,9 +142,13 @@ def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, thre
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
     }  # fmt: skip
     command = [
-        str(session.kit.probe), "mixes", f"loops={','.join(mix.as_argument for mix in loops)}",
-        f"bytes={run['array_bytes']}", f"arrays={run['arrays']}", f"repetitions={REPETITIONS}",
-    ]  # fmt: skip
+        str(session.installation.probe),
+        "mixes",
+        f"loops={','.join(mix.as_argument for mix in loops)}",
+        f"bytes={run['array_bytes']}",
+        f"arrays={run['arrays']}",
+        f"repetitions={REPETITIONS}",
+    ]
     done = HERE.execute(command, environment)
     said = done.complaint.strip()
     if done.code == INTERRUPTED:

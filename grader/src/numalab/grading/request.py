@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.explanation import keep_explanation
@@ -26,7 +26,7 @@ from numalab.grading.session import Session
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness.build import (
     MPI_REMEDY,
-    build_kit,
+    build_targets,
     configure,
     mpi_of,
 )
@@ -34,11 +34,11 @@ from numalab.harness.build_folder import drop_foreign_build
 from numalab.harness.kernel_texts import kernels_beside
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
+from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.places import HERE, Elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, of_machine
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import seen_hints
 from numalab.machines.gallery import published_latencies
@@ -85,22 +85,22 @@ class Request:
         """Of the virtual nodes that were asked for; None: those that the lab has."""
         return [machine.name for machine in self.on] if self.on or self.here_only else None
 
-    def folder(self, kit: Kit, lab: Lab) -> Path:
+    def folder(self, installation: Installation, lab: Lab) -> Path:
         """Of the kernels that are graded."""
         if self.variant == "solution":
-            return kit.solution_folder(lab.name)
+            return installation.solution_folder(lab.name)
         if self.submission is not None and self.variant == "submission":
             return self.submission / lab.name
         if self.variant == "submission":
-            return kit.own_folder(lab.name)
-        return kit.lab_folder(lab.name)
+            return installation.own_folder(lab.name)
+        return installation.lab_folder(lab.name)
 
 
 @dataclass(frozen=True)
 class Listener:
     """Who is told how a grading goes. on_progress: opens, under a title, what its steps are
     told to; on_note: a line beside the results; on_kernel: a kernel is graded, as far as it
-    came; it may raise KitError where something can't be kept, which ends nothing."""
+    came; it may raise NumalabError where something can't be kept, which ends nothing."""
 
     on_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
         lambda step: None
@@ -126,28 +126,30 @@ class Graded:
 
 
 def build_own_programs(
-    kit: Kit, labs: Sequence[Lab], is_chosen: bool, listener: Listener
+    installation: Installation, labs: Sequence[Lab], is_chosen: bool, listener: Listener
 ) -> list[Lab]:
     """Returns the labs that this build has: those on MPI only where there is MPI. Raises
     UserError if one of those was chosen."""
-    drop_foreign_build(kit)
-    if not kit.describe_node.is_file():
+    drop_foreign_build(installation)
+    if not installation.describe_node.is_file():
         with listener.on_progress("numalab") as progress:
             progress("building the kit, for the first time")
-            configure(kit)
-            build_kit(kit, ["describe_node"])
-    keep_starting_code(kit, labs)
-    built = labs_with_mpi(kit, labs, is_chosen, listener.on_note)
-    build_kit(kit, ["describe_node", *(kit.monitor(lab.name).name for lab in built)])
+            configure(installation)
+            build_targets(installation, ["describe_node"])
+    keep_starting_code(installation, labs)
+    built = labs_with_mpi(installation, labs, is_chosen, listener.on_note)
+    build_targets(
+        installation, ["describe_node", *(installation.monitor(lab.name).name for lab in built)]
+    )
     return built
 
 
 def labs_with_mpi(
-    kit: Kit, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
+    installation: Installation, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
     """The labs, without those on MPI where the kit was configured without. Raises UserError
     if is_chosen and one of them is left out."""
-    able = [lab for lab in labs if not lab.calls_mpi or mpi_of(kit)]
+    able = [lab for lab in labs if not lab.calls_mpi or mpi_of(installation)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:
         told = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."
@@ -162,13 +164,13 @@ def chosen_languages(lab: Lab, choice: str) -> list[str]:
 
 
 def _kernels(
-    kit: Kit, labs: Sequence[Lab], choice: str, note: Callable[[str], None]
+    installation: Installation, labs: Sequence[Lab], choice: str, note: Callable[[str], None]
 ) -> Iterator[tuple[Lab, str]]:
     """Which kernels to grade: labs x languages."""
     for lab in labs:
         chosen = choice
         if choice == "edited":
-            edited = edited_languages(kit, lab)
+            edited = edited_languages(installation, lab)
             chosen = edited[0] if len(edited) == 1 else "all"
         languages = chosen_languages(lab, chosen)
         for other in lab.languages:
@@ -194,7 +196,7 @@ class Sessions:
         return [("here", self.here), *((there.place.name, there) for there in self.elsewhere)]
 
     def keep(self) -> None:
-        """Stores what was seen, for a grading that goes on and for reports. Raises KitError."""
+        """Stores what was seen, for a grading that goes on and for reports. Raises NumalabError."""
         self.here.keep(self.verdict)
         for there in self.elsewhere:
             there.keep(of_machine(there.verdict(), there.place.name))
@@ -208,7 +210,7 @@ def grade_kernel(
     with_times: bool = True,
 ) -> Sessions:
     """Grades one kernel here, and then on machines: those named, or where none are the lab's
-    own as far as they are needed; None: nowhere else. Raises KitError and UserError."""
+    own as far as they are needed; None: nowhere else. Raises NumalabError and UserError."""
     try:
         verdict = grade(session, with_times)
     except Interrupted:
@@ -233,14 +235,14 @@ def _not_read(session: Session) -> list[str]:
     """Files beside a kernel that look like one, in whichever language of the lab."""
     lab = session.lab
     read = {
-        found_file(session.kit, lab, session.folder, KERNEL_FILES[one]).name
+        found_file(session.installation, lab, session.folder, KERNEL_FILES[one]).name
         for one in lab.languages
     }
     found = [kernels_beside(session.folder, one, lab.programs) for one in lab.languages]
     return list(dict.fromkeys(n for names in found for n in names if n not in map(shown, read)))
 
 
-def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
+def graded_kernel(installation: Installation, sessions: Sessions) -> GradedKernel:
     """What there is to show of them."""
     session, lab = sessions.here, sessions.here.lab
     evidence = session.evidence
@@ -251,49 +253,62 @@ def graded_kernel(kit: Kit, sessions: Sessions) -> GradedKernel:
         seen,
         timing_accounts(lab, sessions.verdict, evidence),
         unchanged=sessions.verdict.unchanged,
-        published=published_latencies(kit) if lab.mpi else (),
-        hints_seen=seen_hints(kit.hints_file).get(lab.name, {}),
+        published=published_latencies(installation) if lab.mpi else (),
+        hints_seen=seen_hints(installation.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
         here_only=session.data["elsewhere"] is None,
         not_read=_not_read(session),
-        taken=taken_words(kit, lab, session.language, session.folder),
+        taken=taken_words(installation, lab, session.language, session.folder),
         explanation=session.explanation,
-        modelled=modelled_beside(kit, lab, sessions.verdict, seen),
+        modelled=modelled_beside(installation, lab, sessions.verdict, seen),
     )
 
 
 def grade_all(
-    kit: Kit, request: Request, places: VirtualPlaces, listener: Listener | None = None
+    installation: Installation,
+    request: Request,
+    places: VirtualPlaces,
+    listener: Listener | None = None,
 ) -> Graded:
     """Grades labs x languages of one variant. The caller holds the kit's lock. Raises UserError
-    and KitError."""
+    and NumalabError."""
     listener = listener or Listener()
-    if request.is_own and kit.origin is None:
-        provide(kit, request.labs, listener.on_note)
-    labs = build_own_programs(kit, request.labs, request.is_chosen, listener)
+    if request.is_own and installation.origin is None:
+        provide(installation, request.labs, listener.on_note)
+    labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     if request.sandbox is not None:
-        build_kit(kit, [request.sandbox.confine.name])
-    node = describe_node(kit)
+        build_targets(installation, [request.sandbox.confine.name])
+    node = describe_node(installation)
     refused = request.no_times
     if refused is None and on_login_node() and not request.force:
         refused = refusal("grade")
     effort = effort_for(request.size, request.quick)
     before_s = _set_up_s()
     graded = Graded([], node, {}, False, None)
-    for lab, language in _kernels(kit, labs, request.language, listener.on_note):
+    for lab, language in _kernels(installation, labs, request.language, listener.on_note):
         title = f"{lab.name} {LANGUAGE_NAMES[language]} {VARIANT_NAMES[request.variant]}"
         with listener.on_progress(title) as progress:
             session = Session(
-                kit, lab, language, request.variant, request.folder(kit, lab), effort, node,
-                progress, timing_refused=refused, sandbox=request.sandbox, turns=request.turns,
-                earlier=[folder / language for folder in request.earlier], afresh=request.afresh,
+                installation,
+                lab,
+                language,
+                request.variant,
+                request.folder(installation, lab),
+                effort,
+                node,
+                progress,
+                timing_refused=refused,
+                sandbox=request.sandbox,
+                turns=request.turns,
+                earlier=[folder / language for folder in request.earlier],
+                afresh=request.afresh,
                 here_only=request.here_only,
-            )  # fmt: skip
+            )
             session.spent_s["set-up check"], before_s = before_s, 0.0
             machines = None if request.here_only else request.on
             sessions = grade_kernel(session, machines, places)
-        kernel = graded_kernel(kit, sessions)
+        kernel = graded_kernel(installation, sessions)
         graded.kernels.append(kernel)
         graded.machines.update(
             {there.place.name: there.machine for there in sessions.elsewhere if there.machine}
@@ -317,7 +332,7 @@ def _not_kept(keep: Callable[[], None]) -> str | None:
     """Why something could not be kept: the report is worth more than its copy."""
     try:
         keep()
-    except KitError as error:
+    except NumalabError as error:
         return str(error)
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.session import Session
 from numalab.labs.seeded_answers import answer_files
@@ -31,10 +31,10 @@ def look_at_seeded_node(session: Session) -> None:
         session.progress(f"looking at {machine.name}")
         try:
             with session.spending(f"evidence on {machine.name}"):
-                node = described_node(session.kit, machine, session.progress)
+                node = described_node(session.installation, machine, session.progress)
                 node = {key: value for key, value in node.items() if key != "evidence"}
                 structure_of_node(node)
-        except (UserError, KitError) as trouble:
+        except (UserError, NumalabError) as trouble:
             error = str(trouble)
         except LookupError as missing:
             node, error = None, f"{machine.name} does not tell its {missing}"

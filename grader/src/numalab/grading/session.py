@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numalab
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence import read_record
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import WhyLeftOut
@@ -49,12 +49,12 @@ from numalab.grading.found_files import found_file
 from numalab.grading.handout import is_starting_code, unchanged_files
 from numalab.grading.turns import NOBODY_ELSE, Turns
 from numalab.harness import monitor
-from numalab.harness.build import build_facts, build_kernel, build_kit
+from numalab.harness.build import build_facts, build_kernel, build_targets
 from numalab.harness.sandbox import Sandbox, level_of
+from numalab.installation import Installation
 from numalab.judging import judge
 from numalab.judging.effort import Effort
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.words import StepReport
 
@@ -71,7 +71,7 @@ TURNS = 2
 # What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
 STARTED_BYTES = 32 << 20
 
-# Options and environment of a run that is the kit's own throughout. Raises KitError.
+# Options and environment of a run that is the kit's own throughout. Raises NumalabError.
 KitsOwn = Callable[[], tuple[Sequence[str], Mapping[str, str]]]
 
 # Why something is done once more, after "since".
@@ -87,7 +87,7 @@ _AGAIN: dict[WhyLeftOut, str] = {
 class Session:
     """What one grading has seen so far; kept when it is interrupted."""
 
-    kit: Kit
+    installation: Installation
     lab: Lab
     language: str
     variant: str
@@ -139,8 +139,12 @@ class Session:
             "race_error": None,
             "elsewhere": None,  # until other places are asked
             "handed_in": [],
-            "unchanged_files": unchanged_files(self.kit, self.lab, self.language, self.folder),
-            "starting_code": is_starting_code(self.kit, self.lab, self.language, self.folder),
+            "unchanged_files": unchanged_files(
+                self.installation, self.lab, self.language, self.folder
+            ),
+            "starting_code": is_starting_code(
+                self.installation, self.lab, self.language, self.folder
+            ),
             "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
             "runs": [],
         }
@@ -190,34 +194,36 @@ class Session:
         self.progress("building")
         with self.spending("build"):
             built = build_kernel(
-                self.kit, self.lab, self.language, self.folder, self.sandbox,
-                found_file(self.kit, self.lab, self.folder, KERNEL_FILES[self.language]),
+                self.installation, self.lab, self.language, self.folder, self.sandbox,
+                found_file(self.installation, self.lab, self.folder, KERNEL_FILES[self.language]),
             )  # fmt: skip
             self.data["build"] = {
                 "kernel": {
                     "status": built.status, "message": built.message, "output": built.output
                 },
-                **build_facts(self.kit),
+                **build_facts(self.installation),
             }  # fmt: skip
         return built.status == "ok"
 
     def program(self, role: str, suffix: str = "") -> Path:
         if role == PROBE:
-            return self.kit.probe_worker(self.lab.name)
+            return self.installation.probe_worker(self.lab.name)
         variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
-        return self.kit.worker(self.lab.name, self.language, variant + suffix)
+        return self.installation.worker(self.lab.name, self.language, variant + suffix)
 
     def build_own(self, *roles: str) -> None:
         with self.spending("build"):
-            build_kit(self.kit, sorted({self.program(role).name for role in roles}))
+            build_targets(self.installation, sorted({self.program(role).name for role in roles}))
 
     def build_own_for(self, kind: Kind[Any]) -> None:
-        """The solution, as it is looked at. Raises KitError."""
+        """The solution, as it is looked at. Raises NumalabError."""
         if not kind.program:
             self.build_own(SOLUTION)
         else:
             with self.spending("build"):
-                build_kit(self.kit, [f"{self.program(SOLUTION, kind.program).name}-built"])
+                build_targets(
+                    self.installation, [f"{self.program(SOLUTION, kind.program).name}-built"]
+                )
 
     # ---- runs of the monitor -----------------------------------------------
 
@@ -233,7 +239,7 @@ class Session:
         """One run of the monitor, kept with what else is known of it; True if what it started
         came to its end. Done again where that says nothing of the kernel. kits_own: options and
         environment of what a failure of the kit is held against; None: the same run with the
-        kit's own kernel. pus: which it may use, empty: all. Raises Interrupted and KitError."""
+        kit's own kernel. pus: which it may use, empty: all. Raises Interrupted and NumalabError."""
         kept_apart = [] if self.sandbox is None else self.sandbox.monitor_options()
         run = monitor.MonitorRun(
             kind.run or kind.name, [*kept_apart, *options], environment, facts, pus, self.sandbox
@@ -253,7 +259,7 @@ class Session:
         return record is not None and all(outcome["status"] == "ok" for outcome in outcomes(record))
 
     def _with_kits_own(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
-        """Raises KitError."""
+        """Raises NumalabError."""
         self.build_own_for(kind)
         program = self.program(SOLUTION, kind.program)
         return monitor.with_kits_own(run, SOLUTION, program)
@@ -262,8 +268,8 @@ class Session:
         """Whether what is the kit's own comes to its end just now. Nothing of it is kept: it says
         nothing but that."""
         try:
-            record = monitor.run_monitor(self.kit, self.lab, own(), self.place)
-        except KitError:
+            record = monitor.run_monitor(self.installation, self.lab, own(), self.place)
+        except NumalabError:
             return False
         return all(outcome["status"] == "ok" for outcome in outcomes(record))
 
@@ -274,7 +280,7 @@ class Session:
         same run of the kit's own: what fails each time, beside a kit that does not, is the
         student's doing; what fails with the kit's own, too, is the kit's. A kernel that brings it
         about when it loses gains nothing by it, as in _taken. None: there is no record, which is
-        the student's doing. Raises KitError where it is not."""
+        the student's doing. Raises NumalabError where it is not."""
         if not monitor.is_of_submission(run):
             return self._taken(kind, run)
         for turn in range(1, TURNS + 1):
@@ -287,7 +293,7 @@ class Session:
                 break
             if not self._goes_well(own):
                 if record is None:
-                    raise lost or KitError("the monitor gave no record")
+                    raise lost or NumalabError("the monitor gave no record")
                 monitor.check_room(run, self.place, STARTED_BYTES)
                 excuse_submission(record)
                 break
@@ -327,7 +333,7 @@ class Session:
         session has one second try."""
         pauses, is_second, is_doubted, self.is_held_up = 0, False, False, False
         while True:
-            record = monitor.run_monitor(self.kit, self.lab, run, self.place)
+            record = monitor.run_monitor(self.installation, self.lab, run, self.place)
             self.data["runs"].append(record)
             if is_doubted:
                 record["second_try"] = True
@@ -356,15 +362,20 @@ class Session:
     @property
     def results(self) -> Path:
         """The folder in which it is kept."""
-        folder = self.kit.results_folder(self.lab.name, self.language, self.variant)
+        folder = self.installation.results_folder(self.lab.name, self.language, self.variant)
         return folder if self.machine is None else folder / f"on_{self.place.name}"
 
     def continue_earlier(self) -> None:
         """Begins with the times of an earlier session of the same, decided or not."""
         now = fingerprints(
-            self.kit, self.lab, self.program(SUBMISSION), self.node, self.effort, self.threads,
+            self.installation,
+            self.lab,
+            self.program(SUBMISSION),
+            self.node,
+            self.effort,
+            self.threads,
             self.data,
-        )  # fmt: skip
+        )
         self.data["fingerprint"] = now[0]
         if self.afresh:
             return
@@ -383,13 +394,13 @@ class Session:
             before.replace(self.results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
-        """Stores evidence and verdict, each renamed into place. Raises KitError."""
+        """Stores evidence and verdict, each renamed into place. Raises NumalabError."""
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()
             write_json(self.results / RECORD, self.data, indent=None)
             write_json(self.results / "verdict.json", verdict.to_json())
         except OSError as error:
-            raise KitError(
+            raise NumalabError(
                 f"the results can't be kept in {self.results}: {error.strerror}"
             ) from error

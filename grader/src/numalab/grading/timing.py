@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging import explain, needs, thread_goals
 from numalab.judging.effort import Effort
 from numalab.judging.needs import Timed
 from numalab.judging.timing_state import PATIENCE
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep, StepReport
 
@@ -117,7 +117,7 @@ def _generation(
 
     def kits_own() -> tuple[list[str], dict[str, str]]:
         if CONTROL not in setup.programs:
-            raise KitError("there is no control in times of the kit's own")
+            raise NumalabError("there is no control in times of the kit's own")
         others = [role for role in roles if role not in (SUBMISSION, CONTROL, *setup.beside)]
         return options_of([*others, CONTROL]), environment
 
@@ -129,7 +129,7 @@ def _generation(
 
 def take_times(session: Session) -> None:
     """Of all that the lab times, going on where an earlier session of the same stopped; what that
-    one has decided stands. Raises Interrupted and KitError."""
+    one has decided stands. Raises Interrupted and NumalabError."""
     lab = session.lab
     roles = {
         timed: needs.timing_roles(lab, session.evidence, timed) for timed in needs.timings(lab)
@@ -140,13 +140,13 @@ def take_times(session: Session) -> None:
         beside = {timed: needs.roles_beside(lab, timed, of) for timed, of in roles.items()}
         wanted = _all_of(roles)
         session.build_own(*(wanted - {SUBMISSION}))
-    except KitError as error:
+    except NumalabError as error:
         session.data["timing_error"] = str(error)
         return
     try:
         if _all_of(beside) - wanted:
             session.build_own(*(_all_of(beside) - wanted))
-    except KitError as error:
+    except NumalabError as error:
         session.progress(f"without the probe: {error}")
         beside = dict.fromkeys(beside, ())
     session.continue_earlier()
@@ -203,11 +203,16 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
 
 
 def kits_own_session(
-    kit: Kit, lab: Lab, language: str, effort: Effort, node: Json, progress: StepReport
+    installation: Installation,
+    lab: Lab,
+    language: str,
+    effort: Effort,
+    node: Json,
+    progress: StepReport,
 ) -> Session:
     """Of the solution, with its files read, as time_kits_own wants it."""
-    folder = kit.solution_folder(lab.name)
-    session = Session(kit, lab, language, SOLUTION, folder, effort, node, progress)
+    folder = installation.solution_folder(lab.name)
+    session = Session(installation, lab, language, SOLUTION, folder, effort, node, progress)
     handed_in.read_files(session)
     return session
 
@@ -216,11 +221,11 @@ def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Itera
     """Takes generations of the kit's own programs, which are built already, as a grading takes
     them and as many as are asked for; yields the evidence, with the newest at the end of its
     generations. session: of the solution, with its files read. There are none where a launch
-    has no meaning on the node. Raises KitError, also where the node pauses again and again, and
+    has no meaning on the node. Raises NumalabError, also where the node pauses again and again, and
     Interrupted."""
     setup = _setup(session, timed, roles)
     while setup is not None:
         _generation(session, timed, setup, roles)
         if session.is_held_up:
-            raise KitError(explain.pauses(session.evidence.left_out))
+            raise NumalabError(explain.pauses(session.evidence.left_out))
         yield session.evidence

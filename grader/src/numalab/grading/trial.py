@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.files import write_whole
 from numalab.grading.request import Listener, Request, grade_all
+from numalab.installation import Installation
 from numalab.judging.correctness_rules import correct
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
@@ -22,10 +22,10 @@ _CRITERION = correct.name  # which most labs' starting code passes
 
 
 def grade_on_trial(
-    kit: Kit, labs: Sequence[Lab], places: VirtualPlaces, progress: StepReport
+    installation: Installation, labs: Sequence[Lab], places: VirtualPlaces, progress: StepReport
 ) -> None:
     """Grade the starting code of a lab in all languages, without times; nothing of it is kept. The
-    caller holds the kit's lock. Raises KitError where it does not come out as it has to."""
+    caller holds the kit's lock. Raises NumalabError where it does not come out as it has to."""
     lab = next(filter(_is_simple, labs), None)
     if lab is None:
         return
@@ -34,7 +34,7 @@ def grade_on_trial(
             file = KERNEL_FILES[language]
             target = Path(folder) / lab.name / file
             target.parent.mkdir(exist_ok=True)
-            content = (kit.pristine_folder(lab.name) / file).read_text(encoding="utf-8")
+            content = (installation.pristine_folder(lab.name) / file).read_text(encoding="utf-8")
             # Another text each time, or nothing would be compiled.
             write_whole(target, f"{content}{_COMMENT[language]} {secrets.token_hex(8)}\n")
         request = Request(
@@ -42,10 +42,10 @@ def grade_on_trial(
             no_times="set-up takes no times",
         )  # fmt: skip
         listener = Listener(on_progress=lambda title: nullcontext(progress))
-        for verdict in grade_all(kit, request, places, listener).verdicts:
+        for verdict in grade_all(installation, request, places, listener).verdicts:
             for criterion in verdict.criteria:
                 if criterion.name == _CRITERION and criterion.status != "pass":
-                    raise KitError(
+                    raise NumalabError(
                         f"all is built, but the starting code of {lab.name} can't be graded in "
                         f"{verdict.language}: {criterion.name} is '{criterion.status}'. "
                         f"{criterion.why}"

@@ -13,10 +13,10 @@ from numalab.errors import Interrupted
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.grading.request import Listener, Request, grade_all
-from numalab.grading.variant_kits import make_variant, the_lab
+from numalab.grading.variant_installations import make_variant, the_lab
+from numalab.installation import Installation
 from numalab.judging.audit import complaints
 from numalab.judging.verdict import Verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import draw_variant, read_draws, solution_files, variant_name
@@ -40,35 +40,37 @@ class SeedProof:
     taken_over: bool | None
 
 
-def answers(kit: Kit, lab: str) -> int:
-    """How many different solutions the first seeds have. Raises KitError."""
-    draws = read_draws(kit.root, lab)
+def answers(installation: Installation, lab: str) -> int:
+    """How many different solutions the first seeds have. Raises NumalabError."""
+    draws = read_draws(installation.root, lab)
     found = set()
     for number in range(1, MOST_COUNTED + 1):
         variant = draw_variant(draws, Seed(number, "audit"))
-        found.add(tuple(sorted(solution_files(kit.root, draws, variant).items())))
+        found.add(tuple(sorted(solution_files(installation.root, draws, variant).items())))
     return len(found)
 
 
 def prove_seeds(
-    kit: Kit,
+    installation: Installation,
     lab: str,
     seeds: Sequence[int],
     languages: Sequence[str],
     asked: Request,
-    places_of: Callable[[Kit], VirtualPlaces],
+    places_of: Callable[[Installation], VirtualPlaces],
     listener: Listener,
 ) -> Iterator[SeedProof]:
-    """asked: where, and turns; not labs or variant. Raises Interrupted, UserError and KitError."""
+    """asked: where, and turns; not labs or variant. Raises Interrupted, UserError and
+    NumalabError."""
     with tempfile.TemporaryDirectory(prefix="numalab-audit-") as temporary:
         public = Path(temporary) / "public"
         shutil.copytree(
-            kit.solution_folder(lab), public / variant_name(lab),
+            installation.solution_folder(lab),
+            public / variant_name(lab),
             ignore=shutil.ignore_patterns("wrong", "variant", "*.md"),
-        )  # fmt: skip
+        )
         before: Path | None = None
         for number in seeds:
-            variant, _, own = make_variant(kit, lab, Seed(number, f"audit {number}"))
+            variant, _, own = make_variant(installation, lab, Seed(number, f"audit {number}"))
             declared = the_lab(own, variant)
             with places_of(own) as places:
                 for language in [each for each in declared.languages if each in languages]:
@@ -83,7 +85,7 @@ def prove_seeds(
 
 
 def _prove(
-    kit: Kit,
+    installation: Installation,
     lab: Lab,
     number: int,
     language: str,
@@ -98,7 +100,7 @@ def _prove(
             asked, labs=[lab], language=language, variant=variant, submission=submission,
             is_chosen=True, no_times=NO_TIMES, size="quick", quick=True, force=True,
         )  # fmt: skip
-        found = grade_all(kit, request, places, listener)
+        found = grade_all(installation, request, places, listener)
         if found.interrupted:
             raise Interrupted
         verdict = found.verdicts[0]

@@ -1,5 +1,5 @@
 """Builds the kit's programs and a student's kernel. A kernel that does not build is a
-result, with a sentence and the compiler's own words; anything else is a KitError."""
+result, with a sentence and the compiler's own words; anything else is a NumalabError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import Build, Json
 from numalab.file_systems.room import build_place, shortage
 from numalab.files import NotPlain, read_plain
@@ -29,7 +29,7 @@ from numalab.harness.kernel_texts import (
 )
 from numalab.harness.sandbox import Sandbox, level_of
 from numalab.harness.symbols import names_complaint, not_isolated, read_symbols
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import not_graded_words
 from numalab.processes import shell_variables
@@ -50,7 +50,7 @@ _BUILD_LIMITS = ToolLimits(
 LINK_JOB = "-link"  # behind a worker's name: of its kernel as an MPI job (ON_LINK of AddLab.cmake)
 
 
-class TookTooLong(KitError):
+class TookTooLong(NumalabError):
     """A build did not come to its end."""
 
 
@@ -64,12 +64,12 @@ def _plain_environment() -> dict[str, str]:
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Raises KitError, of which TookTooLong may be the student's fault. Whatever the command has
-    started ends with it."""
+    """Raises NumalabError, of which TookTooLong may be the student's fault. Whatever the command
+    has started ends with it."""
     more = {"NUMALAB_PYTHON": sys.executable}
     more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
-        raise KitError(f"{command[0]} is missing; run ./numalab setup")
+        raise NumalabError(f"{command[0]} is missing; run ./numalab setup")
     environment = _plain_environment() | more
     try:
         code, output = tools.run_limited(command, _BUILD_LIMITS, environment, str(cwd))
@@ -78,20 +78,22 @@ def _run(
     return subprocess.CompletedProcess(command, code, output)
 
 
-def configure(kit: Kit, *definitions: str) -> None:
+def configure(installation: Installation, *definitions: str) -> None:
     """Configures the build folder unless that is done. definitions: NAME=VALUE, for CMake's
-    cache. Raises UserError where nothing can be built there, and KitError."""
-    drop_foreign_build(kit)
-    if (kit.build / "build.ninja").is_file():
+    cache. Raises UserError where nothing can be built there, and NumalabError."""
+    drop_foreign_build(installation)
+    if (installation.build / "build.ninja").is_file():
         return
-    check_build_folder(kit)
-    compilers = chosen_compilers(kit.preset, shell_variables.for_builders())
+    check_build_folder(installation)
+    compilers = chosen_compilers(installation.preset, shell_variables.for_builders())
     more = [f"-D{definition}" for definition in definitions]
     # The real paths: by whatever links the kit is reached later, it finds its build.
-    root, build = kit.root.resolve(), kit.build.resolve()
-    done = _run(["cmake", "--preset", kit.preset, "-B", str(build), *compilers, *more], root)
+    root, build = installation.root.resolve(), installation.build.resolve()
+    done = _run(
+        ["cmake", "--preset", installation.preset, "-B", str(build), *compilers, *more], root
+    )
     if done.returncode != 0:
-        raise KitError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
+        raise NumalabError(f"CMake could not configure the kit:\n{_tail(done.stdout)}")
 
 
 def _tail(output: str) -> str:
@@ -99,24 +101,28 @@ def _tail(output: str) -> str:
 
 
 def _ninja(
-    kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None
+    installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Raises KitError, also where it failed and a folder is full: what a compiler says then need
-    not tell."""
-    configure(kit)
-    done = _run(["ninja", "-C", str(kit.build), "-k", "0", *targets], kit.root, sandbox)
-    short = shortage(build_place(kit.build)) if done.returncode != 0 else ""
+    """Raises NumalabError, also where it failed and a folder is full: what a compiler says then
+    need not tell."""
+    configure(installation)
+    done = _run(
+        ["ninja", "-C", str(installation.build), "-k", "0", *targets], installation.root, sandbox
+    )
+    short = shortage(build_place(installation.build)) if done.returncode != 0 else ""
     if short:
-        raise KitError(short)
+        raise NumalabError(short)
     return done
 
 
-def build_kit(kit: Kit, targets: Sequence[str], sandbox: Sandbox | None = None) -> None:
+def build_targets(
+    installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
+) -> None:
     """Builds targets that are the kit's own. sandbox: for what of them is a student's. Raises
-    KitError with the compiler's output."""
-    done = _ninja(kit, targets, sandbox)
+    NumalabError with the compiler's output."""
+    done = _ninja(installation, targets, sandbox)
     if done.returncode != 0:
-        raise KitError(
+        raise NumalabError(
             f"the kit's own {', '.join(targets)} can't be built:\n{_failure(done.stdout)}"
         )
 
@@ -137,34 +143,36 @@ def _failure(output: str) -> str:
     return "\n".join([said, *own]).strip() or _tail(output)
 
 
-def build_facts(kit: Kit) -> Json:
-    """What build.json says of the build. Raises KitError."""
-    configure(kit)
+def build_facts(installation: Installation) -> Json:
+    """What build.json says of the build. Raises NumalabError."""
+    configure(installation)
     try:
-        facts: Json = json.loads((kit.build / "build.json").read_text(encoding="utf-8"))
+        facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"{kit.build}/build.json is missing; run ./numalab setup") from error
+        raise NumalabError(
+            f"{installation.build}/build.json is missing; run ./numalab setup"
+        ) from error
     return facts
 
 
-def mpi_of(kit: Kit) -> str:
-    """The MPI library that the kit is configured with, or nothing. Raises KitError."""
-    return str(build_facts(kit).get("mpi", ""))
+def mpi_of(installation: Installation) -> str:
+    """The MPI library that the kit is configured with, or nothing. Raises NumalabError."""
+    return str(build_facts(installation).get("mpi", ""))
 
 
-def build_explorations(kit: Kit, targets: Sequence[str]) -> None:
+def build_explorations(installation: Installation, targets: Sequence[str]) -> None:
     """Configures where that is to be done, and builds what ./numalab explore times. Raises
-    KitError, in words of its own where the compiler is gone."""
-    configure(kit)
-    cache = (kit.build / "CMakeCache.txt").read_text(encoding="utf-8")
+    NumalabError, in words of its own where the compiler is gone."""
+    configure(installation)
+    cache = (installation.build / "CMakeCache.txt").read_text(encoding="utf-8")
     compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
     if compiler and shutil.which(compiler[1]) is None:
-        raise KitError(
+        raise NumalabError(
             f"the C compiler {compiler[1]}, which this build uses, is not there. Load its "
             f"module or install it (./numalab setup); if it lies elsewhere now, remove "
-            f"{kit.build} first."
+            f"{installation.build} first."
         )
-    build_kit(kit, ["describe_node", *targets])
+    build_targets(installation, ["describe_node", *targets])
 
 
 def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
@@ -182,7 +190,7 @@ def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
             staged.parent.mkdir(parents=True, exist_ok=True)
             staged.write_bytes(content)
         except OSError as error:
-            raise KitError(
+            raise NumalabError(
                 f"can't write to {staged.parent}: {error.strerror}. Make room there, or set "
                 "NUMALAB_BUILD to another folder."
             ) from error
@@ -250,9 +258,9 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
 _MOST_NAMED = 4
 
 
-def _missing(kit: Kit, lab: Lab, folder: Path, language: str) -> Build:
+def _missing(installation: Installation, lab: Lab, folder: Path, language: str) -> Build:
     file = KERNEL_FILES[language]
-    message = f"{file} was not handed in: there is no {kit.shown(folder / file)}."
+    message = f"{file} was not handed in: there is no {installation.shown(folder / file)}."
     near = kernels_beside(folder, language, lab.programs)
     others = [sentence for name in near if (sentence := not_graded_words(name))]
     if others:
@@ -347,7 +355,7 @@ def _forget_built(worker: Path) -> None:
 
 
 def starting_code_failure(
-    kit: Kit,
+    installation: Installation,
     lab: Lab,
     language: str,
     programs: Sequence[Path],
@@ -358,13 +366,13 @@ def starting_code_failure(
     compiles; where it does not either, what failed is not the kernel, and what was said then is
     returned. programs: what the targets make, which is removed."""
     file = KERNEL_FILES[language]
-    staged = kit.staged_folder(lab.name) / file
+    staged = installation.staged_folder(lab.name) / file
     kernel = staged.read_bytes()
     try:
         for program in programs:
             _forget_built(program)
-        stage(kit.pristine_folder(lab.name) / file, staged)
-        done = _ninja(kit, targets, sandbox)
+        stage(installation.pristine_folder(lab.name) / file, staged)
+        done = _ninja(installation, targets, sandbox)
         return None if done.returncode == 0 else _failure(done.stdout)
     except TookTooLong as error:
         return str(error)
@@ -375,13 +383,17 @@ def starting_code_failure(
 
 
 def _check_with_starting_code(
-    kit: Kit, lab: Lab, language: str, targets: Sequence[str], sandbox: Sandbox | None
+    installation: Installation,
+    lab: Lab,
+    language: str,
+    targets: Sequence[str],
+    sandbox: Sandbox | None,
 ) -> None:
-    """Of a kernel that does not build. Raises KitError where that is not its fault."""
-    worker = kit.worker(lab.name, language, "submission")
-    said = starting_code_failure(kit, lab, language, [worker], targets, sandbox)
+    """Of a kernel that does not build. Raises NumalabError where that is not its fault."""
+    worker = installation.worker(lab.name, language, "submission")
+    said = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
     if said is not None:
-        raise KitError(
+        raise NumalabError(
             f"{KERNEL_FILES[language]} can't be built, and neither can the starting code of "
             f"{lab.name} in its place: the fault is not the kernel's. Fix what is told below, "
             f"then try again:\n{said}"
@@ -389,7 +401,7 @@ def _check_with_starting_code(
 
 
 def build_kernel(
-    kit: Kit,
+    installation: Installation,
     lab: Lab,
     language: str,
     folder: Path,
@@ -397,12 +409,12 @@ def build_kernel(
     source: Path | None = None,
 ) -> Build:
     """Builds the worker of the kernel in folder; the result says how that went. source: the file
-    there that is read, where it is called otherwise. Raises KitError where no kernel can be
+    there that is read, where it is called otherwise. Raises NumalabError where no kernel can be
     built."""
     file = KERNEL_FILES[language]
-    staged = kit.staged_folder(lab.name) / file
+    staged = installation.staged_folder(lab.name) / file
     said = staged.with_name(file + ".said")  # what the compiler said of it
-    is_own = kit.is_own(folder)
+    is_own = installation.is_own(folder)
     try:
         if not is_own and folder.is_symlink():
             raise NotPlain("lies in a folder that is a link")
@@ -411,16 +423,16 @@ def build_kernel(
     except NotPlain as error:
         return Build("missing", f"{file} {error}; hand in the file itself.", "")
     if not is_there:
-        return _missing(kit, lab, folder, language)
-    worker = kit.worker(lab.name, language, "submission")
+        return _missing(installation, lab, folder, language)
+    worker = installation.worker(lab.name, language, "submission")
     if staged.read_bytes() != before:
         _forget_built(worker)
     _forget_other_level(staged, worker, sandbox)
     targets = [worker.name, *([worker.name + LINK_JOB] if lab.has_link_job else [])]
     try:
-        done = _ninja(kit, targets, sandbox)
+        done = _ninja(installation, targets, sandbox)
     except TookTooLong:
-        _check_with_starting_code(kit, lab, language, targets, sandbox)
+        _check_with_starting_code(installation, lab, language, targets, sandbox)
         return Build(
             "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""
         )
@@ -435,7 +447,7 @@ def build_kernel(
     object_file = next(worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/{file}.o"), None)
     if language == "fortran" and object_file is not None:
         complaint = interface_complaint(
-            staged, kit.lab_folder(lab.name) / lab.contract, lab, sandbox
+            staged, installation.lab_folder(lab.name) / lab.contract, lab, sandbox
         )
         if complaint:
             return Build("wrong_interface", complaint, "")
@@ -452,7 +464,7 @@ def build_kernel(
         warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
     if not _undefined(done.stdout, lab):
-        _check_with_starting_code(kit, lab, language, targets, sandbox)
+        _check_with_starting_code(installation, lab, language, targets, sandbox)
     if object_file is not None and is_not_linked:
         failed = _link_failure(done.stdout, text, lab, language, object_file, sandbox)
         return _with_oddity(failed, staged)

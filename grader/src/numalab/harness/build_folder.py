@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from numalab.errors import KitError, UserError, reason_of, wrapped
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError, reason_of, wrapped
+from numalab.installation import Installation
 from numalab.processes import starting
 
 # What CMake and Ninja put into a build folder, beside plain files. All else there is the user's:
@@ -42,41 +42,43 @@ def _is_same(name: str | None, folder: Path) -> bool:
         return False
 
 
-def drop_foreign_build(kit: Kit) -> None:
+def drop_foreign_build(installation: Installation) -> None:
     """Remove what was built from another folder than the kit's or for another build folder, or is
     newer than now, and say so; results and the like stay. The caller configures anew. Raises
-    UserError where the folder is another project's, and KitError where it can't be removed."""
+    UserError where the folder is another project's, and NumalabError where it can't be removed."""
     try:
         cache = os.fsdecode(
-            (kit.build / "CMakeCache.txt").read_bytes()
+            (installation.build / "CMakeCache.txt").read_bytes()
         )  # its paths need be no text
     except OSError:
-        if not (kit.build / "build.ninja").exists():
+        if not (installation.build / "build.ninja").exists():
             return
         cache = ""
     entries = {name: value for name, _, value in _ENTRY.findall(cache)}
     source = entries.get("CMAKE_HOME_DIRECTORY", "another folder")
-    if _is_same(source, kit.root) and _is_same(entries.get("CMAKE_CACHEFILE_DIR"), kit.build):
-        if not _is_from_the_future(kit.build):
+    if _is_same(source, installation.root) and _is_same(
+        entries.get("CMAKE_CACHEFILE_DIR"), installation.build
+    ):
+        if not _is_from_the_future(installation.build):
             return
         why = "later than now, by this machine's clock; building anew"
     else:
-        why = f"from {source}; building anew from {kit.root}"
+        why = f"from {source}; building anew from {installation.root}"
     if entries.get("CMAKE_PROJECT_NAME", "numalab") != "numalab":
         raise UserError(
-            f"{kit.build} is the build folder of another project, {source}; {ELSEWHERE}."
+            f"{installation.build} is the build folder of another project, {source}; {ELSEWHERE}."
         )
-    say(f"{kit.build} was built {why}")
+    say(f"{installation.build} was built {why}")
     try:
-        for path in kit.build.iterdir():
+        for path in installation.build.iterdir():
             if path.is_dir() and not path.is_symlink():
                 if path.name in _BUILT:
                     shutil.rmtree(path)
             elif path.name != _LOCK:
                 path.unlink()
     except OSError as error:
-        raise KitError(
-            f"can't remove what was built {why.split(';')[0]} from {kit.build}: "
+        raise NumalabError(
+            f"can't remove what was built {why.split(';')[0]} from {installation.build}: "
             f"{reason_of(error)}. Remove that folder."
         ) from error
 
@@ -95,18 +97,19 @@ def _is_from_the_future(build: Path) -> bool:
         return False
 
 
-def check_build_folder(kit: Kit) -> None:
+def check_build_folder(installation: Installation) -> None:
     """Raises UserError where CMake can't build, or what is built can't be run."""
-    for folder, remedy in ((kit.root, "move numalab"), (kit.build, ELSEWHERE)):
+    for folder, remedy in ((installation.root, "move numalab"), (installation.build, ELSEWHERE)):
         unusable = sorted(set(UNUSABLE).intersection(str(folder.resolve())))
         if unusable:
             raise UserError(
                 f"CMake can't build in {folder.resolve()}: its path has "
                 f"{' '.join(map(_name, unusable))}. Rename that folder, or {remedy}."
             )
-    if not _runs_programs(kit.build):
+    if not _runs_programs(installation.build):
         raise UserError(
-            f"programs can't be run in {kit.build}: it is on a file system without execute "
+            f"programs can't be run in {installation.build}: it is on a file system without "
+            "execute "
             f"permissions, or mounted noexec. Move numalab to your home folder on this machine, or "
             f"{ELSEWHERE}."
         )

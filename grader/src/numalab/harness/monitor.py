@@ -15,12 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from numalab.errors import Interrupted, KitError
+from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
 from numalab.file_systems.room import MIB, shared_memory_place, shortage
 from numalab.harness.sandbox import Sandbox
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import RankPlan
 from numalab.labs.launch_commands import binding_words
@@ -59,7 +59,7 @@ class Place(Protocol):
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Runs a program to its end. Raises Interrupted after Ctrl-C, once the program has
-        ended its own processes, and KitError where it can't be run."""
+        ended its own processes, and NumalabError where it can't be run."""
 
 
 class Here:
@@ -88,13 +88,15 @@ class Here:
 HERE = Here()
 
 
-def describe_node(kit: Kit, place: Place = HERE) -> Json:
-    """What a node is and which evidence it allows. Raises KitError."""
-    done = place.execute([str(kit.describe_node)], shell_variables.for_observers())
+def describe_node(installation: Installation, place: Place = HERE) -> Json:
+    """What a node is and which evidence it allows. Raises NumalabError."""
+    done = place.execute([str(installation.describe_node)], shell_variables.for_observers())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
-        why = done.complaint.strip() or f"{kit.describe_node} ended {ended} and said nothing"
-        raise KitError(f"this node can't be described: {why}")
+        why = (
+            done.complaint.strip() or f"{installation.describe_node} ended {ended} and said nothing"
+        )
+        raise NumalabError(f"this node can't be described: {why}")
     data: Json = json.loads(done.output)
     limits = limits_in_force() if place is HERE else []
     return data | ({"limits": limits} if limits else {})
@@ -143,16 +145,18 @@ class MonitorRun:
     sandbox: Sandbox | None = None
 
 
-class NoRecord(KitError):
+class NoRecord(NumalabError):
     """The monitor ended without a record, which a kernel outside a sandbox can bring about."""
 
 
-def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> Json:
-    """One run and its whole record. Raises NoRecord when there is none, KitError where programs
+def run_monitor(
+    installation: Installation, lab: Lab, asked: MonitorRun, place: Place = HERE
+) -> Json:
+    """One run and its whole record. Raises NoRecord when there is none, NumalabError where programs
     ended for want of room for their files, and Interrupted after Ctrl-C once the monitor has ended
     its workers."""
     confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
-    command = [*confined, str(kit.monitor(lab.name)), asked.run]
+    command = [*confined, str(installation.monitor(lab.name)), asked.run]
     command += [*place.monitor_options, *asked.options]
     done = place.execute(command, asked.environment)
     try:
@@ -180,13 +184,13 @@ def run_monitor(kit: Kit, lab: Lab, asked: MonitorRun, place: Place = HERE) -> J
 
 
 def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
-    """Raise KitError where the folders are full in which libraries map files into memory: who uses
-    a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they are
-    others. shared_bytes: that are asked for in /dev/shm."""
+    """Raise NumalabError where the folders are full in which libraries map files into memory: who
+    uses a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they
+    are others. shared_bytes: that are asked for in /dev/shm."""
     is_asked = place is HERE and asked.sandbox is None
     short = shortage(shared_memory_place(shared_bytes)) if is_asked else ""
     if short:
-        raise KitError(short)
+        raise NumalabError(short)
 
 
 def _open_requests(record: Json) -> Iterator[Json]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from numalab.files import read_text
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
 # ---- user namespaces -----------------------------------------------------------------
@@ -195,12 +195,20 @@ class Sandbox:
         return {"NUMALAB_COMPILE_APART": json.dumps(described), "NUMALAB_PYTHON": sys.executable}
 
 
-def hidden_folders(kit: Kit) -> list[Path]:
+def hidden_folders(installation: Installation) -> list[Path]:
     """Folders of which no kernel, compiler of one or guest sees anything: numalab's own, the first
     of them its root, and its user's."""
-    origin = () if kit.origin is None else (kit.origin, kit.origin / "build")
-    own = (kit.build_root, kit.state_root, kit.work_root, kit.variants_root, kit.notebooks)
-    return list(dict.fromkeys(folder.resolve() for folder in (kit.root, *origin, *own)))
+    origin = (
+        () if installation.origin is None else (installation.origin, installation.origin / "build")
+    )
+    own = (
+        installation.build_root,
+        installation.state_root,
+        installation.work_root,
+        installation.variants_root,
+        installation.notebooks,
+    )
+    return list(dict.fromkeys(folder.resolve() for folder in (installation.root, *origin, *own)))
 
 
 def _system_words() -> Iterator[str]:
@@ -251,18 +259,18 @@ def _refused(why: str) -> NoSandbox:
     return NoSandbox(why, remedy.words, remedy.command)
 
 
-def find_sandbox(kit: Kit) -> Sandbox | NoSandbox:
+def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
     """The sandbox, once it has been seen to work; the kit need not be built yet."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return NoSandbox("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
-    missing = read_text(kit.confine_missing)
+    missing = read_text(installation.confine_missing)
     if missing is not None:
         return NoSandbox(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
-    roots = other_roots(programs, shell_variables.for_builders(), kit.root.resolve())
-    hidden = tuple(hidden_folders(kit))
-    found = Sandbox(bwrap, kit.confine, kit.compile_apart, tuple(roots), hidden)
+    roots = other_roots(programs, shell_variables.for_builders(), installation.root.resolve())
+    hidden = tuple(hidden_folders(installation))
+    found = Sandbox(bwrap, installation.confine, installation.compile_apart, tuple(roots), hidden)
     command = [
         *found._words_to_run(SHARED_BYTES),
         "--remount-ro",

@@ -17,10 +17,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import NotPlain, read_plain
-from numalab.harness.build import build_kit, configure
-from numalab.kit import Kit
+from numalab.harness.build import build_targets, configure
+from numalab.installation import Installation
 from numalab.machines.export_parts import ANEW
 from numalab.machines.hwloc_export import Export, read_export
 from numalab.processes import shell_variables
@@ -55,20 +55,20 @@ def looks_synthetic(text: str) -> bool:
     return _SYNTHETIC.fullmatch(text) is not None and not text.endswith((".xml", ".toml"))
 
 
-def build_reader(kit: Kit) -> None:
-    """The caller holds the build folder's lock. Raises KitError."""
-    configure(kit)
-    build_kit(kit, [kit.describe_topology.name])
+def build_reader(installation: Installation) -> None:
+    """The caller holds the build folder's lock. Raises NumalabError."""
+    configure(installation)
+    build_targets(installation, [installation.describe_topology.name])
 
 
-def export_in(kit: Kit, path: Path) -> Export:
-    """What an XML file of hwloc tells. The program is built. Raises UserError and KitError."""
+def export_in(installation: Installation, path: Path) -> Export:
+    """What an XML file of hwloc tells. The program is built. Raises UserError and NumalabError."""
     root = _root(path)
     version = shown(root.get("version", "1.0"))  # hwloc 1 wrote none
     with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
         file.writelines(_written(root))
         file.flush()
-        code, said = _run(kit, "xml", file.name)
+        code, said = _run(installation, "xml", file.name)
         said = said.replace(f"{Path(file.name).name}: ", "")
     if code == 0:
         return _read(said, str(path))
@@ -88,14 +88,15 @@ def export_in(kit: Kit, path: Path) -> Export:
     raise UserError(f"{path}: hwloc can make no machine of it{_why(code, said)}; {ANEW}")
 
 
-def export_of_synthetic(kit: Kit, text: str) -> Export:
-    """What a synthetic description tells. The program is built. Raises UserError and KitError."""
+def export_of_synthetic(installation: Installation, text: str) -> Export:
+    """What a synthetic description tells. The program is built. Raises UserError and
+    NumalabError."""
     if len(text) > LONGEST_SYNTHETIC or not text.isprintable():
         raise UserError(
             f"a synthetic description has at most {LONGEST_SYNTHETIC:,} characters, in one line; "
             f"{SYNTAX}"
         )
-    code, said = _run(kit, "synthetic", text)
+    code, said = _run(installation, "synthetic", text)
     if code != 0:
         raise UserError(f"'{text}': hwloc can make no machine of it{_why(code, said)}; {SYNTAX}")
     return _read(said, f"'{text}'")
@@ -161,17 +162,17 @@ def _written(element: ElementTree.Element) -> Iterator[str]:
 # ---- the program -------------------------------------------------------------------
 
 
-def _run(kit: Kit, kind: str, source: str) -> tuple[int, str]:
+def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
     """Its exit code, and what it says: the JSON in the last line, or complaints."""
     told = {"HWLOC_XML_VERBOSE": "1", "HWLOC_SYNTHETIC_VERBOSE": "1", "HWLOC_HIDE_ERRORS": "2"}
     try:
         return tools.run_limited(
-            [str(kit.describe_topology), kind, source],
+            [str(installation.describe_topology), kind, source],
             LIMITS,
             shell_variables.for_observers() | told | {"LC_ALL": "C"},
         )
     except OSError as error:
-        raise KitError(f"{kit.describe_topology} can't be run: {error}") from error
+        raise NumalabError(f"{installation.describe_topology} can't be run: {error}") from error
     except tools.TookTooLong:
         return -1, ""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.grading.handout import unchanged_files
-from numalab.kit import RECORD, Kit
+from numalab.installation import RECORD, Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import file_names
 
@@ -39,15 +39,16 @@ def _is_left_out(path: Path) -> bool:
     )
 
 
-def check_handouts(kit: Kit, labs: Sequence[Lab]) -> None:
+def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
     """Everybody gets labs/ as it lies there. Raises UserError where it is not the handout."""
     edited = [
         f"labs/{lab.name}/{name}"
         for lab in labs
         for language in lab.languages
         for name in file_names(lab, language)
-        if (kit.pristine_folder(lab.name) / name).is_file()
-        and name not in unchanged_files(kit, lab, language, kit.lab_folder(lab.name))
+        if (installation.pristine_folder(lab.name) / name).is_file()
+        and name
+        not in unchanged_files(installation, lab, language, installation.lab_folder(lab.name))
     ]
     if edited:
         named = ", ".join(dict.fromkeys(edited))

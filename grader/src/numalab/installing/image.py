@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import numalab
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import partial_path
 from numalab.processes import shell_variables, starting
 
@@ -174,8 +174,8 @@ def check_tools() -> None:
 
 def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
     """Runs one of the tools, whose words are the user's to read. output: a file's number; standard
-    error, where it is for the terminal. Raises KitError, and KeyboardInterrupt once the tool, which
-    gets Ctrl-C too, has removed what it had made."""
+    error, where it is for the terminal. Raises NumalabError, and KeyboardInterrupt once the tool,
+    which gets Ctrl-C too, has removed what it had made."""
     process = starting.start(
         command, shell_variables.for_builders(), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output
     )
@@ -185,7 +185,7 @@ def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
         process.wait()
         raise
     if code != 0:
-        raise KitError(
+        raise NumalabError(
             f"the image could not be made: {command[0]} ended with {code}, and its words are "
             "above. It needs a network, and some GB in TMPDIR and where buildah keeps images."
         )
@@ -201,7 +201,7 @@ def make_image(
     is replaced once the new one is whole.
 
     afresh: whether packages that buildah keeps from an earlier image are passed over. Returns when
-    they were fetched, where they were not. Raises UserError, KitError and OSError.
+    they were fetched, where they were not. Raises UserError, NumalabError and OSError.
     """
     check_tools()
     with tempfile.TemporaryDirectory(prefix="numalab-image-") as name:

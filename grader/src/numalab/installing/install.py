@@ -21,11 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_json, write_whole
+from numalab.installation import Installation
 from numalab.installing.copying import copy_kit, open_to_readers
 from numalab.installing.prefix import Prefix, is_open_to_all
-from numalab.kit import Kit
 from numalab.processes import shell_variables, starting
 from numalab.virtual import host
 from numalab.virtual.kernel import find_kernel
@@ -83,27 +83,27 @@ class Installed:
     is_for_all: bool
 
 
-def install(kit: Kit, wish: Wish, progress: StepReport) -> Installed:
-    """Raises UserError and KitError; the same again goes on then."""
+def install(installation: Installation, wish: Wish, progress: StepReport) -> Installed:
+    """Raises UserError and NumalabError; the same again goes on then."""
     prefix = wish.prefix
     umask = os.umask(0o022)
     try:
         prefix.root.mkdir(parents=True, exist_ok=True)
         prefix.mark.write_text(f"process {os.getpid()} on {os.uname().nodename}\n")
         progress("copying the kit")
-        copy_kit(kit.root, prefix.root)
-        _set_up(kit, wish, progress)
+        copy_kit(installation.root, prefix.root)
+        _set_up(installation, wish, progress)
         progress("looking for a kernel of virtual nodes")
         no_kernel = _keep_kernel(prefix, progress)
         progress("writing the command and modulefiles")
         _write_command(prefix)
-        _write_modulefiles(kit, wish)
+        _write_modulefiles(installation, wish)
         progress("opening it to readers")
         open_to_readers(prefix.root)
-        write_json(prefix.record, _record(kit, wish))
+        write_json(prefix.record, _record(installation, wish))
         prefix.mark.unlink()
     except OSError as error:
-        raise KitError(
+        raise NumalabError(
             f"the installation in {prefix.path} is not whole: {reason_of(error)}. Once that is "
             "fixed, the same command goes on."
         ) from error
@@ -127,20 +127,30 @@ def _is_for_all(folder: str) -> bool:
     return bool(folder) and is_open_to_all(Path(folder)) and is_anybodys
 
 
-def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
-    """Python packages, and a build that is thrown away. Raises KitError with the last words of what
-    failed, and OSError."""
+def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> None:
+    """Python packages, and a build that is thrown away. Raises NumalabError with the last words of
+    what failed, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
         environment = environment_for(shell_variables.for_numalab()) | {"NUMALAB_BUILD": folder}
         more = ["--notebooks"] if wish.with_notebooks else []
         command = [
-            "sh", str(wish.prefix.root / "numalab"), "--preset", kit.preset, "setup", "--yes", *more
-        ]  # fmt: skip
+            "sh",
+            str(wish.prefix.root / "numalab"),
+            "--preset",
+            installation.preset,
+            "setup",
+            "--yes",
+            *more,
+        ]
         said: list[str] = []
         with starting.start_with_text(
-            command, environment, cwd=wish.prefix.root, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        ) as process:  # fmt: skip
+            command,
+            environment,
+            cwd=wish.prefix.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
             assert process.stdout is not None
             try:
                 for line in process.stdout:
@@ -151,10 +161,10 @@ def _set_up(kit: Kit, wish: Wish, progress: StepReport) -> None:
                 raise
     if process.returncode != 0:
         last = "\n".join(said[-_LAST_LINES:])
-        raise KitError(f"the kit can't be set up in {wish.prefix.root}:\n{last}")
+        raise NumalabError(f"the kit can't be set up in {wish.prefix.root}:\n{last}")
     python = wish.prefix.root / ".venv" / "bin" / "python"
     if is_open_to_all(wish.prefix.root) and not is_open_to_all(python):
-        raise KitError(
+        raise NumalabError(
             f"the installation's Python is {python.resolve()}, which other users can't reach. "
             f"Put a Python 3.11 or newer that they can into PATH, remove "
             f"{python.parent.parent}, and install again."
@@ -165,7 +175,7 @@ def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
     """Returns why there is none. Raises OSError."""
     try:
         kernel = find_kernel(host.cache_folder() / "kernels", None, progress)
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         return str(error)
     kept = prefix.root / "kernels" / kernel.image.parent.name
     partial = kept.with_name(".partial")
@@ -185,21 +195,21 @@ def _write_command(prefix: Prefix) -> None:
     prefix.command.chmod(0o755)
 
 
-def _write_modulefiles(kit: Kit, wish: Wish) -> None:
+def _write_modulefiles(installation: Installation, wish: Wish) -> None:
     """Raises OSError."""
-    templates = kit.root / "grader" / "recipes" / "modules"
+    templates = installation.root / "grader" / "recipes" / "modules"
     for kind in KINDS:
         path = wish.prefix.modulefile(kind, __version__)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, modulefile(templates, kind, wish.prefix, __version__, wish.needs))
 
 
-def _record(kit: Kit, wish: Wish) -> dict[str, object]:
+def _record(installation: Installation, wish: Wish) -> dict[str, object]:
     return {
         "version": __version__,
         "installed_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "installed_from": str(kit.root),
-        "preset": kit.preset,
+        "installed_from": str(installation.root),
+        "preset": installation.preset,
         "notebooks": wish.with_notebooks,
         "needs": list(wish.needs),
     }

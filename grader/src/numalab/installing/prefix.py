@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.files import read_json
-from numalab.kit import RECORD
+from numalab.installation import RECORD
 
 # PATH can't have a colon, the first line of a script no blank; the others are quoted in Lua, in Tcl
 # and in a shell, each in its own way.

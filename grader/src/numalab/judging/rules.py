@@ -89,6 +89,6 @@ def check_criterion(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 
 def load_labs(root: Path) -> dict[str, Lab]:
-    """Return all labs of the kit by name, in order. Raises KitError with the place of a mistake,
-    also where a rule can't judge what lab.toml declares."""
+    """Return all labs of the kit by name, in order. Raises NumalabError with the place of a
+    mistake, also where a rule can't judge what lab.toml declares."""
     return declaration.load_labs(root, check_criterion)

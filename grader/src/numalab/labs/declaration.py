@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import MIB
-from numalab.kit import EDITION, GRADING
+from numalab.installation import EDITION, GRADING
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.hint_ladders import HINTS, BadHints, Ladder, parse_ladders
@@ -256,12 +256,12 @@ class Lab:
 
     def launch_of(self, part: str | None) -> HandedFile:
         """The launch that is handed in for a part, and that the kit's slow ones are compared
-        with. Raises KitError where there is not one."""
+        with. Raises NumalabError where there is not one."""
         files = {
             c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
         }
         if len(files) != 1:
-            raise KitError(
+            raise NumalabError(
                 f"{self.name}: a criterion with a slow launch needs one launch file that is "
                 f"handed in for {part}, and there are {len(files)}"
             )
@@ -361,13 +361,13 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     """Read lab.toml and the hints of a lab.
 
     text: in place of lab.toml's. check: fails where a criterion lacks what its rule needs; see
-    judging/rules.py, which loads labs so. Raises KitError with the place of a mistake.
+    judging/rules.py, which loads labs so. Raises NumalabError with the place of a mistake.
     """
     path = folder / GRADING / DECLARATION
     if text is None:
-        top = read_table(path, KitError, LAB_KEYS)
+        top = read_table(path, NumalabError, LAB_KEYS)
     else:
-        top = parse_table(text, str(path), KitError, LAB_KEYS)
+        top = parse_table(text, str(path), NumalabError, LAB_KEYS)
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)
@@ -426,7 +426,7 @@ def _hints(path: Path, criteria: Sequence[str]) -> tuple[Ladder, ...]:
     try:
         return parse_ladders(path.read_text(encoding="utf-8"), criteria)
     except BadHints as error:
-        raise KitError(f"{path}: {error}") from error
+        raise NumalabError(f"{path}: {error}") from error
 
 
 def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:

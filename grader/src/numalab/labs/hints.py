@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
 from numalab.labs.hint_ladders import Ladder
@@ -31,7 +31,7 @@ def seen_hints(store: Path) -> dict[str, dict[str, int]]:
 
 
 def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
-    """A weaker hint that is read again changes nothing. Raises KitError."""
+    """A weaker hint that is read again changes nothing. Raises NumalabError."""
     seen = seen_hints(store)
     levels = seen.setdefault(lab.name, {})
     levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
@@ -39,7 +39,7 @@ def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
         store.parent.mkdir(parents=True, exist_ok=True)
         write_json(store, seen)
     except OSError as error:
-        raise KitError(f"can't write {store}: {error.strerror}") from error
+        raise NumalabError(f"can't write {store}: {error.strerror}") from error
 
 
 def next_level(ladder: Ladder, seen: Levels) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 
 CODED_FILE = "solution.coded"
 
@@ -34,7 +34,7 @@ def write_coded(folder: Path, coded: Coded) -> None:
 
 
 def read_coded(folder: Path) -> Coded:
-    """folder: of a solution. Empty where there is none. Raises KitError."""
+    """folder: of a solution. Empty where there is none. Raises NumalabError."""
     path = folder / CODED_FILE
     try:
         data = json.loads(zlib.decompress(path.read_bytes()))
@@ -42,13 +42,13 @@ def read_coded(folder: Path) -> Coded:
     except FileNotFoundError:
         return Coded({}, {})
     except (OSError, zlib.error, ValueError, KeyError, TypeError) as error:
-        raise KitError(
+        raise NumalabError(
             f"the kit's own {path} can't be read: {error}. Unpack this copy of the kit again."
         ) from error
 
 
 def solution_text(folder: Path, name: str) -> str | None:
-    """Of a file of a solution; None: it has none of that name. Raises OSError and KitError."""
+    """Of a file of a solution; None: it has none of that name. Raises OSError and NumalabError."""
     try:
         return (folder / name).read_text("utf-8")
     except FileNotFoundError:
@@ -56,13 +56,15 @@ def solution_text(folder: Path, name: str) -> str | None:
 
 
 def kits_text(folder: Path, name: str) -> str:
-    """As solution_text, of a file that has to be there. Raises KitError."""
+    """As solution_text, of a file that has to be there. Raises NumalabError."""
     try:
         text = solution_text(folder, name)
     except OSError as error:
-        raise KitError(
+        raise NumalabError(
             f"the kit's own {folder / name} can't be read: {reason_of(error)}"
         ) from error
     if text is None:
-        raise KitError(f"the kit's own {folder / name} is missing; get this copy of the kit again")
+        raise NumalabError(
+            f"the kit's own {folder / name} is missing; get this copy of the kit again"
+        )
     return text

@@ -19,8 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from numalab.draws import pick
-from numalab.errors import KitError, UserError
-from numalab.kit import GRADING
+from numalab.errors import NumalabError, UserError
+from numalab.installation import GRADING
 from numalab.labs.core_goals import CORE_GOALS, as_places
 from numalab.labs.declaration import (
     DECLARATION,
@@ -137,14 +137,14 @@ def lab_with_variants(root: Path, name: str) -> str:
 
 def variant_lab(root: Path, lab: str) -> Lab:
     """As all variants of a lab have it: its criteria and files. Goals and machine are those of some
-    seed. Raises KitError."""
+    seed. Raises NumalabError."""
     folder = templates(root, lab)
     path = folder / GRADING / DECLARATION
     some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
     try:
         text = rendered(path.read_text("utf-8"), some, str(path))
     except OSError as error:
-        raise KitError(f"can't read {error.filename}: {error.strerror}") from error
+        raise NumalabError(f"can't read {error.filename}: {error.strerror}") from error
     return replace(load_lab(folder, text), name=variant_name(lab))
 
 
@@ -159,12 +159,12 @@ def names_with_variants(root: Path) -> list[str]:
 
 
 def labs_that_ask(root: Path) -> list[str]:
-    """Labs whose variants ask for predictions. Raises KitError."""
+    """Labs whose variants ask for predictions. Raises NumalabError."""
     return [lab for lab in labs_with_variants(root) if variant_lab(root, lab).predicted]
 
 
 def labs_and_variants(root: Path) -> dict[str, Lab]:
-    """All that can be handed in, by name, each variant behind its lab. Raises KitError."""
+    """All that can be handed in, by name, each variant behind its lab. Raises NumalabError."""
     labs = load_labs(root)
     return {
         name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
@@ -176,9 +176,9 @@ def labs_and_variants(root: Path) -> dict[str, Lab]:
 
 
 def read_draws(root: Path, lab: str) -> Draws:
-    """Raises KitError with the place of a mistake."""
+    """Raises NumalabError with the place of a mistake."""
     keys = ("draw", "never", "takes", "takes_of_solution")
-    top = read_table(templates(root, lab) / DRAWS, KitError, keys)
+    top = read_table(templates(root, lab) / DRAWS, NumalabError, keys)
     draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
     by_name = {one.name: one for one in draws}
     if len(by_name) != len(draws) or not draws:
@@ -219,12 +219,12 @@ def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> 
 
 
 def draw_variant(draws: Draws, seed: Seed) -> Variant:
-    """Raises KitError where there is nothing that may be drawn."""
+    """Raises NumalabError where there is nothing that may be drawn."""
     for attempt in range(MOST_TRIES):
         chosen = {one.name: _chosen(draws.lab, seed, one, attempt) for one in draws.draws}
         if not _is_never(chosen, draws.never):
             return _variant(draws, seed, chosen)
-    raise KitError(f"{draws.lab}: {DRAWS} leaves no variant that may be drawn")
+    raise NumalabError(f"{draws.lab}: {DRAWS} leaves no variant that may be drawn")
 
 
 def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
@@ -254,12 +254,12 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
 
 
 def rendered(template: str, variant: Variant, where: str) -> str:
-    """Raises KitError for a placeholder that nothing is drawn for."""
+    """Raises NumalabError for a placeholder that nothing is drawn for."""
 
     def text_of(match: re.Match[str]) -> str:
         text = variant.text(match[1])
         if text is None:
-            raise KitError(f"{where}: nothing is drawn for @{match[1]}@")
+            raise NumalabError(f"{where}: nothing is drawn for @{match[1]}@")
         return text
 
     # Twice: a choice's text may have placeholders of other draws.
@@ -267,13 +267,13 @@ def rendered(template: str, variant: Variant, where: str) -> str:
 
 
 def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """By name from it, what is in the folder of a variant's lab. Raises KitError."""
+    """By name from it, what is in the folder of a variant's lab. Raises NumalabError."""
     lab = root / "labs" / draws.lab
     return dict(_files(lab, templates(root, draws.lab), draws.takes, variant))
 
 
 def solution_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """By name, what is in the folder of a variant's solution. Raises KitError."""
+    """By name, what is in the folder of a variant's solution. Raises NumalabError."""
     solution = root / "solutions" / draws.lab
     folder = solution_templates(root, draws.lab)
     return dict(_files(solution, folder, draws.takes_of_solution, variant))
@@ -291,4 +291,4 @@ def _files(
                 name = path.relative_to(folder).as_posix()
                 yield name, rendered(path.read_text(encoding="utf-8"), variant, str(path))
     except OSError as error:
-        raise KitError(f"can't read {error.filename}: {error.strerror}") from error
+        raise NumalabError(f"can't read {error.filename}: {error.strerror}") from error

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
@@ -30,20 +30,20 @@ from numalab.grading.own_files import provide
 from numalab.grading.request import Sessions, grade_kernel, graded_kernel
 from numalab.grading.session import Session
 from numalab.grading.turns import shared_node
-from numalab.grading.variant_kits import lab_of_named_variant, open_variant
+from numalab.grading.variant_installations import lab_of_named_variant, open_variant
 from numalab.harness import monitor
-from numalab.harness.build import MPI_REMEDY, build_kit, configure, mpi_of
+from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_of
+from numalab.installation import Installation
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.places import HERE
 from numalab.judging.rules import load_labs
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs
 from numalab.labs.variants import is_variant_name
 from numalab.learning.basis import Basis, Text, calling
 from numalab.learning.crossing import SOURCE as CROSSING_SOURCE
 from numalab.learning.crossing import Crossing, crossing
 from numalab.learning.exploring import Explored, explored
-from numalab.learning.run import Graded, Run, check_file, load_run, near, open_kit, printed
+from numalab.learning.run import Graded, Run, check_file, load_run, near, open_installation, printed
 from numalab.learning.sources import Source, find_sources
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
@@ -63,17 +63,19 @@ if TYPE_CHECKING:
 Size = Literal["quick", "default", "published"]
 
 
-def open_lab(name: str, kit: Kit | None = None) -> OpenLab:
+def open_lab(name: str, installation: Installation | None = None) -> OpenLab:
     """A lab by its name or number, or the user's variant of it by the variant's name. Raises
-    UserError and KitError."""
-    kit = kit or open_kit()
-    keep_matplotlib_in(kit.build / "matplotlib")
+    UserError and NumalabError."""
+    installation = installation or open_installation()
+    keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
-        kit, declared = open_variant(kit, lab_of_named_variant(kit, name))
+        installation, declared = open_variant(
+            installation, lab_of_named_variant(installation, name)
+        )
     else:
-        (declared,) = choose_labs(load_labs(kit.root), [name])
-        provide(kit, [declared], _silent)
-    return OpenLab(kit, declared, kit.own_folder(declared.name))
+        (declared,) = choose_labs(load_labs(installation.root), [name])
+        provide(installation, [declared], _silent)
+    return OpenLab(installation, declared, installation.own_folder(declared.name))
 
 
 def _silent(step: str) -> None:
@@ -101,7 +103,7 @@ class OpenLab:
     """A lab to work with. folder: where your files are; machine: a virtual node on which
     placement is looked at; progress: is told what is going on."""
 
-    kit: Kit = field(repr=False)
+    installation: Installation = field(repr=False)
     declared: Lab = field(repr=False)
     folder: Path
     machine: Machine | None = field(default=None, repr=False)
@@ -113,7 +115,7 @@ class OpenLab:
 
     def on(self, machine: str) -> OpenLab:
         """The same on a virtual node of the gallery. Raises UserError."""
-        return replace(self, machine=find_machine(self.kit, machine))
+        return replace(self, machine=find_machine(self.installation, machine))
 
     def at(self, folder: str | Path) -> OpenLab:
         """The same with your files in FOLDER/NN_name/, as grade --submission FOLDER takes
@@ -123,10 +125,13 @@ class OpenLab:
     def handout(self, language: str) -> str:
         """The kernel as it was handed out."""
         file = KERNEL_FILES[self.check_language(language)]
-        for folder in (self.kit.pristine_folder(self.name), self.kit.lab_folder(self.name)):
+        for folder in (
+            self.installation.pristine_folder(self.name),
+            self.installation.lab_folder(self.name),
+        ):
             if (folder / file).is_file():
                 return (folder / file).read_text(encoding="utf-8")
-        raise KitError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
 
     def topology(self) -> Figure:
         """The machine of on(), else this node. One that is made from a seed is there to be looked
@@ -142,11 +147,11 @@ class OpenLab:
         return topology_figure(self.machine if self.machine is not None else self.node())
 
     def node(self) -> Json:
-        """What this node is. Raises KitError. Nothing is measured, so that only building the
+        """What this node is. Raises NumalabError. Nothing is measured, so that only building the
         program that tells it has to wait for other commands."""
-        if self.kit.describe_node.is_file():
-            return monitor.describe_node(self.kit)
-        with self.kit.lock(self.progress):
+        if self.installation.describe_node.is_file():
+            return monitor.describe_node(self.installation)
+        with self.installation.lock(self.progress):
             return self._node()
 
     def run(
@@ -167,14 +172,14 @@ class OpenLab:
         files: texts of files beside it, by name, in the place of those there. size quick means
         the quick thresholds, too. parts: run only these of the lab's kernels. or_recorded:
         where the virtual node can't be booted, recorded() takes its place. Raises UserError,
-        KitError, and Interrupted with the run so far.
+        NumalabError, and Interrupted with the run so far.
         """
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
             if measured.not_booted is None:
                 return self._run_of(measured, label, with_times=times, basis=basis)
             if not or_recorded:
-                raise KitError(measured.not_booted)
+                raise NumalabError(measured.not_booted)
         self.progress(f"not booted: {measured.not_booted}")
         return self.recorded()
 
@@ -188,7 +193,7 @@ class OpenLab:
             raise UserError(
                 f"{self.name} has no record of '{name}'. There is: {', '.join(names) or 'none'}"
             )
-        return load_run(path, f"the handout, recorded on virtual {name}", self.kit)
+        return load_run(path, f"the handout, recorded on virtual {name}", self.installation)
 
     def grade(
         self,
@@ -226,8 +231,8 @@ class OpenLab:
         """How many GB/s a kernel moves over the number of threads, on this node: each setting once
         per round, in random order. threads: left out: from one to a thread on each core; files:
         placement files of yours to compare, left out: the lab's own placement; part: of several
-        kernels the one that is timed. Raises UserError, KitError, and Interrupted before there is
-        anything to show."""
+        kernels the one that is timed. Raises UserError, NumalabError, and Interrupted before there
+        is anything to show."""
         language = self.check_language(language)
         chosen = self._swept(part)
         if self.machine is not None:
@@ -240,7 +245,7 @@ class OpenLab:
         with (
             self._calling("sweep", language, chosen or "") as basis,
             self._files(language, source, None) as folder,
-            self.kit.lock(self.progress),
+            self.installation.lock(self.progress),
             shared_node(self.progress, alone=True),
         ):
             self.progress("building")
@@ -260,9 +265,9 @@ class OpenLab:
 
     def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
         """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
-        smaller and fewer runs. Raises UserError, KitError, Interrupted."""
+        smaller and fewer runs. Raises UserError, NumalabError, Interrupted."""
         with self._calling("exploration") as basis:
-            found = explored(self.kit, self.name, quick, rounds, self.progress)
+            found = explored(self.installation, self.name, quick, rounds, self.progress)
             return replace(found, basis=basis)
 
     def across(
@@ -270,7 +275,7 @@ class OpenLab:
     ) -> Crossing:
         """What messages take across a link between two virtual nodes, by your ping_pong: the curve
         that lab 06's text draws in a terminal. rate_mbit_s: what the link carries each way. Raises
-        UserError and KitError."""
+        UserError and NumalabError."""
         language = self.check_language(language)
         if CROSSING_SOURCE not in self.declared.programs:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
@@ -279,7 +284,9 @@ class OpenLab:
             self._files(language, source, None) as folder,
         ):
             texts = self._texts(language, source, None, folder)
-            seen = crossing(self.kit, self.name, folder, language, rate_mbit_s, self.progress)
+            seen = crossing(
+                self.installation, self.name, folder, language, rate_mbit_s, self.progress
+            )
             return replace(seen, basis=replace(basis, texts=texts))
 
     # ---- inside
@@ -306,9 +313,16 @@ class OpenLab:
     def _session(self, language: str, folder: Path, effort: Effort) -> Session:
         """Of a kernel, for more than a grading. Under the lock."""
         node = self._node()
-        build_kit(self.kit, [self.kit.monitor(self.name).name])
+        build_targets(self.installation, [self.installation.monitor(self.name).name])
         return Session(
-            self.kit, self.declared, language, "submission", folder, effort, node, self.progress
+            self.installation,
+            self.declared,
+            language,
+            "submission",
+            folder,
+            effort,
+            node,
+            self.progress,
         )
 
     def check_language(self, language: str) -> str:
@@ -332,9 +346,9 @@ class OpenLab:
 
     def _node(self) -> Json:
         """Under the lock."""
-        configure(self.kit)
-        build_kit(self.kit, ["describe_node"])
-        return monitor.describe_node(self.kit)
+        configure(self.installation)
+        build_targets(self.installation, ["describe_node"])
+        return monitor.describe_node(self.installation)
 
     @contextmanager
     def _files(
@@ -356,7 +370,7 @@ class OpenLab:
         """What is tried, with where it came from. tried: the folder of it; is_built: the kernel is
         the one that was built last, whatever lies in its folder by now. Under the lock."""
         kernel = KERNEL_FILES[language]
-        built = self.kit.staged_folder(self.name) / kernel if is_built else tried / kernel
+        built = self.installation.staged_folder(self.name) / kernel if is_built else tried / kernel
         return find_sources(self.declared, self.folder, language, source, files).texts(tried, built)
 
     @contextmanager
@@ -384,16 +398,16 @@ class OpenLab:
             raise UserError(f"there is no size '{size}'; take quick, default or published")
         with (
             self._files(language, source, files) as folder,
-            self.kit.lock(self.progress),
+            self.installation.lock(self.progress),
             shared_node(self.progress) as turns,
         ):
             self.progress("building")
             node = self._node()
-            if self.declared.calls_mpi and not mpi_of(self.kit):
+            if self.declared.calls_mpi and not mpi_of(self.installation):
                 raise UserError(f"{self.name}: this build of the kit has no MPI; {MPI_REMEDY}.")
-            build_kit(self.kit, [self.kit.monitor(self.name).name])
+            build_targets(self.installation, [self.installation.monitor(self.name).name])
             session = Session(
-                self.kit, self.declared, language, "submission", folder,
+                self.installation, self.declared, language, "submission", folder,
                 effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
                 turns=turns,
@@ -403,13 +417,13 @@ class OpenLab:
             texts = self._texts(language, source, files, folder)
             own: list[Machine] | None = [] if with_labs_machines else None
             machines = own if self.machine is None else [self.machine]
-            with VirtualPlaces(self.kit, GuestOptions()) as places:
+            with VirtualPlaces(self.installation, GuestOptions()) as places:
                 sessions = grade_kernel(session, machines, places, with_times=times)
                 notes = [places.note(there.place.name) for there in sessions.elsewhere]
             if session.evidence.build.status != "missing":
                 texts |= self._texts(language, source, files, folder, is_built=True)
             kernel = replace(
-                graded_kernel(self.kit, sessions), again="grade again", hints_seen={},
+                graded_kernel(self.installation, sessions), again="grade again", hints_seen={},
                 afresh="With afresh=True new ones are taken.",
             )  # fmt: skip
         missed = [
@@ -438,7 +452,7 @@ class OpenLab:
         where = HERE if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
-            self.kit, self.declared, label, where, tuple(kernel.seen), judged, records,
+            self.installation, self.declared, label, where, tuple(kernel.seen), judged, records,
             basis=None if basis is None else replace(basis, texts=measured.texts),
         )  # fmt: skip
 
@@ -447,7 +461,7 @@ class OpenLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = diagnosis_beside(self.kit, self.declared, measured.sessions.here.folder)
+        found = diagnosis_beside(self.installation, self.declared, measured.sessions.here.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]
@@ -455,4 +469,4 @@ class OpenLab:
 
     def recorded_path(self, machine: str) -> Path:
         """Of what the kit has recorded of the C handout on a virtual node."""
-        return self.kit.grading_folder(self.name) / "recorded" / f"{machine}.json"
+        return self.installation.grading_folder(self.name) / "recorded" / f"{machine}.json"

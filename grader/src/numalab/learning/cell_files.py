@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_json, write_json, write_whole
 from numalab.labs.starting_code import digest_of
 
@@ -72,18 +72,18 @@ class CellFile:
     again: str
 
     def begin(self) -> None:
-        """Put the starting code where there is no file. Raises KitError."""
+        """Put the starting code where there is no file. Raises NumalabError."""
         if self.given is not None and not self.path.exists():
             self._put(self.given, _GIVEN)
 
     def write(self, text: str, *, replace: bool = False) -> Path | None:
         """Write a cell's text. replace: whatever is there. Returns the copy of what was there, None
         where nothing would be lost. Raises UserError where the file was written elsewhere; it
-        stays, and there is a copy of it all the same; and KitError."""
+        stays, and there is a copy of it all the same; and NumalabError."""
         try:
             old = self.path.read_bytes() if self.path.exists() else None
         except OSError as error:
-            raise KitError(f"{self.path} can't be read: {reason_of(error)}") from error
+            raise NumalabError(f"{self.path} can't be read: {reason_of(error)}") from error
         if old is not None and _is_same(old, text.encode()):
             self._note(sha256(old), suppressing=True)
             return None
@@ -135,7 +135,7 @@ class CellFile:
 
     def _refusal(self, why: str, old: bytes) -> str:
         copy = ""
-        with suppress(KitError):  # the file itself stays
+        with suppress(NumalabError):  # the file itself stays
             copy = f" A copy of the file is kept in {self._copy(old).name} beside it."
         return (
             f"{self.path} stays as it is, and nothing was run: {why}. To go on with the file's "
@@ -147,7 +147,7 @@ class CellFile:
 
     def _copy(self, content: bytes) -> Path:
         """Return a file beside it with the same content, kernel.c.kept-1, made if there is none.
-        Raises KitError."""
+        Raises NumalabError."""
         try:
             number = 1
             while True:
@@ -159,19 +159,19 @@ class CellFile:
                     return copy
                 number += 1
         except OSError as error:
-            raise KitError(f"no copy of {self.path} can be kept: {reason_of(error)}") from error
+            raise NumalabError(f"no copy of {self.path} can be kept: {reason_of(error)}") from error
 
     def _put(self, text: str, who: str) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.path, text)
         except OSError as error:
-            raise KitError(f"{self.path} can't be written: {reason_of(error)}") from error
+            raise NumalabError(f"{self.path} can't be written: {reason_of(error)}") from error
         self._note(sha256(text.encode()), who)
 
     def _note(self, digest: str, who: str | None = None, *, suppressing: bool = False) -> None:
         """Keep that a text is a cell's. who: whose, this notebook's if left out; suppressing: it is
-        no matter if that can't be kept. Raises KitError."""
+        no matter if that can't be kept. Raises NumalabError."""
         key = self.notebook.key(self.path.parent) if who is None else who
         if key != _GIVEN:
             _written[self.path] = digest
@@ -185,7 +185,7 @@ class CellFile:
             write_json(store, {**kept, self.path.name: {**known, key: digest}})
         except OSError as error:
             if not suppressing:
-                raise KitError(f"{store} can't be written: {reason_of(error)}") from error
+                raise NumalabError(f"{store} can't be written: {reason_of(error)}") from error
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
 from numalab.grading.continuing import alike
 from numalab.grading.handout import language_digests
@@ -89,7 +89,7 @@ class StartingRuns:
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
         """Of a run that is kept. Its name has a digest of the starting code, which is another one
         once the lab's files or its variant are given anew, and of what this node is like."""
-        said = language_digests(self.lab.kit, self.lab.declared, language)
+        said = language_digests(self.lab.installation, self.lab.declared, language)
         of_node = node if where == HERE else None
         digest = hashlib.sha256(json.dumps([sorted(said.items()), of_node]).encode()).hexdigest()
         return self.lab.folder / FOLDER / f"{language}_{where}_{digest[:12]}.json"
@@ -97,8 +97,8 @@ class StartingRuns:
     def _kept(self, language: str, where: str, node: list[Any]) -> Run | None:
         path = self._path(language, where, node)
         try:
-            found = load_run(path, LABEL, self.lab.kit, self.lab.declared)
-        except KitError:  # there is none, or one of another version
+            found = load_run(path, LABEL, self.lab.installation, self.lab.declared)
+        except NumalabError:  # there is none, or one of another version
             return None
         return replace(found, is_recorded=False) if found.where == where else None
 
@@ -112,10 +112,10 @@ class StartingRuns:
                 for name, text in self._texts(language):
                     (Path(scratch) / name).write_text(text, encoding="utf-8")
                 run = OpenLab.run(lab, language, source=Path(scratch), label=LABEL)
-        except (KitError, UserError) as error:
+        except (NumalabError, UserError) as error:
             try:
                 return Found(lab.recorded(), f"recorded on {where}, of the starting code in C")
-            except (KitError, UserError):
+            except (NumalabError, UserError):
                 place = "here" if where == HERE else f"on {where}"
                 why = str(error).rstrip(".")
                 told = (
@@ -126,10 +126,10 @@ class StartingRuns:
         return Found(run)
 
     def _texts(self, language: str) -> Iterator[tuple[str, str]]:
-        """The starting code's files, by name. Raises KitError."""
-        kit, name = self.lab.kit, self.lab.name
+        """The starting code's files, by name. Raises NumalabError."""
+        installation, name = self.lab.installation, self.lab.name
         for file in file_names(self.lab.declared, language):
-            for folder in (kit.pristine_folder(name), kit.lab_folder(name)):
+            for folder in (installation.pristine_folder(name), installation.lab_folder(name)):
                 if (folder / file).is_file():
                     yield file, (folder / file).read_text(encoding="utf-8")
                     break

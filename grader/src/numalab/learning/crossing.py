@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalab.errors import KitError, NothingToDraw, UserError
+from numalab.errors import NothingToDraw, NumalabError, UserError
 from numalab.grading.turns import shared_node
 from numalab.harness.build import MPI_REMEDY
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.learning.basis import Based, captioned
 from numalab.machines.gallery import find_machine
@@ -66,7 +66,12 @@ class _NoCurve(Exception):
 
 
 def crossing(
-    kit: Kit, lab_name: str, folder: Path, language: str, rate_mbit_s: float, progress: StepReport
+    installation: Installation,
+    lab_name: str,
+    folder: Path,
+    language: str,
+    rate_mbit_s: float,
+    progress: StepReport,
 ) -> Crossing:
     """folder: with the kernel. A node without MPI, or on which no cluster can be booted, has a
     complaint, so that the cells of a notebook below it can be run. Raises UserError."""
@@ -78,13 +83,13 @@ def crossing(
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
             progress("building")
-            _build(kit.lab_folder(lab_name), kernel, language, Path(scratch))
-            if not plan.programs_are_built(kit, for_cluster=True):
-                with kit.lock(progress):
-                    plan.build_programs(kit, for_cluster=True)
+            _build(installation.lab_folder(lab_name), kernel, language, Path(scratch))
+            if not plan.programs_are_built(installation, for_cluster=True):
+                with installation.lock(progress):
+                    plan.build_programs(installation, for_cluster=True)
             with shared_node(progress):
-                said, counts = _run(kit, Path(scratch), options, progress)
-    except (_NoCurve, GuestFailed, UserError, KitError) as error:
+                said, counts = _run(installation, Path(scratch), options, progress)
+    except (_NoCurve, GuestFailed, UserError, NumalabError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))
     names = [node.name for node in all_nodes(options.nodes)]
     return Crossing(rate_mbit_s, said, cluster_session.in_words(names, counts, rate_mbit_s))
@@ -107,14 +112,16 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
 
 
 def _run(
-    kit: Kit, scratch: Path, options: ClusterOptions, progress: StepReport
+    installation: Installation, scratch: Path, options: ClusterOptions, progress: StepReport
 ) -> tuple[str, Counts]:
     """What the program has printed, and what has crossed the link."""
     out, err = bytearray(), bytearray()
     command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
-    machine, shares = find_machine(kit, MACHINE), session.shares_for(scratch, None, ())
+    machine, shares = find_machine(installation, MACHINE), session.shares_for(scratch, None, ())
     environment = session.guest_environment(shell_variables.for_observers(), MACHINE, None)
-    with boot_cluster(kit, machine, shares, options, plan.GuestOptions(), progress) as booted:
+    with boot_cluster(
+        installation, machine, shares, options, plan.GuestOptions(), progress
+    ) as booted:
         progress(f"messages cross a link of {options.rate_mbit_s:g} Mbit/s")
         ended = booted.run(
             1, command, str(scratch), environment, out.extend, err.extend, limit_s=LIMIT_S

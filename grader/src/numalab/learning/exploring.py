@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError, reason_of
+from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError, reason_of
 from numalab.explore import explore, explore_report
 from numalab.explore.declaration import (
     Exploration,
@@ -26,7 +26,7 @@ from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness import monitor
 from numalab.harness.build import build_explorations
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.learning.basis import Based, captioned
 from numalab.learning.run import printed
 from numalab.machines.gallery import find_machine
@@ -87,47 +87,53 @@ class Explored(Based):
         return self.noted(self.report)
 
 
-def measure(kit: Kit, chosen: Exploration, progress: Callable[[str], None]) -> Found:
+def measure(
+    installation: Installation, chosen: Exploration, progress: Callable[[str], None]
+) -> Found:
     """Builds what is measured, and measures it; the caller holds the build folder's lock. Streams
     of a node with one NUMA node are looked at on a virtual machine, too. Raises UserError,
-    KitError, and Interrupted where not even one sample was taken."""
+    NumalabError, and Interrupted where not even one sample was taken."""
     progress("building")
-    build_explorations(kit, [kit.exploration(chosen.lab).name])
-    found = explore.explore(kit, chosen, monitor.describe_node(kit), progress)
+    build_explorations(installation, [installation.exploration(chosen.lab).name])
+    found = explore.explore(installation, chosen, monitor.describe_node(installation), progress)
     if not found.samples:
         raise Interrupted
     what = chosen.what
     one_node = found.node["numa_nodes"] == 1
     if isinstance(what, Streams) and what.virtual and one_node and not found.interrupted:
-        found = _with_pages_of(kit, what.virtual, found, progress)
+        found = _with_pages_of(installation, what.virtual, found, progress)
     return found
 
 
 def _with_pages_of(
-    kit: Kit, asked: VirtualMachine, found: Found, progress: Callable[[str], None]
+    installation: Installation, asked: VirtualMachine, found: Found, progress: Callable[[str], None]
 ) -> Found:
     """With what a virtual machine shows, or why it does not."""
     options = GuestOptions(cores_per_node=asked.cores_per_numa_node)
     try:
-        machine = find_machine(kit, asked.name)
-        with VirtualPlaces(kit, options) as places:
-            place = places.get(machine, [kit.probe], progress)
-            seen, interrupted = explore.look_at_pages(kit, asked, place, progress)
+        machine = find_machine(installation, asked.name)
+        with VirtualPlaces(installation, options) as places:
+            place = places.get(machine, [installation.probe], progress)
+            seen, interrupted = explore.look_at_pages(installation, asked, place, progress)
     except (KeyboardInterrupt, Interrupted):
         return replace(found, interrupted=True)
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         return replace(found, virtual=Virtual({"name": asked.name}, {}, trouble=str(error)))
     return replace(found, virtual=seen, interrupted=interrupted)
 
 
 def explored(
-    kit: Kit, name: str, quick: bool, rounds: int | None, progress: Callable[[str], None]
+    installation: Installation,
+    name: str,
+    quick: bool,
+    rounds: int | None,
+    progress: Callable[[str], None],
 ) -> Explored:
     """Measures, under the build folder's lock. Raises UserError where the lab has none or nothing
-    may be timed here, KitError, and Interrupted where not even one sample was taken."""
-    folder = find_exploration(kit.root, name)
+    may be timed here, NumalabError, and Interrupted where not even one sample was taken."""
+    folder = find_exploration(installation.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if on_login_node():
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with kit.lock(progress), shared_node(progress, alone=True):
-        return Explored(measure(kit, chosen, progress))
+    with installation.lock(progress), shared_node(progress, alone=True):
+        return Explored(measure(installation, chosen, progress))

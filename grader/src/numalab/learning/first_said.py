@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from numalab import words
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.files import read_json, write_json
 
 FILE = "first_said.json"
@@ -53,18 +53,18 @@ def read_first_said(folder: Path) -> tuple[FirstSaid, ...]:
 
 
 def _write(folder: Path, entries: Sequence[FirstSaid]) -> None:
-    """Raises KitError."""
+    """Raises NumalabError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, [asdict(entry) for entry in entries])
     except OSError as error:
-        raise KitError(f"what you said first can't be kept: {reason_of(error)}") from error
+        raise NumalabError(f"what you said first can't be kept: {reason_of(error)}") from error
 
 
 def keep_first_said(
     folder: Path, kind: Kind, said: Mapping[str, float | int | str], at: datetime
 ) -> None:
-    """Adds what is said for the first time; the rest stays as it was. Raises KitError."""
+    """Adds what is said for the first time; the rest stays as it was. Raises NumalabError."""
     kept = read_first_said(folder)
     known = {(entry.kind, entry.name) for entry in kept}
     moment = at.isoformat(timespec="seconds")
@@ -75,7 +75,7 @@ def keep_first_said(
 
 
 def keep_record(folder: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """That these records came after all that was said so far. Raises KitError."""
+    """That these records came after all that was said so far. Raises NumalabError."""
     kept = read_first_said(folder)
     if all(entry.record is not None for entry in kept):
         return

@@ -37,7 +37,7 @@ from numalab.diagnosing.report import (
     report_lines,
     some_letters,
 )
-from numalab.errors import Interrupted, KitError, NothingToDraw, UserError
+from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
 from numalab.grading import explanation
 from numalab.grading.continuing import alike
 from numalab.grading.handed_in import complaint_of
@@ -160,11 +160,11 @@ class NotebookLab(OpenLab):
 
     def _predicted_on(self) -> PredictedOn | None:
         """This node, where the program that describes it is built and runs."""
-        if not self.kit.describe_node.is_file():
+        if not self.installation.describe_node.is_file():
             return None
         try:
-            node = describe_node(self.kit)
-        except KitError:
+            node = describe_node(self.installation)
+        except NumalabError:
             return None
         return PredictedOn(str(node["name"]), alike(node))
 
@@ -175,8 +175,8 @@ class NotebookLab(OpenLab):
         measured: of each prediction a value; or, where it is about the starting code, a run of
         yours and what is asked of it, a criterion's name or a function of a run. Then the same is
         asked of the starting code's run, which is kept since it was made, or made now. Raises
-        KitError, UserError and Interrupted."""
-        published = read_published(self.kit.solution_folder(self.name))
+        NumalabError, UserError and Interrupted."""
+        published = read_published(self.installation.solution_folder(self.name))
         with self._line():
             kept = read_predictions(self.folder)
             found = list(rows(kept, measured, published, StartingRuns(self).of))
@@ -187,8 +187,8 @@ class NotebookLab(OpenLab):
 
     def question(self, name: str, answer: str = "") -> None:
         """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
-        KitError."""
-        question = find_question(self.kit, self.name, name)
+        NumalabError."""
+        question = find_question(self.installation, self.name, name)
         print(question.asked())
         if not answer.strip():
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
@@ -211,7 +211,7 @@ class NotebookLab(OpenLab):
     ) -> None:
         """Shows what a kernel with a mistake did, and asks about it; answers: a letter for each
         question, such as "b,a,c". seed: "today" or a number; owner, code: as your instructor sent
-        them, and then your first answers are kept. Raises UserError and KitError."""
+        them, and then your first answers are kept. Raises UserError and NumalabError."""
         if not seed and not (owner or code):
             print(
                 'No case yet: write seed="today" (or a number), or owner= and code= as they '
@@ -220,17 +220,17 @@ class NotebookLab(OpenLab):
             return
         if seed and (owner or code):
             raise UserError("seed= is to study alone, without owner= and code=")
-        self.kit.need_solutions("lab.diagnose()")
+        self.installation.need_solutions("lab.diagnose()")
         whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
-        case = make_case(self.kit, self.declared, whose, language if seed else None)
+        case = make_case(self.installation, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
         if case.name not in self.looked_at:
             with (
                 self._line(),
-                self.kit.lock(self.progress),
-                VirtualPlaces(self.kit, GuestOptions()) as places,
+                self.installation.lock(self.progress),
+                VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.looked_at[case.name] = look(self.kit, case, places, self.progress)
+                self.looked_at[case.name] = look(self.installation, case, places, self.progress)
         for line in report_lines(case, self.looked_at[case.name], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:
@@ -241,12 +241,12 @@ class NotebookLab(OpenLab):
         print("\n" + "\n".join(graded_lines(case, answered(case, chosen), WIDTH)))
         if not seed:
             is_first = keep_first(self.folder, case, chosen)
-            path = self.kit.shown(self.folder / diagnosis_file.FILE)
+            path = self.installation.shown(self.folder / diagnosis_file.FILE)
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str, *, replace: bool = False) -> None:
         """Keeps what you say of your result, in about three sentences; the next grading keeps it,
-        too. replace: as of write. Raises UserError and KitError."""
+        too. replace: as of write. Raises UserError and NumalabError."""
         told = text.strip()
         if not told:
             print("Nothing said yet: write between the quotes, and run the cell again.")
@@ -259,7 +259,7 @@ class NotebookLab(OpenLab):
         again = "lab.explain(..., replace=True)"
         path = self.write(explanation.FILE, f"{told}\n", replace=replace, again=again)
         count = explanation.sentences(told)
-        print(f"Kept in {self.kit.shown(path)}; hand it in beside your kernel.")
+        print(f"Kept in {self.installation.shown(path)}; hand it in beside your kernel.")
         if count > 2 * explanation.ASKED_FOR:
             print(f"It has {count} sentences. Which {explanation.ASKED_FOR} say it all?")
 
@@ -280,7 +280,7 @@ class NotebookLab(OpenLab):
     ) -> Path:  # fmt: skip
         """Keeps a cell's text as a file of the lab. replace: whatever is there, of which a copy is
         kept; again: how that is written. Raises UserError where the file is not what a cell of this
-        notebook wrote last, and KitError."""
+        notebook wrote last, and NumalabError."""
         given = self._given().get(name)
         path = self.folder / name
         copy = CellFile(path, this_notebook(), given, again).write(text, replace=replace)
@@ -292,7 +292,10 @@ class NotebookLab(OpenLab):
         """The starting code, by file."""
         texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
         for file in self.declared.files:
-            for folder in (self.kit.pristine_folder(self.name), self.kit.lab_folder(self.name)):
+            for folder in (
+                self.installation.pristine_folder(self.name),
+                self.installation.lab_folder(self.name),
+            ):
                 if (folder / file.name).is_file():
                     texts.setdefault(file.name, (folder / file.name).read_text(encoding="utf-8"))
         return texts
@@ -304,11 +307,11 @@ class NotebookLab(OpenLab):
 
 
 def open_notebook(name: str) -> NotebookLab:
-    """A lab for a notebook, by its name or number. Raises UserError and KitError."""
+    """A lab for a notebook, by its name or number. Raises UserError and NumalabError."""
     opened = open_lab(name)
     line = ProgressLine()
-    folder = opened.kit.notebooks / opened.name
-    lab = NotebookLab(opened.kit, opened.declared, folder, progress=line, line=line)
+    folder = opened.installation.notebooks / opened.name
+    lab = NotebookLab(opened.installation, opened.declared, folder, progress=line, line=line)
     lab.start()
     return lab
 
@@ -380,7 +383,7 @@ def _labfile(cell: _Cell, lab: str, name: str, replace: bool) -> None:
 def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
     """language: that is worked in, since the other kernel lies there as it was given; empty or of
     another lab's: not known."""
-    shown = lab.kit.shown(path)
+    shown = lab.installation.shown(path)
     only = f" --lang {language}" if language in lab.declared.languages else ""
     return (
         f"Kept in {shown}; {lab.declared.own_place.split('/')[0]}/ is as it was.\n"
@@ -457,6 +460,6 @@ def load_ipython_extension(shell: Any) -> None:
 
     shell.register_magic_function(magic(_kernel), "cell", "kernel")
     shell.register_magic_function(magic(_labfile), "cell", "labfile")
-    shell.set_custom_exc((UserError, KitError, Interrupted), _show_error)
+    shell.set_custom_exc((UserError, NumalabError, Interrupted), _show_error)
     shell.display_formatter.formatters["image/png"].for_type(Figure, _png)
     shell.user_ns["open_notebook"] = open_notebook

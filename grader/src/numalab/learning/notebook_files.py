@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import MIB, NotPlain, read_plain_text, write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.kernel_names import NOTEBOOK
 
@@ -114,30 +114,30 @@ def explanation_prompt(notebook: Notebook) -> str:
     return asked[1][:1].upper() + asked[1][1:] if asked else ""
 
 
-def kits_notebook(kit: Kit, lab: str) -> Path:
-    return kit.given_folder(lab) / NAME
+def kits_notebook(installation: Installation, lab: str) -> Path:
+    return installation.given_folder(lab) / NAME
 
 
-def with_notebooks(kit: Kit, labs: dict[str, Lab]) -> list[str]:
+def with_notebooks(installation: Installation, labs: dict[str, Lab]) -> list[str]:
     """Names of the labs that have one."""
-    return [name for name in labs if kits_notebook(kit, name).is_file()]
+    return [name for name in labs if kits_notebook(installation, name).is_file()]
 
 
-def working_copy(kit: Kit, lab: str) -> tuple[Path, bool]:
+def working_copy(installation: Installation, lab: str) -> tuple[Path, bool]:
     """The learner's copy, made if there is none and never overwritten; and whether it was made.
-    Raises UserError for a lab that has no notebook, and KitError."""
-    source = kits_notebook(kit, lab)
+    Raises UserError for a lab that has no notebook, and NumalabError."""
+    source = kits_notebook(installation, lab)
     if not source.is_file():
         raise UserError(
             f"{lab} has no notebook. Work with it as labs/{lab}/README.md says: ./numalab grade "
             f"{lab.split('_')[0]}"
         )
-    copy = kit.notebooks / lab / NAME
+    copy = installation.notebooks / lab / NAME
     if copy.exists():
         return copy, False
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
         write_whole(copy, source.read_text(encoding="utf-8"))
     except OSError as error:
-        raise KitError(f"no copy of the notebook can be made: {reason_of(error)}") from error
+        raise NumalabError(f"no copy of the notebook can be made: {reason_of(error)}") from error
     return copy, True

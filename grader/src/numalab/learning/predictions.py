@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.solution_files import solution_text
 from numalab.toml_files.tables import parse_table
@@ -57,11 +57,11 @@ class Published:
 
 
 def read_published(folder: Path) -> dict[str, Published]:
-    """By the name of the prediction; none where the lab has no such file. Raises KitError."""
+    """By the name of the prediction; none where the lab has no such file. Raises NumalabError."""
     text = solution_text(folder, PUBLISHED_FILE)
     if text is None:
         return {}
-    top = parse_table(text, str(folder / PUBLISHED_FILE), KitError, None)
+    top = parse_table(text, str(folder / PUBLISHED_FILE), NumalabError, None)
     tables = {name: top.table(name, ("value", "says")) for name in top.values}
     return {
         name: Published(table.number("value"), table.text("says")) for name, table in tables.items()
@@ -91,7 +91,7 @@ def keep_predictions(
     folder: Path, values: Mapping[str, Value | None], on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
     """Adds what has a value and returns all. A changed one keeps what was said first. on: the node
-    on which it is said. Raises UserError for what is no number or text, and KitError."""
+    on which it is said. Raises UserError for what is no number or text, and NumalabError."""
     kept = read_predictions(folder)
     for name, value in values.items():
         if value is None:
@@ -107,7 +107,7 @@ def keep_predictions(
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, {name: asdict(said) for name, said in kept.items()})
     except OSError as error:
-        raise KitError(f"the predictions can't be kept: {reason_of(error)}") from error
+        raise NumalabError(f"the predictions can't be kept: {reason_of(error)}") from error
     return kept
 
 

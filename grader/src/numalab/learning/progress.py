@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 from numalab.grading.handout import edited_languages, is_pristine
+from numalab.installation import Installation
 from numalab.judging.verdict import UNGRADED, Status, Verdict, rounded_points
-from numalab.kit import Kit
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.words import listed, some
@@ -241,36 +241,36 @@ def aside_path(store: Path) -> Path:
 
 
 def save_progress(store: Path, progress: LearnerProgress) -> None:
-    """Raises KitError; then the file is as it was."""
+    """Raises NumalabError; then the file is as it was."""
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
         if is_damaged(store):
             store.replace(aside_path(store))
         write_json(store, progress.to_json())
     except OSError as error:
-        raise KitError(f"your progress can't be kept in {store}: {error.strerror}") from error
+        raise NumalabError(f"your progress can't be kept in {store}: {error.strerror}") from error
 
 
 # ---- whose work it is ----------------------------------------------------------------------
 
 
-def is_own_work(kit: Kit, lab: Lab, language: str) -> bool:
+def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
     """Whether the kernel has been edited, or no kernel yet, but the files beside."""
-    edited = edited_languages(kit, lab)
-    folder = kit.own_folder(lab.name)
+    edited = edited_languages(installation, lab)
+    folder = installation.own_folder(lab.name)
     if not (folder / KERNEL_FILES[language]).is_file():
         return False
     return language in edited or (
-        not edited and not is_pristine(kit, lab, language, folder, with_placements=True)
+        not edited and not is_pristine(installation, lab, language, folder, with_placements=True)
     )
 
 
-def keep_result(kit: Kit, lab: Lab, verdict: Verdict, result: Result) -> None:
-    """Adds a grading of the learner's files in labs/. Raises KitError."""
-    is_own = is_own_work(kit, lab, verdict.language)
-    before = load_progress(kit.progress_file)
+def keep_result(installation: Installation, lab: Lab, verdict: Verdict, result: Result) -> None:
+    """Adds a grading of the learner's files in labs/. Raises NumalabError."""
+    is_own = is_own_work(installation, lab, verdict.language)
+    before = load_progress(installation.progress_file)
     after = before.with_result(lab.name, verdict.language, result, is_own)
-    save_progress(kit.progress_file, after)
+    save_progress(installation.progress_file, after)
 
 
 def now() -> datetime:

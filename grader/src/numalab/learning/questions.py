@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_json, write_json
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.solution_files import read_coded
 from numalab.toml_files.tables import read_table
 
@@ -53,7 +53,7 @@ def seal(question: str, says: Mapping[str, str], right: str) -> dict[str, str]:
 
 
 def opened(question: str, sealed: Mapping[str, str], choice: str) -> tuple[bool, str]:
-    """Whether the choice is right, and what is said to it. Raises KitError."""
+    """Whether the choice is right, and what is said to it. Raises NumalabError."""
     try:
         key = _key(question, choice, bytes.fromhex(sealed["salt"]))
         whole = _masked(bytes.fromhex(sealed[choice]), key)
@@ -62,7 +62,7 @@ def opened(question: str, sealed: Mapping[str, str], choice: str) -> tuple[bool,
             raise ValueError("its check does not fit")
         is_right, said = json.loads(text)
     except (KeyError, ValueError, TypeError) as error:
-        raise KitError(
+        raise NumalabError(
             f"the answer to {question} can't be opened: {error}. Unpack this copy of the kit again."
         ) from error
     return bool(is_right), str(said)
@@ -135,10 +135,10 @@ class SealedQuestion(Asked):
         return opened(self.name, self.sealed, letter)
 
 
-def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
-    """All of a lab by name, in order. Raises KitError where questions and answers differ."""
-    asked = read_table(kit.grading_folder(lab) / "questions.toml", KitError, None)
-    answers = read_table(kit.solution_folder(lab) / "answers.toml", KitError, None)
+def load_questions(installation: Installation, lab: str) -> dict[str, Question]:
+    """All of a lab by name, in order. Raises NumalabError where questions and answers differ."""
+    asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
+    answers = read_table(installation.solution_folder(lab) / "answers.toml", NumalabError, None)
     if list(asked.values) != list(answers.values):
         answered = list(answers.values)
         answers.fail(f"it answers {answered}, and what is asked is {list(asked.values)}")
@@ -155,10 +155,10 @@ def load_questions(kit: Kit, lab: str) -> dict[str, Question]:
     return questions
 
 
-def _sealed_questions(kit: Kit, lab: str) -> dict[str, SealedQuestion]:
-    """Raises KitError."""
-    asked = read_table(kit.grading_folder(lab) / "questions.toml", KitError, None)
-    answers = read_coded(kit.solution_folder(lab)).answers
+def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQuestion]:
+    """Raises NumalabError."""
+    asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
+    answers = read_coded(installation.solution_folder(lab)).answers
     questions = {}
     for name in asked.values:
         question = asked.table(name, ("text", "choices"))
@@ -168,10 +168,14 @@ def _sealed_questions(kit: Kit, lab: str) -> dict[str, SealedQuestion]:
     return questions
 
 
-def find_question(kit: Kit, lab: str, name: str) -> Asked:
-    """Raises UserError and KitError."""
+def find_question(installation: Installation, lab: str, name: str) -> Asked:
+    """Raises UserError and NumalabError."""
     questions: Mapping[str, Asked]
-    questions = _sealed_questions(kit, lab) if kit.is_edition else load_questions(kit, lab)
+    questions = (
+        _sealed_questions(installation, lab)
+        if installation.is_edition
+        else load_questions(installation, lab)
+    )
     if name not in questions:
         near = difflib.get_close_matches(name, questions, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -181,7 +185,7 @@ def find_question(kit: Kit, lab: str, name: str) -> Asked:
 
 def first_answer(folder: Path, name: str, letter: str) -> tuple[str, bool]:
     """What was answered first, which is kept, and whether that is now; letter: what is answered
-    now. Raises KitError."""
+    now. Raises NumalabError."""
     path = folder / ANSWERS_FILE
     data = read_json(path)
     known = data.items() if isinstance(data, dict) else ()
@@ -193,5 +197,5 @@ def first_answer(folder: Path, name: str, letter: str) -> tuple[str, bool]:
             folder.mkdir(parents=True, exist_ok=True)
             write_json(path, kept)
         except OSError as error:
-            raise KitError(f"the answers can't be kept: {reason_of(error)}") from error
+            raise NumalabError(f"the answers can't be kept: {reason_of(error)}") from error
     return kept[name], is_new

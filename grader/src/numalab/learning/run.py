@@ -19,11 +19,11 @@ from numalab.evidence.kinds import KINDS, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
 from numalab.grading.modelled import modelled_of
+from numalab.installation import Installation, find_installation
 from numalab.judging.judge import file_of, judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
-from numalab.kit import Kit, find_kit
 from numalab.labs import declaration
 from numalab.labs.declaration import HandedFile, Lab
 from numalab.labs.variants import labs_and_variants
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 
-def open_kit() -> Kit:
+def open_installation() -> Installation:
     """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
-    return find_kit(os.environ.get("NUMALAB_PRESET", "gnu"))
+    return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Run(Based):
     that was asked for; verdict: of the criteria that were looked at. records: the evidence as
     it is stored; is_recorded: it comes from a file of the kit's, and from another day."""
 
-    kit: Kit = field(repr=False)
+    installation: Installation = field(repr=False)
     lab: Lab = field(repr=False)
     label: str
     where: str
@@ -265,7 +265,7 @@ class Run(Based):
         rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
-        found = modelled_of(self.kit, self.lab, self.seen)
+        found = modelled_of(self.installation, self.lab, self.seen)
         if not found:
             machine = self.lab.machines[0]
             self._fail_by_kernel("nothing is modelled")
@@ -300,7 +300,7 @@ class Run(Based):
         from numalab.reports.figures import latency_figure
 
         is_told = is_predicted(self.lab, self.verdict)
-        published = published_latencies(self.kit)
+        published = published_latencies(self.installation)
         return latency_figure(self.here, published, is_predicted=is_told)
 
     @captioned
@@ -365,17 +365,21 @@ class Graded(Run):
         return self.report
 
 
-def load_run(path: Path, label: str, kit: Kit | None = None, lab: Lab | None = None) -> Run:
-    """A stored record. lab: that it is of, left out: by its name. Raises KitError where it is
+def load_run(
+    path: Path, label: str, installation: Installation | None = None, lab: Lab | None = None
+) -> Run:
+    """A stored record. lab: that it is of, left out: by its name. Raises NumalabError where it is
     none."""
-    kit = kit or open_kit()
-    evidence = read_record.load(path, kit.root / "common" / "schema" / "evidence.schema.json")
+    installation = installation or open_installation()
+    evidence = read_record.load(
+        path, installation.root / "common" / "schema" / "evidence.schema.json"
+    )
     record = json.loads(path.read_text(encoding="utf-8"))
-    lab = lab or labs_and_variants(kit.root)[evidence.lab]
+    lab = lab or labs_and_variants(installation.root)[evidence.lab]
     where = record["machine"]["name"] if record["machine"] else "here"
     verdict = judge(lab, evidence)
     verdict = of_machine(verdict, where) if evidence.is_virtual else verdict
-    return Run(kit, lab, label, where, ((where, evidence),), verdict, (record,), True)
+    return Run(installation, lab, label, where, ((where, evidence),), verdict, (record,), True)
 
 
 # ---- helpers -----------------------------------------------------------------------

@@ -142,7 +142,7 @@ def settings_of(
 
 def measure(session: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
     """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are
-    counted of it, KitError, and Interrupted where that came before anything was measured."""
+    counted of it, NumalabError, and Interrupted where that came before anything was measured."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
     is_whole, complaint = True, ""
     try:

@@ -7,30 +7,32 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.files import write_whole
-from numalab.grading.variant_kits import TICKET
-from numalab.kit import Kit
+from numalab.grading.variant_installations import TICKET
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
 from numalab.learning.notebook_files import METADATA, NAME, WHICH_KERNEL, tidied
 
 Cell = dict[str, Any]
 
 
-def variant_copy(kit: Kit, lab: Lab) -> tuple[Path, bool]:
+def variant_copy(installation: Installation, lab: Lab) -> tuple[Path, bool]:
     """The learner's notebook of her variant, made if there is none and never overwritten; and
-    whether it was made. Beside it lies whose variant it is. Raises KitError."""
-    folder, of_lab = kit.notebooks / lab.name, kit.lab_folder(lab.name)
+    whether it was made. Beside it lies whose variant it is. Raises NumalabError."""
+    folder, of_lab = installation.notebooks / lab.name, installation.lab_folder(lab.name)
     copy = folder / NAME
     if copy.exists():
         return copy, False
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = {path.name: path.read_text(encoding="utf-8") for path in of_lab.glob("*.*")}
-        write_whole(folder / TICKET, (kit.own_folder(lab.name) / TICKET).read_text("utf-8"))
+        write_whole(
+            folder / TICKET, (installation.own_folder(lab.name) / TICKET).read_text("utf-8")
+        )
         write_whole(copy, variant_notebook(lab, files))
     except OSError as error:
-        raise KitError(f"no notebook of the variant can be made: {reason_of(error)}") from error
+        raise NumalabError(f"no notebook of the variant can be made: {reason_of(error)}") from error
     return copy, True
 
 

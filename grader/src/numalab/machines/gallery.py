@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.machine import Figure, Machine
 from numalab.machines.machine_file import load_machine
 from numalab.machines.own import own_file, own_names
@@ -16,18 +16,18 @@ from numalab.strangers.visible import shown
 MEASURED_MACHINE = "hydra"  # the one whose latencies a run of the kit's is shown beside
 
 
-def gallery_folder(kit: Kit) -> Path:
-    return kit.root / "common" / "machines"
+def gallery_folder(installation: Installation) -> Path:
+    return installation.root / "common" / "machines"
 
 
-def machine_names(kit: Kit) -> list[str]:
+def machine_names(installation: Installation) -> list[str]:
     """Of the gallery, in order."""
-    return sorted(path.stem for path in gallery_folder(kit).glob("*.toml"))
+    return sorted(path.stem for path in gallery_folder(installation).glob("*.toml"))
 
 
-def known_names(kit: Kit) -> list[str]:
+def known_names(installation: Installation) -> list[str]:
     """Of the gallery and then of the user's own, each in order."""
-    names = machine_names(kit)
+    names = machine_names(installation)
     return [*names, *(name for name in own_names() if name not in names)]
 
 
@@ -36,28 +36,29 @@ def load_gallery(folder: Path) -> dict[str, Machine]:
     return {path.stem: load_machine(path) for path in sorted(folder.glob("*.toml"))}
 
 
-def find_machine(kit: Kit, name: str) -> Machine:
+def find_machine(installation: Installation, name: str) -> Machine:
     """A machine of the gallery or the user's own by its name, of any file by its path, or one that
     is made from the seed in its name. Raises UserError."""
     if "/" in name or name.endswith(".toml"):
         return load_machine(Path(name).expanduser())
     if is_seeded(name):
         return seeded_machine(seed_in(name))
-    if name in machine_names(kit):
-        return load_machine(gallery_folder(kit) / f"{name}.toml")
+    if name in machine_names(installation):
+        return load_machine(gallery_folder(installation) / f"{name}.toml")
     own = own_names()
     if name in own:
         return load_machine(own_file(name))
-    near = difflib.get_close_matches(name.lower(), known_names(kit), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), known_names(installation), n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     yours = f", and yours {', '.join(map(shown, own))}" if own else ""
     raise UserError(
-        f"there is no machine '{name}'.{hint} The machines are: {', '.join(machine_names(kit))}"
+        f"there is no machine '{name}'.{hint} The machines are: "
+        f"{', '.join(machine_names(installation))}"
         f"{yours}; {PREFIX}N is made from the number N, and a file elsewhere is named by its path, "
         "such as ./mine.toml"
     )
 
 
-def published_latencies(kit: Kit) -> tuple[Figure, ...]:
+def published_latencies(installation: Installation) -> tuple[Figure, ...]:
     """What others have measured of messages and memory. Raises UserError."""
-    return find_machine(kit, MEASURED_MACHINE).latencies
+    return find_machine(installation, MEASURED_MACHINE).latencies

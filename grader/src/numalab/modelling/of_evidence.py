@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
 from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread, Trace
 from numalab.evidence.touch import Users, Uses, united_uses, worker_of, workers, written_from
@@ -251,7 +251,8 @@ def comparisons(
 ) -> tuple[Comparison, ...]:
     """What can be modelled beside a criterion of time. machine: the one that the evidence was taken
     on, as large as its virtual node was; slow: the lab's slow launches, by file. Empty where
-    nothing fitting was seen. Raises KitError where records don't fit one another or the machine."""
+    nothing fitting was seen. Raises NumalabError where records don't fit one another or the
+    machine."""
     evidence = evidence.of_parts(criterion.part)
     if criterion.slow is not None:
         found = _launches(criterion, evidence, machine, slow[criterion.slow])
@@ -334,8 +335,8 @@ def of_pages(
 ) -> Traffic:
     """uses: of the pages that the placement has the homes of; bytes_moved: for each byte of an
     array. A use counts for the core that the thread was bound to, else for its seat. Pages that
-    nobody uses, or that are on no NUMA node, move nothing. Raises KitError where these are not of
-    the same pages."""
+    nobody uses, or that are on no NUMA node, move nothing. Raises NumalabError where these are not
+    of the same pages."""
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
     cores = dict(zip(numbers, seated, strict=True))
@@ -350,7 +351,7 @@ def of_pages(
     for array, homes in (placement.residency or {}).items():
         sample = placement.samples[array]
         if array not in uses or len(uses[array]) != len(homes):
-            raise KitError(
+            raise NumalabError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
         # Arrays are equally long; of each as many pages stand for all as were looked at.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.machines.machine import Machine
 
 Bytes = Mapping[tuple[int, int], float]  # by core and by the NUMA node that the pages live on
@@ -46,15 +46,15 @@ def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> Traf
 def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ...]:
     """The core of each thread, by the PUs that it may run on. One that may run on several cores is
     on one at a time: it sits where the fewest others do, first on its NUMA nodes and then on their
-    cores, as a scheduler balances them. Raises KitError for a PU that the machine has not, and for
-    a thread without any."""
+    cores, as a scheduler balances them. Raises NumalabError for a PU that the machine has not, and
+    for a thread without any."""
     table, nodes = machine.pu_table, node_of_core(machine)
     choices = []
     for pus in threads:
         unknown = next((pu for pu in pus if not 0 <= pu < len(table)), None)
         if unknown is not None or not pus:
             what = "a thread without a PU" if unknown is None else f"PU {unknown}"
-            raise KitError(
+            raise NumalabError(
                 f"the evidence names {what}, and {machine.name} has PUs 0 to {machine.pus - 1}, as "
                 "it was booted; grade again"
             )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from numalab import __version__
-from numalab.errors import Interrupted, KitError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import (
     available_bytes,
@@ -25,7 +25,7 @@ from numalab.explore.samples import Sample
 from numalab.files import read_text
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.portrait.plan import Part, Plan, portrait_plan
 from numalab.portrait.record import Portrait
 from numalab.portrait.values import Occasion, portrait_of
@@ -53,41 +53,45 @@ def rounds_in(first_s: float, wanted_s: float = WANTED_S) -> int:
 
 
 def _samples(
-    kit: Kit, plan: Plan, rounds: int | None, taken: list[Sample], progress: Callable[[str], None]
+    installation: Installation,
+    plan: Plan,
+    rounds: int | None,
+    taken: list[Sample],
+    progress: Callable[[str], None],
 ) -> None:
     """Adds to taken, sample by sample. rounds: None: as many as fit a minute, by the first."""
     seed = random.SystemRandom().randrange(2**32)
     order = orders(len(plan.asked), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
     chosen = plan.configurations
-    taken.extend(rounds_of_samples(kit.probe, chosen, order[:1], progress))
+    taken.extend(rounds_of_samples(installation.probe, chosen, order[:1], progress))
     wanted = rounds or rounds_in(time.monotonic() - began_s)
-    for sample in rounds_of_samples(kit.probe, chosen, order[:wanted], progress, done=1):
+    for sample in rounds_of_samples(installation.probe, chosen, order[:wanted], progress, done=1):
         taken.append(sample)
 
 
 def measure(
-    kit: Kit,
+    installation: Installation,
     rounds: int | None,
     progress: Callable[[str], None],
     parts: Collection[Part] | None = None,
 ) -> Portrait:
     """parts: left out: all. The caller holds the build folder's lock. After Ctrl-C, or where memory
-    ran out: what there is by then, marked so. Raises UserError where memory is short, KitError, and
-    Interrupted where not even one sample was taken."""
+    ran out: what there is by then, marked so. Raises UserError where memory is short,
+    NumalabError, and Interrupted where not even one sample was taken."""
     progress("building")
-    build_explorations(kit, [kit.probe.name])
-    node = describe_node(kit)
+    build_explorations(installation, [installation.probe.name])
+    node = describe_node(installation)
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     plan = portrait_plan(node, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     if parts is not None:
         plan = replace(plan, asked=tuple(one for one in plan.asked if one.part in parts))
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    about = _about(kit)
+    about = _about(installation)
     taken: list[Sample] = []
     interrupted, ended_by = False, ""
     try:
-        _samples(kit, plan, rounds, taken, progress)
+        _samples(installation, plan, rounds, taken, progress)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
     except UserError as error:
@@ -98,18 +102,26 @@ def measure(
         raise Interrupted
     virtual = is_virtual_machine(read_text(Path("/proc/cpuinfo")) or "")
     return portrait_of(
-        plan, taken,
+        plan,
+        taken,
         Occasion(
-            made_at, __version__, node, about, read_build(kit), virtual, interrupted, ended_by
+            made_at,
+            __version__,
+            node,
+            about,
+            read_build(installation),
+            virtual,
+            interrupted,
+            ended_by,
         ),
-    )  # fmt: skip
+    )
 
 
-def _about(kit: Kit) -> Json:
+def _about(installation: Installation) -> Json:
     """What the probe says of pages and TLBs."""
-    said = run_program(kit.probe, ["describe"], shell_variables.for_observers())
+    said = run_program(installation.probe, ["describe"], shell_variables.for_observers())
     try:
         about: Json = json.loads(said)
     except json.JSONDecodeError as error:
-        raise KitError(f"the probe describes nothing, but said: {said[:200]!r}") from error
+        raise NumalabError(f"the probe describes nothing, but said: {said[:200]!r}") from error
     return about

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.explore.intervals import Interval, median_interval
 from numalab.files import NotPlain, read_plain_text
@@ -170,10 +170,10 @@ def _read_points(data: list[Json]) -> tuple[Point, ...]:
 
 
 def read_portrait(data: Json) -> Portrait:
-    """From what to_json made of it. Raises KitError."""
+    """From what to_json made of it. Raises NumalabError."""
     try:
         if data["kind"] != KIND or data["schema"] != SCHEMA:
-            raise KitError(
+            raise NumalabError(
                 f"this is {data['kind']}, version {data['schema']}, not a {KIND}, version {SCHEMA}"
             )
         made = Portrait(
@@ -208,7 +208,7 @@ def read_portrait(data: Json) -> Portrait:
             ),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise KitError(f"not what ./numalab portrait --json writes: {error!r}") from error
+        raise NumalabError(f"not what ./numalab portrait --json writes: {error!r}") from error
 
 
 MOST_BYTES = 16 * 2**20  # of a file; 16 NUMA nodes and a hundred rounds have less
@@ -225,5 +225,5 @@ def load_portrait(path: Path) -> Portrait:
         raise UserError(f"{path} can't be read: {reason_of(error)}") from error
     except NotPlain as error:
         raise UserError(f"{path} can't be read: it {error}") from error
-    except (ValueError, RecursionError, KitError) as error:
+    except (ValueError, RecursionError, NumalabError) as error:
         raise UserError(f"{path} is no portrait: {error}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from numalab.diagnosing.excerpts import MOST_LINES, excerpt, without_comments
 from numalab.diagnosing.wrong_submissions import WrongSubmission
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab, Language
 from numalab.learning.questions import Question
 from numalab.words import listed
@@ -65,7 +65,9 @@ def of_quiz(questions: Iterable[Question]) -> list[ExamQuestion]:
     ]
 
 
-def code_of(kit: Kit, lab: Lab, language: Language, wrong: WrongSubmission) -> str:
+def code_of(
+    installation: Installation, lab: Lab, language: Language, wrong: WrongSubmission
+) -> str:
     """The code with the mistake, as a listing in Markdown; empty where it is too long to be asked
     for, in no text at all, or not in that language. Raises OSError."""
     try:
@@ -73,7 +75,7 @@ def code_of(kit: Kit, lab: Lab, language: Language, wrong: WrongSubmission) -> s
             lines = _of_files(wrong.folder)
         elif language in wrong.kernels:
             path = wrong.kernels[language]
-            right = kit.solution_folder(lab.name) / KERNEL_FILES[language]
+            right = installation.solution_folder(lab.name) / KERNEL_FILES[language]
             lines = excerpt(path.read_text("utf-8"), right.read_text("utf-8"), path.suffix)
         else:
             return ""
@@ -140,11 +142,15 @@ def _asked(
 
 
 def of_code(
-    kit: Kit, lab: Lab, language: Language, known: Sequence[WrongSubmission], seed: str
+    installation: Installation,
+    lab: Lab,
+    language: Language,
+    known: Sequence[WrongSubmission],
+    seed: str,
 ) -> list[ExamQuestion]:
     """What is wrong in these lines? Raises OSError."""
     draw = random.Random(f"code {lab.name} {language} {seed}")
-    code = {wrong.name: code_of(kit, lab, language, wrong) for wrong in known}
+    code = {wrong.name: code_of(installation, lab, language, wrong) for wrong in known}
     able = [wrong for wrong in known if code[wrong.name]]
     asked = []
     for wrong in _drawn(draw, able, language, CODE_QUESTIONS):
@@ -191,8 +197,8 @@ def of_reports(
     return asked
 
 
-def path_of(wrong: WrongSubmission, language: Language, kit: Kit) -> Path:
+def path_of(wrong: WrongSubmission, language: Language, installation: Installation) -> Path:
     """Where it lies, from the kit's folder."""
     if wrong.folder is not None:
-        return kit.shown(wrong.folder)
-    return kit.shown(wrong.kernels.get(language) or next(iter(wrong.kernels.values())))
+        return installation.shown(wrong.folder)
+    return installation.shown(wrong.kernels.get(language) or next(iter(wrong.kernels.values())))

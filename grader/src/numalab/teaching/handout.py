@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 
 STEPS, QUESTIONS, ANSWERS = "What to do", "Questions to take along", "Answers"
 _HEADING = re.compile(r"^## +(?P<title>.+?) *$", re.MULTILINE)
@@ -71,7 +71,7 @@ def _entries(text: str, mark: re.Pattern[str]) -> tuple[str, ...]:
 
 
 def read_handout(text: str, name: str) -> Handout:
-    """name: for messages. Raises KitError where it has no steps."""
+    """name: for messages. Raises NumalabError where it has no steps."""
     handout = Handout(
         _front(text, "You will be able to"),
         _front(text, "Needs"),
@@ -80,7 +80,7 @@ def read_handout(text: str, name: str) -> Handout:
         tuple(map(_joined, _entries(section(text, QUESTIONS), _POINT))),
     )
     if not handout.steps:
-        raise KitError(f"{name}: below '## {STEPS}' there are no steps `1. ...`; add them")
+        raise NumalabError(f"{name}: below '## {STEPS}' there are no steps `1. ...`; add them")
     return handout
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.grading import explanation
+from numalab.installation import Installation
 from numalab.judging.verdict import CAUSES
-from numalab.kit import Kit
 from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab, Language
 from numalab.labs.hints import hint_command
 from numalab.learning.notebook_files import explanation_prompt, kits_notebook, read_notebook
@@ -51,30 +51,30 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise KitError(f"{path} can't be read: {error.strerror}; is the copy whole?") from error
+        raise NumalabError(f"{path} can't be read: {error.strerror}; is the copy whole?") from error
 
 
-def gather(kit: Kit, lab: Lab, language: Language, seed: str) -> Material:
-    """Raises KitError where a file of the kit is missing or not of its form."""
-    readme = kit.lab_folder(lab.name) / "README.md"
-    slides = kit.root / "slides" / f"{lab.name}.md"
-    notebook = kits_notebook(kit, lab.name)
-    wrong = read_wrong(kit, lab)
-    quiz = load_questions(kit, lab.name)
+def gather(installation: Installation, lab: Lab, language: Language, seed: str) -> Material:
+    """Raises NumalabError where a file of the kit is missing or not of its form."""
+    readme = installation.lab_folder(lab.name) / "README.md"
+    slides = installation.root / "slides" / f"{lab.name}.md"
+    notebook = kits_notebook(installation, lab.name)
+    wrong = read_wrong(installation, lab)
+    quiz = load_questions(installation, lab.name)
     try:
-        code = exam.of_code(kit, lab, language, wrong, seed)
+        code = exam.of_code(installation, lab, language, wrong, seed)
     except OSError as error:
-        raise KitError(f"a wrong submission can't be read: {error}") from error
+        raise NumalabError(f"a wrong submission can't be read: {error}") from error
     return Material(
         lab,
         language,
         read_handout(_text(readme), str(readme)),
-        section(_text(kit.solution_folder(lab.name) / "README.md"), ANSWERS),
+        section(_text(installation.solution_folder(lab.name) / "README.md"), ANSWERS),
         explanation_prompt(read_notebook(notebook)) if notebook.is_file() else "",
         parse_deck(lab.name, _text(slides)) if slides.is_file() else None,
         wrong,
-        {one.name: exam.path_of(one, language, kit) for one in wrong},
-        read_published(kit.solution_folder(lab.name)),
+        {one.name: exam.path_of(one, language, installation) for one in wrong},
+        read_published(installation.solution_folder(lab.name)),
         quiz,
         (*exam.of_quiz(quiz.values()), *code, *exam.of_reports(lab, language, wrong, seed)),
         seed,

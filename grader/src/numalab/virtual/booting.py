@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.virtual import snapshots
 from numalab.virtual.guest import Guest, Member
 from numalab.virtual.guest_plan import GuestPlan
@@ -17,7 +17,7 @@ from numalab.words import StepReport
 
 
 def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
-    """A guest that is up and set up. Raises UserError without QEMU, and KitError with what
+    """A guest that is up and set up. Raises UserError without QEMU, and NumalabError with what
     the console said last, or with what the host refuses."""
     return boot_all(plan, store, progress, [None])[0]
 
@@ -49,9 +49,9 @@ def boot_all(
             started.pop_all()
         return guests
     except GuestFailed as error:
-        raise KitError(str(error)) from error
+        raise NumalabError(str(error)) from error
     except OSError as error:
-        raise KitError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
+        raise NumalabError(f"{plan.machine.name} can't be started: {reason_of(error)}") from error
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from numalab.errors import UserError
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.machine import Machine
 from numalab.virtual.booting import boot_all
 from numalab.virtual.channel import Channel
@@ -168,7 +168,7 @@ class _Watch(Input):
 
 
 def boot_cluster(
-    kit: Kit,
+    installation: Installation,
     machine: Machine,
     shares: Sequence[Share],
     options: ClusterOptions,
@@ -178,17 +178,17 @@ def boot_cluster(
 ) -> Cluster:
     """Nodes that are up and reach each other. The kit's programs for them are built (plan.
     build_programs(kit, for_cluster=True)). system: as for plan.make_plan. Raises UserError where
-    the host carries no such cluster, and KitError with what a node's console said last."""
+    the host carries no such cluster, and NumalabError with what a node's console said last."""
     check_options(options)
     plan, store = make_plan(
-        kit, machine, shares, guest_options, progress, system, options.nodes, options.card
+        installation, machine, shares, guest_options, progress, system, options.nodes, options.card
     )
     nodes = all_nodes(options.nodes)
     captures = [] if options.capture is None else capture_files(options.capture, nodes)
     rate_bytes_per_s = round(options.rate_mbit_s * 1e6 / 8)
-    relay = Relay(kit.relay, nodes, rate_bytes_per_s, captures)
+    relay = Relay(installation.relay, nodes, rate_bytes_per_s, captures)
     try:
-        finalize = kit.guest_finalize.read_bytes()
+        finalize = installation.guest_finalize.read_bytes()
         members = [
             Member(node, link, finalize) for node, link in zip(nodes, relay.links, strict=True)
         ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.processes import shell_variables
 from numalab.virtual import session
@@ -87,7 +87,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
                 guest.process.kill()
             raise
     if failed:
-        raise KitError(str(failed[0]))
+        raise NumalabError(str(failed[0]))
     codes = []
     for number, how in sorted(ended.items()):
         assert how is not None  # without a limit it comes to its end

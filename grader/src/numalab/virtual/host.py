@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import shell_variables, starting
 
 PROBE_LIMIT_S = 30
@@ -57,7 +57,7 @@ def _kvm_access() -> str:
 
 def examine(probe: Path, cache: Path) -> Host:
     """The probe's findings, remembered until the host boots again or access to /dev/kvm
-    changes. Raises KitError."""
+    changes. Raises NumalabError."""
     kept = cache / "host.json"
     now = {"boot_id": _boot_id(), "kvm_access": _kvm_access()}
     try:
@@ -72,7 +72,7 @@ def examine(probe: Path, cache: Path) -> Host:
     except subprocess.TimeoutExpired:
         return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
     except (OSError, json.JSONDecodeError) as error:
-        raise KitError(f"the host can't be examined with {probe}: {error}") from error
+        raise NumalabError(f"the host can't be examined with {probe}: {error}") from error
     partial = kept.with_name(f".host-{os.getpid()}.json")
     partial.write_text(json.dumps(now | probed) + "\n")
     partial.replace(kept)

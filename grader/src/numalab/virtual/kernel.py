@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 
 import zstandard
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import cache_place, shortage
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
@@ -86,7 +86,7 @@ def payload(image: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Undoes what kernels and modules are compressed with. Raises KitError."""
+    """Undoes what kernels and modules are compressed with. Raises NumalabError."""
     try:
         if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
             return _first_stream(lzma.LZMADecompressor(), data)
@@ -104,7 +104,7 @@ def decompress(data: bytes) -> bytes:
         ValueError,
         EOFError,
     ) as error:
-        raise KitError(f"the guest's kernel can't be decompressed: {error}") from error
+        raise NumalabError(f"the guest's kernel can't be decompressed: {error}") from error
     if data[:4] in (b"\x02\x21\x4c\x18", b"\x89LZO"):
         raise UserError(
             f"the kernel is compressed with LZ4 or LZO, which numalab can't read. {OTHER_KERNEL}"
@@ -253,7 +253,7 @@ def _prepare(
                     raise
     kernel = _load(final)
     if kernel is None:
-        raise KitError(f"{final} is damaged; remove it, then try again")
+        raise NumalabError(f"{final} is damaged; remove it, then try again")
     return kernel
 
 
@@ -320,7 +320,7 @@ def _installed(store: Path) -> GuestKernel | None:
         if os.access(image, os.R_OK):
             try:
                 return from_file(store, image)
-            except (UserError, KitError):
+            except (UserError, NumalabError):
                 continue
     return None
 
@@ -329,7 +329,7 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     try:
         return starting.run(command, shell_variables.for_builders(), cwd=cwd, limit_s=FETCH_LIMIT_S)
     except subprocess.TimeoutExpired as error:
-        raise KitError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
+        raise NumalabError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
 
 
 def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
@@ -368,7 +368,9 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
                             file = archive.extractfile(member)
                             kept[member.name] = file.read() if file else b""
             except tarfile.TarError as error:
-                raise KitError(f"the package {package.name} can't be unpacked: {error}") from error
+                raise NumalabError(
+                    f"the package {package.name} can't be unpacked: {error}"
+                ) from error
     return kept
 
 
@@ -377,7 +379,7 @@ def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
     images = [data for name, data in members.items() if "/boot/vmlinuz-" in name]
     version = read_version(images[0]) if images else None
     if version is None:
-        raise KitError(f"{packages[0].name} holds no kernel")
+        raise NumalabError(f"{packages[0].name} holds no kernel")
     files = {module_name(name): name for name in members if ".ko" in PurePosixPath(name).name}
     lists = [data.decode() for name, data in members.items() if name.endswith("modules.builtin")]
     builtin = [module_name(line) for text in lists for line in text.split()]
@@ -418,7 +420,7 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
                 NO_KERNEL + "apt knows no package linux-image-amd64 or linux-image-generic. "
                 "Is there a network? Else try: sudo apt-get update"
             )
-        trouble: Exception = KitError(NO_KERNEL)
+        trouble: Exception = NumalabError(NO_KERNEL)
         for names in candidates:
             progress(f"fetching a kernel for virtual nodes, once ({names[0]})")
             # apt's own user can't write here, of which it warns.
@@ -435,11 +437,11 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
             progress("unpacking the kernel")
             try:
                 return _from_packages(store, sorted(folder.glob("*.deb")))
-            except (UserError, KitError) as error:
+            except (UserError, NumalabError) as error:
                 trouble = error
         short = shortage(cache_place(store))
         if short:
-            raise KitError(short) from trouble
+            raise NumalabError(short) from trouble
         raise trouble
 
 

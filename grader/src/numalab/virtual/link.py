@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.processes import shell_variables, starting
 from numalab.virtual.network import Node
@@ -118,7 +118,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
     def __init__(
         self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
     ) -> None:
-        """captures: one file per node, or none. Raises KitError."""
+        """captures: one file per node, or none. Raises NumalabError."""
         self.links: list[socket.socket] = []
         inherited: list[int] = []
         self._errors = memory_file("relay")
@@ -145,7 +145,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                 )  # fmt: skip
         except OSError as error:
             self.close_links()
-            raise KitError(f"the relay can't be started: {reason_of(error)}") from error
+            raise NumalabError(f"the relay can't be started: {reason_of(error)}") from error
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -8,12 +8,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from numalab.errors import Interrupted, KitError, UserError, reason_of
+from numalab.errors import Interrupted, NumalabError, UserError, reason_of
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.harness.monitor import Finished, describe_node
 from numalab.harness.sandbox import hidden_folders
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
 from numalab.processes import shell_variables
@@ -36,7 +36,7 @@ SLOWNESS = 8.0
 PROGRAM_LIMIT_S = 1800.0
 
 
-class PlaceLost(KitError):
+class PlaceLost(NumalabError):
     """The guest has gone or hangs; another boot may help."""
 
 
@@ -54,17 +54,19 @@ class VirtualPlace:
 
     slowness = SLOWNESS
 
-    def __init__(self, kit: Kit, machine: Machine, guest: Guest, options: GuestOptions) -> None:
+    def __init__(
+        self, installation: Installation, machine: Machine, guest: Guest, options: GuestOptions
+    ) -> None:
         self.name = machine.name
-        self._kit, self._machine, self._options = kit, machine, options
+        self._installation, self._machine, self._options = installation, machine, options
         self._guest = guest
         plan = guest.plan
         self._visible = [share.path for share in plan.shares]
-        self._hidden = hidden_folders(kit)
+        self._hidden = hidden_folders(installation)
         self._sight = apart.Sight(
             self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
         )
-        self.monitor_options = apart.monitor_options(kit.guest_confine, self._sight)
+        self.monitor_options = apart.monitor_options(installation.guest_confine, self._sight)
         self.machine: Json = {
             "name": machine.name,
             "source": machine.source,
@@ -78,7 +80,7 @@ class VirtualPlace:
             "architecture": machine.architecture,
         }
         self.controls: dict[str, list[Json]] = {}
-        self.node = describe_node(kit, self)
+        self.node = describe_node(installation, self)
 
     def close(self) -> None:
         self._guest.close()
@@ -94,11 +96,17 @@ class VirtualPlace:
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Two nodes like this one, with a link between them, for one job. They see what this one
-        sees, and hold nothing. Raises UserError and KitError."""
-        if not programs_are_built(self._kit, for_cluster=True):
-            build_programs(self._kit, for_cluster=True)
+        sees, and hold nothing. Raises UserError and NumalabError."""
+        if not programs_are_built(self._installation, for_cluster=True):
+            build_programs(self._installation, for_cluster=True)
         return boot_cluster(
-            self._kit, self._machine, [], ClusterOptions(), self._options, progress, self._visible
+            self._installation,
+            self._machine,
+            [],
+            ClusterOptions(),
+            self._options,
+            progress,
+            self._visible,
         )
 
     @property
@@ -129,9 +137,11 @@ class VirtualPlace:
         # Idle processors tick, and this node may be timing something next.
         self._guest.pause()
         if ended is None:
-            raise KitError(f"{command[0]} did not end on {self.name} in {PROGRAM_LIMIT_S:g} s")
+            raise NumalabError(f"{command[0]} did not end on {self.name} in {PROGRAM_LIMIT_S:g} s")
         if ended.refused:
-            raise KitError(f"{command[0]} can't run on {self.name}: {os.strerror(ended.refused)}")
+            raise NumalabError(
+                f"{command[0]} can't run on {self.name}: {os.strerror(ended.refused)}"
+            )
         return Finished(
             ended.code or -ended.signal,
             output.decode(errors="replace"),
@@ -145,10 +155,10 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
     The caller holds the build folder's lock.
     """
 
-    def __init__(self, kit: Kit, options: GuestOptions) -> None:
-        self._kit, self._options = kit, options
+    def __init__(self, installation: Installation, options: GuestOptions) -> None:
+        self._installation, self._options = installation, options
         self._places: dict[str, VirtualPlace] = {}
-        self._trouble: dict[str, UserError | KitError] = {}
+        self._trouble: dict[str, UserError | NumalabError] = {}
         self._is_fresh: set[str] = set()  # to be booted without a snapshot
         self._notes: dict[str, str] = {}
         self._numa_nodes: dict[str, int] = {}
@@ -159,17 +169,17 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
 
     def get(self, machine: Machine, programs: Sequence[Path], progress: StepReport) -> VirtualPlace:
         """The machine's place. programs: what will run there, for their libraries. Raises
-        UserError or KitError, the same again until drop()."""
+        UserError or NumalabError, the same again until drop()."""
         if machine.name in self._trouble:
             raise self._trouble[machine.name]
         if machine.name not in self._places:
             try:
                 place = self._boot(machine, programs, progress)
-            except (UserError, KitError) as error:
+            except (UserError, NumalabError) as error:
                 self._trouble[machine.name] = error
                 raise
             except OSError as error:  # of the cache folder, most often
-                told = KitError(f"{machine.name} can't be booted: {reason_of(error)}")
+                told = NumalabError(f"{machine.name} can't be booted: {reason_of(error)}")
                 self._trouble[machine.name] = told
                 raise told from error
             self._places[machine.name] = place
@@ -198,12 +208,12 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         self, machine: Machine, programs: Sequence[Path], progress: StepReport
     ) -> VirtualPlace:
         find_qemu()  # before anything that takes time
-        build_programs(self._kit)
-        system = apart.folders_for(programs, hidden_folders(self._kit))
-        plan, store = make_plan(self._kit, machine, [], self._options, progress, system)
+        build_programs(self._installation)
+        system = apart.folders_for(programs, hidden_folders(self._installation))
+        plan, store = make_plan(self._installation, machine, [], self._options, progress, system)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:
-            return VirtualPlace(self._kit, machine, guest, self._options)
+            return VirtualPlace(self._installation, machine, guest, self._options)
         except BaseException:
             guest.close()
             raise

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.harness.build import build_kit, configure
-from numalab.kit import Kit
+from numalab.harness.build import build_targets, configure
+from numalab.installation import Installation
 from numalab.machines.announced import other_processors
 from numalab.machines.machine import Machine
 from numalab.virtual import host, qemu, snapshots
@@ -186,10 +186,10 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
 # ---- programs of the kit ---------------------------------------------------------------
 
 
-def programs_are_built(kit: Kit, for_cluster: bool = False) -> bool:
+def programs_are_built(installation: Installation, for_cluster: bool = False) -> bool:
     """Whether the guest's first process, the probe and what becomes a worker are there and up to
     date; for a cluster its relay, too."""
-    common = kit.root / "common"
+    common = installation.root / "common"
     sources = [
         *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
         *((common / "relay").iterdir() if for_cluster else ()),
@@ -197,20 +197,20 @@ def programs_are_built(kit: Kit, for_cluster: bool = False) -> bool:
     newest = max(path.stat().st_mtime for path in sources)
     return all(
         path.is_file() and path.stat().st_mtime >= newest
-        for path in _programs_for_guests(kit, for_cluster)
+        for path in _programs_for_guests(installation, for_cluster)
     )
 
 
-def _programs_for_guests(kit: Kit, for_cluster: bool) -> tuple[Path, ...]:
-    programs = (kit.guest_init, kit.guest_confine, kit.probe_host)
-    return (*programs, kit.guest_finalize, kit.relay) if for_cluster else programs
+def _programs_for_guests(installation: Installation, for_cluster: bool) -> tuple[Path, ...]:
+    programs = (installation.guest_init, installation.guest_confine, installation.probe_host)
+    return (*programs, installation.guest_finalize, installation.relay) if for_cluster else programs
 
 
-def build_programs(kit: Kit, for_cluster: bool = False) -> None:
-    """Builds them; the caller holds the build folder's lock. Raises KitError."""
-    configure(kit)
-    programs = _programs_for_guests(kit, for_cluster)
-    build_kit(kit, [program.stem for program in programs])
+def build_programs(installation: Installation, for_cluster: bool = False) -> None:
+    """Builds them; the caller holds the build folder's lock. Raises NumalabError."""
+    configure(installation)
+    programs = _programs_for_guests(installation, for_cluster)
+    build_targets(installation, [program.stem for program in programs])
     for program in programs:
         program.touch()  # one may be older than a source of the other
 
@@ -267,7 +267,7 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def make_plan(
-    kit: Kit,
+    installation: Installation,
     machine: Machine,
     shares: Sequence[Share],
     options: GuestOptions,
@@ -279,17 +279,19 @@ def make_plan(
     """The plan for a guest, and where its snapshots are kept, if they are. The kit's
     programs for it are built. system: the host's programs and libraries; None: all folders that
     may have some. copies, card: of a cluster, how many such guests, and what each has on its link.
-    Raises UserError and KitError with what to do, before anything is started."""
+    Raises UserError and NumalabError with what to do, before anything is started."""
     find_qemu()
     system = toolchain_folders() if system is None else system
     cache = host.cache_folder()
-    kernel = find_kernel(cache / "kernels", options.guest_kernel, progress, kit.guest_kernels)
+    kernel = find_kernel(
+        cache / "kernels", options.guest_kernel, progress, installation.guest_kernels
+    )
     if card is not None and qemu.CARDS[card].module not in kernel.network:
         raise UserError(
             f"the kernel {kernel.version} has no module {qemu.CARDS[card].module} for a cluster's "
             f"network card ({card}). {OTHER_KERNEL}"
         )
-    abilities = host.examine(kit.probe_host, cache)
+    abilities = host.examine(installation.probe_host, cache)
     accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
     scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator, copies)
     memory_mib = node_memory_mib(scaled, options, free_memory_mib(), copies)
@@ -298,7 +300,7 @@ def make_plan(
         node_memory_mib=memory_mib,
         accelerator=accelerator,
         kernel=kernel,
-        init=kit.guest_init.read_bytes(),
+        init=installation.guest_init.read_bytes(),
         tsc_khz=abilities.tsc_khz,
         shares=combine([*(Share(path) for path in system), *shares]),
         boot_limit_s=options.boot_limit_s or 60.0 + 2.0 * scaled.pus * copies,

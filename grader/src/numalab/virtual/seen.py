@@ -7,11 +7,11 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from numalab.errors import KitError, reason_of
+from numalab.errors import NumalabError, reason_of
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json
 from numalab.harness.sandbox import hidden_folders
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.machines.machine import Machine
 from numalab.virtual import apart, host, snapshots
 from numalab.virtual.booting import boot
@@ -27,30 +27,30 @@ def kept_folder() -> Path:
     return host.cache_folder() / "seen"
 
 
-def described_node(kit: Kit, machine: Machine, progress: StepReport) -> Json:
+def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
     """What describe_node says on the machine, whole. The caller holds the build folder's lock.
-    Raises UserError and KitError where it can't be booted."""
+    Raises UserError and NumalabError where it can't be booted."""
     program = find_qemu()
-    build_programs(kit)
-    system = apart.folders_for([kit.describe_node], hidden_folders(kit))
+    build_programs(installation)
+    system = apart.folders_for([installation.describe_node], hidden_folders(installation))
     options = GuestOptions(full=True)
-    plan, store = make_plan(kit, machine, [], options, progress, system)
+    plan, store = make_plan(installation, machine, [], options, progress, system)
     try:
-        looked = hashlib.sha256(kit.describe_node.read_bytes()).hexdigest()
+        looked = hashlib.sha256(installation.describe_node.read_bytes()).hexdigest()
         key = snapshots.key_of([plan.key(program, plan.initrd()), looked])
     except OSError as error:
-        raise KitError(f"{machine.name} can't be booted: {reason_of(error)}") from error
+        raise NumalabError(f"{machine.name} can't be booted: {reason_of(error)}") from error
     kept = kept_folder() / f"{key}.json"
     node: Json | None = read_json(kept)
     if isinstance(node, dict):
         return node
     try:
         with boot(plan, store, progress) as guest:
-            node = VirtualPlace(kit, machine, guest, options).node
+            node = VirtualPlace(installation, machine, guest, options).node
     except PlaceLost:
         # Lost on the way; a state that was kept may be why.
         with boot(plan, None, progress) as guest:
-            node = VirtualPlace(kit, machine, guest, options).node
+            node = VirtualPlace(installation, machine, guest, options).node
     with suppress(OSError):  # a full disk costs a boot, and nothing else
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, node)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import shell_variables
 from numalab.virtual import channel as line
 from numalab.virtual.channel import Channel
@@ -278,7 +278,7 @@ def run_command(
                 window_size() if interactive else (0, 0),
             )
     except GuestFailed as error:
-        raise KitError(str(error)) from error
+        raise NumalabError(str(error)) from error
     assert ended is not None  # without a limit it comes to its end
     return exit_code(ended, command[0], folder, guest.plan.shares)
 

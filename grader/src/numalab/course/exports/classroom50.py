@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from numalab.course.gradebook.feedback import is_told_by_criteria, part_line
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.reports import verdict_words
 
@@ -125,12 +125,12 @@ def result(
     rows: Sequence[StandingRow], problems: Sequence[Problem], run: Run, graded_at: datetime
 ) -> Json:
     """rows: one student's, of the labs that the assignment is about; problems: with what the
-    student handed in. Raises KitError where something has no grade through no fault of the
+    student handed in. Raises NumalabError where something has no grade through no fault of the
     student's, and where there is nothing at all."""
     spoilt = [row for row in rows if row.points is None and row.is_handed_in]
     if spoilt or not (rows or problems):
         why = "; ".join(f"{row.lab}: {' '.join(row.notes)}" for row in spoilt)
-        raise KitError(
+        raise NumalabError(
             f"no result.json is written, since not everything was graded ({why or 'nothing was'}). "
             "Classroom 50 then shows an error and no score; grade it again there (Regrade)."
         )

@@ -19,7 +19,7 @@ from pathlib import Path
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.tables import LATER_TABLES, SCHEMA, SCHEMA_VERSION
 from numalab.course.locks import held
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.file_systems.locks import has_record_locks
 from numalab.file_systems.room import Place, shortage
 
@@ -82,7 +82,7 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """Raises UserError, KitError and sqlite3.Error."""
+    """Raises UserError, NumalabError and sqlite3.Error."""
     path = course.gradebook
     if _has_locks(course):
         # A writer that was killed leaves a journal, and only who may write can undo what it holds
@@ -105,7 +105,7 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
 
 def _content(course: CourseFolder) -> bytes:
     """Return the file as it is between two changes: while one is under way there is a journal. Read
-    twice, since another node's view may be late. Raises UserError and KitError."""
+    twice, since another node's view may be late. Raises UserError and NumalabError."""
     path = course.gradebook
     until_s = time.monotonic() + BUSY_S
     before = None
@@ -116,7 +116,7 @@ def _content(course: CourseFolder) -> bytes:
             return content
         before = content
         if time.monotonic() > until_s:
-            raise KitError(
+            raise NumalabError(
                 f"{path} is being written all the time, or a process that was killed has left "
                 f"{_journal(path)}, which only who may write there can undo; its file system has "
                 f"no file locks. It can be made again: ./numalab gradebook rebuild {course.root}"
@@ -154,7 +154,7 @@ def told(course: CourseFolder) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         short = shortage(Place(course.root, _FULL_BYTES, str(course.root), "Make room there."))
-        raise KitError(f"{course.gradebook} can't be used: {short or error}") from error
+        raise NumalabError(f"{course.gradebook} can't be used: {short or error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(
             f"{course.gradebook} is damaged ({error}). It can be made again from what is in "

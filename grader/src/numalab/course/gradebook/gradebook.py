@@ -44,7 +44,7 @@ from numalab.course.gradebook.tables import (
 )
 from numalab.course.gradebook.without_effect import problems_of_rules
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
 from numalab.words import CountedStep, StepReport
@@ -320,7 +320,7 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
     try:
         return records.parse_intake(data), data["taken_in_at"]
     except (records.BadRecord, KeyError, TypeError) as error:
-        raise KitError(f"{path} is not a delivery as it was kept ({error})") from error
+        raise NumalabError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
 def _make_again(course: CourseFolder, progress: StepReport) -> None:

@@ -50,7 +50,7 @@ from numalab.course.intake.trees import (
 )
 from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.course.zones import taken_moment
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
 from numalab.strangers.apart import Readers
@@ -104,7 +104,7 @@ def take_in(
     nothing are problems; layout: as read_layout's asked; rules: the course's, by which times
     without a zone are understood; columns: of the list, as read_student_list's named; is_starting:
     whether a kernel is the starting code. Raises UserError where it is no delivery or no list, and
-    KitError where the course can't be written. The caller holds the course's lock."""
+    NumalabError where the course can't be written. The caller holds the course's lock."""
     if course.root.resolve().is_relative_to(delivery.resolve()):
         raise UserError(
             f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
@@ -136,7 +136,7 @@ def take_in(
             zones = _Zones(rules or Rules(), shown(students.name) if students else "")
             return _take_in(found, delivery, course, asked, zones, progress, readers)
         except OSError as error:
-            raise KitError(f"can't write to {course.root}: {reason_of(error)}") from error
+            raise NumalabError(f"can't write to {course.root}: {reason_of(error)}") from error
 
 
 def _take_in(

@@ -11,7 +11,7 @@ from numalab.course.intake.taking import DIAGNOSIS, NOT_GRADED, Chosen
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
-from numalab.grading.variant_kits import TICKET, TICKET_BYTES, parse_ticket
+from numalab.grading.variant_installations import TICKET, TICKET_BYTES, parse_ticket
 from numalab.labs.seeds import Seed, seed_of_code
 from numalab.labs.variants import lab_of_variant
 from numalab.strangers.visible import shown

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from numalab.errors import KitError, UserError
-from numalab.grading.variant_kits import TICKET, parse_ticket
+from numalab.errors import NumalabError, UserError
+from numalab.grading.variant_installations import TICKET, parse_ticket
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.starting_code import digest_of
@@ -33,14 +33,14 @@ class StartingCode:
                 if named != lab_of_variant(lab.name):
                     return False
                 digests = _of_variant(self.root, named, seed)
-            except (KitError, UserError):
+            except (NumalabError, UserError):
                 return False
         return digest_of(name, content) in digests.get(name, ())
 
 
 @lru_cache(maxsize=16)
 def _of_variant(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
-    """The digests of all that is written for a seed. Raises KitError."""
+    """The digests of all that is written for a seed. Raises NumalabError."""
     draws = read_draws(root, lab)
     files = lab_files(root, draws, draw_variant(draws, seed))
     return {name: (digest_of(name, text.encode()),) for name, text in files.items()}

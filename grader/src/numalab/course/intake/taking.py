@@ -13,7 +13,7 @@ from functools import partial
 from numalab.course.intake.archives import archive_suffix
 from numalab.course.intake.trees import Entry, Refused, folded, read_limited
 from numalab.grading import explanation
-from numalab.grading.variant_kits import TICKET
+from numalab.grading.variant_installations import TICKET
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import (
     is_copy_name,

@@ -199,7 +199,7 @@ class Head:
         return {task.item for task in [*left, *self._later]}
 
     def submit(self, tasks: Sequence[Task]) -> list[Run]:
-        """Raises UserError, KitError."""
+        """Raises UserError, NumalabError."""
         made = []
         chunks = runs.chunked(tasks, self.plan.per_job, self.plan.nodes)
         for start in range(0, len(chunks), runs.LARGEST_ARRAY):
@@ -225,7 +225,7 @@ class Head:
             self._left[run.id, number] = list(chunk)
 
     def follow(self) -> None:
-        """Until nothing is under way. Raises UserError, KitError, KeyboardInterrupt."""
+        """Until nothing is under way. Raises UserError, NumalabError, KeyboardInterrupt."""
         seen: Mapping[str, States] | None = {}
         ask_at_s = 0.0
         while self.is_under_way:

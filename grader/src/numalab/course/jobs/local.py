@@ -17,7 +17,7 @@ from numalab.course.jobs.runs import Run
 from numalab.errors import UserError
 from numalab.file_systems.locks import LockFile
 from numalab.grading.turns import VARIABLE as turns_variable
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
 # So that a command that was killed leaves nothing behind that grades on.
@@ -25,9 +25,9 @@ WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 LEAVE_S = 60  # for what a killed command has left to end
 
 
-def worker_environment(kit: Kit) -> dict[str, str]:
+def worker_environment(installation: Installation) -> dict[str, str]:
     return shell_variables.for_numalab() | {
-        "NUMALAB_ROOT": str(kit.root), "PYTHONDONTWRITEBYTECODE": "",
+        "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
 
 
@@ -36,9 +36,9 @@ class Local:
 
     name: runs.EngineName = "local"
 
-    def __init__(self, course: CourseFolder, kit: Kit, at_once: int) -> None:
+    def __init__(self, course: CourseFolder, installation: Installation, at_once: int) -> None:
         self.course = course
-        self.kit = kit
+        self.installation = installation
         self.at_once = at_once
         self._queue: deque[tuple[Run, int]] = deque()
         self._working: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
@@ -101,9 +101,9 @@ class Local:
         turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
         with log.open("ab") as output:
             return starting.start(
-                [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.kit.preset,
+                [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.installation.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
-                worker_environment(self.kit) | turns,
+                worker_environment(self.installation) | turns,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command, which ends them
             )  # fmt: skip

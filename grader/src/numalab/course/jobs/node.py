@@ -17,10 +17,10 @@ from types import FrameType
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.work import work
-from numalab.errors import KitError, UserError, reason_of, wrapped
-from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_KIT, EXIT_PASSED
+from numalab.errors import NumalabError, UserError, reason_of, wrapped
+from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.file_systems.locks import LockFile
-from numalab.kit import find_kit
+from numalab.installation import find_installation
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -36,7 +36,7 @@ def _say(step: str) -> None:
 
 
 def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
-    """Raises UserError, KitError, OSError."""
+    """Raises UserError, NumalabError, OSError."""
     run = runs.load(course, run_id)
     if not 0 <= chunk < len(run.chunks):
         raise UserError(f"the run {run_id} has no chunk {chunk}")
@@ -44,7 +44,7 @@ def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> Non
         if run.engine == "local":
             # Who begins anew waits until nothing works on what it takes over.
             held.enter_context(LockFile(course.run(run_id) / "working")).lock(fcntl.LOCK_SH)
-        work(course, run, chunk, find_kit(preset), _say)
+        work(course, run, chunk, find_installation(preset), _say)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,12 +57,12 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _say("interrupted")
         return EXIT_INTERRUPTED
-    except (UserError, KitError) as error:
+    except (UserError, NumalabError) as error:
         print(wrapped(f"numalab: {error}"), file=sys.stderr)
-        return EXIT_KIT
+        return EXIT_NUMALAB
     except OSError as error:
         print(wrapped(f"numalab: {reason_of(error)}"), file=sys.stderr)
-        return EXIT_KIT
+        return EXIT_NUMALAB
     return EXIT_PASSED
 
 

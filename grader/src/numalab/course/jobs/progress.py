@@ -15,7 +15,7 @@ from numalab.course.jobs import runs
 from numalab.course.jobs.engine import States
 from numalab.course.jobs.runs import Run
 from numalab.course.records import AttemptState, Item
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def known_states(course: CourseFolder) -> Known:
     try:
         with open_gradebook(course, read_only=True) as book:
             return book.states()
-    except (UserError, KitError):
+    except (UserError, NumalabError):
         return {}
 
 
@@ -48,7 +48,7 @@ def status_of(
     course: CourseFolder, run: Run, states: States | None, known: Known = MappingProxyType({})
 ) -> RunStatus:
     """states: None where the scheduler was not asked or did not answer; known: attempts whose
-    files need not be read, since that takes long of thousands. Raises KitError."""
+    files need not be read, since that takes long of thousands. Raises NumalabError."""
     ended: Counter[str] = Counter()
     jobs: Counter[str] = Counter()
     notes: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def class_text(course: CourseFolder) -> str:
         with open_gradebook(course, read_only=True) as book:
             graded, known = book.hand_ins_graded()
             left = len(book.open_hand_ins())
-    except (UserError, KitError):
+    except (UserError, NumalabError):
         return ""
     told = f"The class: {graded} of {known} hand-ins graded"
     return f"{told}; points open in {words.count(left, 'hand-in')}" if left else told

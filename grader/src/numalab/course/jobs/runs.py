@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.records import Item
-from numalab.errors import KitError
+from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
 Json = dict[str, Any]
@@ -173,17 +173,17 @@ def keep(course: CourseFolder, run: Run) -> Path:
 
 
 def load(course: CourseFolder, run_id: str) -> Run:
-    """Raises KitError."""
+    """Raises NumalabError."""
     path = course.run(run_id) / "run.json"
     try:
         return from_json(read_json(path))
     except (KeyError, TypeError) as error:
-        raise KitError(f"{path} can't be read: it is no run of this kit") from error
+        raise NumalabError(f"{path} can't be read: it is no run of this kit") from error
 
 
 def open_runs(course: CourseFolder) -> list[Run]:
     """Those that somebody waits for, or would if the command were repeated; oldest first.
-    Raises KitError."""
+    Raises NumalabError."""
     folder = course.run("x").parent
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [
@@ -195,7 +195,7 @@ def open_runs(course: CourseFolder) -> list[Run]:
 
 
 def unclean_runs(course: CourseFolder) -> list[Run]:
-    """Those that are over and may have left something half written. Raises KitError."""
+    """Those that are over and may have left something half written. Raises NumalabError."""
     return [
         load(course, path.parent.name)
         for path in sorted(course.run("x").parent.glob("*/over.json"))
@@ -209,7 +209,7 @@ def mark_clean(course: CourseFolder, run: Run) -> None:
 
 
 def last_run(course: CourseFolder) -> list[Run]:
-    """The newest that is there, if any. Raises KitError."""
+    """The newest that is there, if any. Raises NumalabError."""
     found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
     return [load(course, found[-1])] if found else []
 

@@ -19,8 +19,8 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
 from numalab.course.jobs.runs import Run
-from numalab.errors import KitError, UserError
-from numalab.kit import Kit
+from numalab.errors import NumalabError, UserError
+from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
 COMMAND_LIMIT_S = 60
@@ -199,14 +199,14 @@ def is_here() -> bool:
 
 
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Raises KitError where there is no such command."""
+    """Raises NumalabError where there is no such command."""
     try:
         return starting.run(
             command, shell_variables.for_slurm() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
             limit_s=COMMAND_LIMIT_S,
         )  # fmt: skip
     except FileNotFoundError as error:
-        raise KitError(
+        raise NumalabError(
             f"{command[0]} is missing: is Slurm's module loaded? Else use --local"
         ) from error
     except subprocess.TimeoutExpired:
@@ -236,10 +236,10 @@ class Slurm:
 
     name: runs.EngineName = "slurm"
 
-    def __init__(self, course: CourseFolder, kit: Kit) -> None:
+    def __init__(self, course: CourseFolder, installation: Installation) -> None:
         self.course = course
         self.place = SlurmNodePlace(
-            sys.executable, str(kit.root), kit.preset, str(course.root.absolute())
+            sys.executable, str(installation.root), installation.preset, str(course.root.absolute())
         )
         self._has_accounting: bool | None = None
 
@@ -264,11 +264,11 @@ class Slurm:
             time.sleep(SUBMIT_PAUSE_S)
             if self.was_submitted(run):
                 return
-        raise KitError(NO_CONTROLLER)
+        raise NumalabError(NO_CONTROLLER)
 
     def was_submitted(self, run: Run) -> bool:
         """Whether Slurm knows the job; then its id is noted. Of a run whose command was killed
-        between the intent and the note. Raises KitError where Slurm does not answer."""
+        between the intent and the note. Raises NumalabError where Slurm does not answer."""
         if runs.noted_job(self.course, run) is not None:
             return True
         for _ in range(SUBMIT_TRIES):
@@ -280,7 +280,7 @@ class Slurm:
             if jobs:
                 runs.note_job(self.course, run, min(jobs))
             return bool(jobs)
-        raise KitError(NO_CONTROLLER)
+        raise NumalabError(NO_CONTROLLER)
 
     def take_up(self, run: Run) -> bool:
         return self.was_submitted(run)

@@ -31,7 +31,7 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.grading.kit_digests import judged_by
 from numalab.grading.turns import NODE_LIMIT_S
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES
 from numalab.processes import starting
 from numalab.strangers.tools import code_of
@@ -70,10 +70,10 @@ def grade_arguments(
     ]  # fmt: skip
 
 
-def grade_command(kit: Kit, grading: Grading) -> list[str]:
+def grade_command(installation: Installation, grading: Grading) -> list[str]:
     if grading.command:
         return list(grading.command)
-    own = [sys.executable, "-m", "numalab", "--preset", kit.preset]
+    own = [sys.executable, "-m", "numalab", "--preset", installation.preset]
     return [*own, "grade", "--again", TIMES_LEFT_OPEN]
 
 
@@ -197,17 +197,17 @@ def run_grading(
     return Outcome(code, read_json(into / "result.json"), _last_words(output))
 
 
-def _forget_last(kit: Kit, lab: str) -> None:
+def _forget_last(installation: Installation, lab: str) -> None:
     """So that nothing of one student's is found by the next one's grading."""
-    for folder in (kit.build / "results" / lab, kit.staged_folder(lab)):
+    for folder in (installation.build / "results" / lab, installation.staged_folder(lab)):
         shutil.rmtree(folder, ignore_errors=True)
     for language in LANGUAGES:
-        kit.worker(lab, language, "submission").unlink(missing_ok=True)
+        installation.worker(lab, language, "submission").unlink(missing_ok=True)
 
 
 def _open_attempt(course: CourseFolder, task: Task) -> Attempt | None:
     """The last one of the item that was graded, where points of it are open: in its place is what
-    comes of this one. Raises KitError."""
+    comes of this one. Raises NumalabError."""
     earlier = [a for a in attempts.attempts_of(course, task.item) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_open, graded[-1].results)) else None
@@ -226,10 +226,10 @@ def earlier_records(course: CourseFolder, item: Item) -> list[Path]:
     return [folder for _, _, folder in sorted(found, reverse=True)]
 
 
-def _take_evidence(kit: Kit, lab: str, into: Path) -> None:
+def _take_evidence(installation: Installation, lab: str, into: Path) -> None:
     """Records and verdicts of each language, and of each virtual node below it."""
     for language in LANGUAGES:
-        kept = kit.results_folder(lab, language, "submission")
+        kept = installation.results_folder(lab, language, "submission")
         if kept.is_dir():
             shutil.copytree(kept, into / EVIDENCE / language)
 
@@ -241,7 +241,7 @@ class Bench:
     course: CourseFolder
     run: Run
     folder: Path
-    kit: Kit
+    installation: Installation
     job: str
 
     def grade(self, task: Task) -> Attempt | None:
@@ -256,16 +256,16 @@ class Bench:
             return None
         item = task.item
         submission = course.submission(item.student_id, item.lab, item.digest)
-        _forget_last(self.kit, item.lab)
+        _forget_last(self.installation, item.lab)
         left_open = _open_attempt(course, task)
-        rules = judged_by(self.kit, item.lab)
-        env = worker_environment(self.kit) | {
-            "NUMALAB_BUILD": str(self.kit.build_root),
+        rules = judged_by(self.installation, item.lab)
+        env = worker_environment(self.installation) | {
+            "NUMALAB_BUILD": str(self.installation.build_root),
             "TMPDIR": str(self.folder),
             "COLUMNS": "80",
         }
         command = [
-            *grade_command(self.kit, grading),
+            *grade_command(self.installation, grading),
             *grade_arguments(task, grading, submission, partial, earlier_records(course, item)),
         ]
         # On one machine it waits for the others' times, too.
@@ -276,7 +276,7 @@ class Bench:
         started_at = runs.now()
         try:
             outcome = run_grading(command, self.folder, env, partial, limit_s)
-            _take_evidence(self.kit, item.lab, partial)
+            _take_evidence(self.installation, item.lab, partial)
             goes_on_from = left_open.number if left_open is not None else 0
             attempt = attempt_of(task, outcome, limit_s, started_at, self.job, rules, goes_on_from)
             return attempt if attempts.publish(course, partial, attempt) else None
@@ -293,11 +293,15 @@ def job_id() -> str:
 
 
 def work(
-    course: CourseFolder, run: Run, chunk: int, kit: Kit, progress: Callable[[str], None]
+    course: CourseFolder,
+    run: Run,
+    chunk: int,
+    installation: Installation,
+    progress: Callable[[str], None],
 ) -> None:
     """Makes the attempts of a chunk that are not there. Raises UserError, OSError."""
     with node_folder() as folder:
-        own = Kit(kit.root, kit.preset, folder / "build")
+        own = Installation(installation.root, installation.preset, folder / "build")
         bench = Bench(course, run, folder, own, job_id())
         for task in run.chunks[chunk]:
             if runs.is_over(course, run.id):

@@ -12,8 +12,8 @@ from numalab.course.records import Attempt
 from numalab.errors import UserError
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.grading.kit_digests import judged_by
+from numalab.installation import Installation
 from numalab.judging.verdict import read_verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.palette import keep_matplotlib_in
 from numalab.reports.occasion import Occasion, Submission
@@ -25,16 +25,20 @@ AGAIN = (
 
 
 def drawn_page(
-    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt
+    course: CourseFolder, installation: Installation, labs: Mapping[str, Lab], attempt: Attempt
 ) -> str | None:
     """Of an attempt that was judged again. None where its rules are no longer the kit's, or its
-    records can't be read: then there is nothing to draw its verdict from. Raises KitError."""
+    records can't be read: then there is nothing to draw its verdict from. Raises NumalabError."""
     item = attempt.item
     folder = course.attempt(item, attempt.number)
     whole = read_attempt(folder)
-    if whole is None or item.lab not in labs or whole.judged_by != judged_by(kit, item.lab):
+    if (
+        whole is None
+        or item.lab not in labs
+        or whole.judged_by != judged_by(installation, item.lab)
+    ):
         return None
-    keep_matplotlib_in(kit.build / "matplotlib")
+    keep_matplotlib_in(installation.build / "matplotlib")
     from numalab.reports.html_page import page  # matplotlib, once it has its folder
 
     try:
@@ -43,7 +47,7 @@ def drawn_page(
             for result in whole.results
         ]
         kernels = [
-            replace(judge_again(kit, grading, AGAIN), verdict=read_verdict(result))
+            replace(judge_again(installation, grading, AGAIN), verdict=read_verdict(result))
             for grading, result in zip(gradings, whole.results, strict=True)
         ]
     except UserError:

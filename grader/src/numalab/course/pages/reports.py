@@ -17,9 +17,9 @@ from numalab.course.pages.graded_page import drawn_page
 from numalab.course.pages.seen import Picture, first_pictures
 from numalab.course.pages.student_page import attempt_name, pictured, student_page
 from numalab.course.records import Attempt
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
@@ -46,14 +46,18 @@ def _put(source: Path, target: Path) -> bool:
 
 
 def _put_page(
-    course: CourseFolder, kit: Kit, labs: Mapping[str, Lab], attempt: Attempt, target: Path
+    course: CourseFolder,
+    installation: Installation,
+    labs: Mapping[str, Lab],
+    attempt: Attempt,
+    target: Path,
 ) -> bool:
     """Whether there is one; of what was judged again it is drawn now, once. Raises OSError."""
     if attempt.state != "graded":
         return False
     if target.is_file() or _put(_page_of(course, attempt), target):
         return True
-    text = drawn_page(course, kit, labs, attempt) if attempt.rejudged_at else None
+    text = drawn_page(course, installation, labs, attempt) if attempt.rejudged_at else None
     if text is not None:
         write_whole(target, text)
     return text is not None
@@ -61,7 +65,7 @@ def _put_page(
 
 def _put_pages(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     labs: Mapping[str, Lab],
     rows: Iterable[StandingRow],
     folder: Path,
@@ -71,7 +75,7 @@ def _put_pages(
     return {
         name
         for name, attempt in shown.items()
-        if _put_page(course, kit, labs, attempt, folder / f"{name}.html")
+        if _put_page(course, installation, labs, attempt, folder / f"{name}.html")
     }
 
 
@@ -142,7 +146,7 @@ def _write_class(
 
 def _write_student(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     rows: Sequence[StandingRow],
     labs: Mapping[str, Lab],
     title: str,
@@ -150,7 +154,7 @@ def _write_student(
     student = rows[0].student
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
-    pages = _put_pages(course, kit, labs, rows, folder)
+    pages = _put_pages(course, installation, labs, rows, folder)
     seen = _seen(rows, pages, folder)
     write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, seen))
 
@@ -171,7 +175,7 @@ def _seen(rows: Sequence[StandingRow], pages: Collection[str], folder: Path) -> 
 
 def _write_students(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     rows: Mapping[str, Sequence[StandingRow]],
     labs: Mapping[str, Lab],
     title: str,
@@ -187,7 +191,7 @@ def _write_students(
         for number, student_id in enumerate(todo):
             if number % MADE_BETWEEN == 0:
                 progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
-            _write_student(course, kit, rows[student_id], labs, title)
+            _write_student(course, installation, rows[student_id], labs, title)
             made[student_id] = wanted[student_id]
     finally:
         if todo:
@@ -199,7 +203,7 @@ def _check(student_ids: Collection[str]) -> None:
     changed by hand may not either."""
     for student_id in student_ids:
         if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
-            raise KitError(
+            raise NumalabError(
                 f"the gradebook has a student {student_id!r}, an id that can't be a folder's name. "
                 "./numalab gradebook rebuild makes it again from what was handed in."
             )
@@ -207,34 +211,34 @@ def _check(student_ids: Collection[str]) -> None:
 
 @contextmanager
 def _told(course: CourseFolder) -> Iterator[None]:
-    """Raises KitError where a page can't be written."""
+    """Raises NumalabError where a page can't be written."""
     try:
         yield
     except OSError as error:
-        raise KitError(
+        raise NumalabError(
             f"the reports can't be written to {course.report}: {reason_of(error)}"
         ) from error
 
 
 def write_class_reports(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     standing: Standing,
     progress: StepReport,
     alike: Sequence[Alike] = (),
 ) -> Path:
     """Writes the class's pages and returns the first. alike: hand-ins that say the same. Raises
-    KitError."""
+    NumalabError."""
     progress("the class's pages")
     with _told(course):
         course.report.mkdir(parents=True, exist_ok=True)
-        _write_class(course, standing, labs_and_variants(kit.root), alike)
+        _write_class(course, standing, labs_and_variants(installation.root), alike)
     return course.report / "index.html"
 
 
 def write_reports(
     course: CourseFolder,
-    kit: Kit,
+    installation: Installation,
     standing: Standing,
     progress: StepReport,
     students: Collection[str] | None = None,
@@ -242,8 +246,9 @@ def write_reports(
 ) -> Path:
     """Writes the class's pages as write_class_reports does, those students' pages that changed, and
     returns the class's first. students: ids; only theirs are written, and none of the class;
-    then the page of the one, or the folder of all, is returned. Raises UserError and KitError."""
-    labs = labs_and_variants(kit.root)
+    then the page of the one, or the folder of all, is returned. Raises UserError and
+    NumalabError."""
+    labs = labs_and_variants(installation.root)
     rows = _by_student(standing.with_variants)
     _check(rows)
     for student_id in students or ():
@@ -256,9 +261,9 @@ def write_reports(
         student_id: rows[student_id] for student_id in (rows if students is None else students)
     }
     if students is None:
-        write_class_reports(course, kit, standing, progress, alike)
+        write_class_reports(course, installation, standing, progress, alike)
     with _told(course):
-        _write_students(course, kit, chosen, labs, standing.title, progress)
+        _write_students(course, installation, chosen, labs, standing.title, progress)
     if students is None:
         return course.report / "index.html"
     if len(students) == 1:

@@ -12,16 +12,16 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account
 from numalab.course.records import Attempt, Json, Student
 from numalab.diagnosing.wrong_submissions import read_wrong
-from numalab.errors import KitError, UserError
+from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import drawn_place_of, shown_trace, written_from
 from numalab.grading.from_records import StoredGrading, read_grading
+from numalab.installation import Installation
 from numalab.judging.judge import evidence_for
 from numalab.judging.rules import reads
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import read_verdict
-from numalab.kit import Kit
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import lab_of_variant
@@ -112,7 +112,7 @@ def _stage(
     try:
         touched = _of_pages(lab, grading.here)
         accounts = timing_accounts(lab, verdict, grading.here)
-    except KitError:  # records that do not belong together
+    except NumalabError:  # records that do not belong together
         return stage
     nodes = {"here": grading.here.numa_nodes} | {
         name: evidence.numa_nodes for name, evidence in grading.there.items()
@@ -122,7 +122,7 @@ def _stage(
 
 
 def _story(
-    kit: Kit,
+    installation: Installation,
     course: CourseFolder,
     labs: Mapping[str, Lab],
     account: Account,
@@ -135,9 +135,9 @@ def _story(
     if language is None or lab is None:
         return None
     # Mistakes are known of the labs; what is right in a variant is another thing.
-    wrong = () if lab.is_variant else read_wrong(kit, lab)
+    wrong = () if lab.is_variant else read_wrong(installation, lab)
     mistakes = tuple(one for one in wrong if one.is_in(language))
-    known = list(known_texts(kit, lab, language, seed, mistakes))
+    known = list(known_texts(installation, lab, language, seed, mistakes))
     stages: list[Stage] = []
     for kept in found:
         # The gradebook's own copy may have less in it than the attempt's file.
@@ -146,28 +146,28 @@ def _story(
             if result["language"] == language:
                 number = len(stages) + 1
                 stages.append(_stage(course, labs, whole, result, number, known))
-    questions = tuple(load_questions(kit, lab_of_variant(lab.name)).values())
+    questions = tuple(load_questions(installation, lab_of_variant(lab.name)).values())
     if not stages:
         return None
     return LabStory(lab, language, tuple(stages), mistakes, machines, questions)
 
 
 def gather(
-    kit: Kit,
+    installation: Installation,
     course: CourseFolder,
     labs: Mapping[str, Lab],
     accounts: Sequence[Account],
     seed: Seed,
 ) -> list[LabStory]:
-    """accounts: of one student, by lab; seed: the student's. Raises KitError, and UserError where
-    nothing was graded."""
-    gallery = load_gallery(gallery_folder(kit))
+    """accounts: of one student, by lab; seed: the student's. Raises NumalabError, and UserError
+    where nothing was graded."""
+    gallery = load_gallery(gallery_folder(installation))
     machines = tuple(
         (name, len(one.numa_nodes))
         for name, one in gallery.items()
         if all(not node.memory_kind for node in one.numa_nodes)  # threads are near each of them
     )
-    stories = [_story(kit, course, labs, account, seed, machines) for account in accounts]
+    stories = [_story(installation, course, labs, account, seed, machines) for account in accounts]
     found = [story for story in stories if story is not None]
     if not found:
         raise UserError(_nothing(accounts))

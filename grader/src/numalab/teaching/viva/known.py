@@ -12,7 +12,7 @@ from numalab.course.alike import tokens_of
 from numalab.diagnosing.excerpts import without_comments
 from numalab.diagnosing.wrong_submissions import WrongSubmission
 from numalab.files import NotPlain, read_plain_text
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import file_names
 from numalab.labs.seeds import Seed
@@ -63,23 +63,32 @@ def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _given(kit: Kit, lab: Lab, language: str, seed: Seed) -> tuple[Files, Files]:
+def _given(installation: Installation, lab: Lab, language: str, seed: Seed) -> tuple[Files, Files]:
     """The handout and the solution; of a variant the student's own."""
     if not lab.is_variant:
-        handout = handed_files(kit.lab_folder(lab.name), lab, language)
-        return handout, handed_files(kit.solution_folder(lab.name), lab, language)
-    draws = read_draws(kit.root, lab_of_variant(lab.name))
+        handout = handed_files(installation.lab_folder(lab.name), lab, language)
+        return handout, handed_files(installation.solution_folder(lab.name), lab, language)
+    draws = read_draws(installation.root, lab_of_variant(lab.name))
     variant, names = draw_variant(draws, seed), file_names(lab, language)
-    both = (lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant))
+    both = (
+        lab_files(installation.root, draws, variant),
+        solution_files(installation.root, draws, variant),
+    )
     handout, solution = ({name: files[name] for name in names if name in files} for files in both)
     return handout, solution
 
 
 def known_texts(
-    kit: Kit, lab: Lab, language: str, seed: Seed, mistakes: Sequence[WrongSubmission]
+    installation: Installation,
+    lab: Lab,
+    language: str,
+    seed: Seed,
+    mistakes: Sequence[WrongSubmission],
 ) -> Iterator[Known]:
-    """The likeliest first. Raises KitError."""
-    handout, solution = (_bare(files, language) for files in _given(kit, lab, language, seed))
+    """The likeliest first. Raises NumalabError."""
+    handout, solution = (
+        _bare(files, language) for files in _given(installation, lab, language, seed)
+    )
     yield Known("the handout", handout)
     yield Known("the kit's solution", solution)
     for wrong in mistakes:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import BusyError, KitError, UserError, reason_of, wrapped
+from numalab.errors import BusyError, NumalabError, UserError, reason_of, wrapped
 from numalab.file_systems.locks import LockFile
 from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
@@ -33,7 +33,7 @@ RETRY_S = 0.5  # while another command holds the lock that is waited for
 
 
 @dataclass(frozen=True)
-class Kit:
+class Installation:
     """A checkout of the kit or an installed one, and the CMake preset it is built with. builds: in
     place of build/ in its folder; where many share it, work: in place of its folder
     for what is edited, and state: for what outlives a build. origin: the folder of the kit that
@@ -241,8 +241,8 @@ class Kit:
         waiting: is told once that another one holds it, until whose end this one waits; None:
         nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
         who has the lock may wait for a turn. Raises BusyError where another one holds it and
-        nothing is waited for, UserError where there can be none, and KitError where a folder that
-        programs write to is full.
+        nothing is waited for, UserError where there can be none, and NumalabError where a folder
+        that programs write to is full.
         """
         is_told = False
         with ExitStack() as stack:
@@ -279,7 +279,7 @@ class Kit:
                 )
             short = shortage(build_place(self.build))
             if short:
-                raise KitError(short)
+                raise NumalabError(short)
             if file.warning:
                 print(wrapped(f"numalab: {file.warning}"), file=sys.stderr)
             yield
@@ -347,14 +347,18 @@ def make_private(folder: Path) -> None:
         ) from error
 
 
-def find_kit(preset: str) -> Kit:
+def find_installation(preset: str) -> Installation:
     """The kit that this file belongs to, or the one that NUMALAB_ROOT names. Built in the folder
     that NUMALAB_BUILD names, with all results; without it where its user may write."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
     if not (root / "labs").is_dir():
-        raise KitError(f"{root} is not a copy of numalab: it has no folder labs/")
+        raise NumalabError(f"{root} is not a copy of numalab: it has no folder labs/")
     builds = os.environ.get("NUMALAB_BUILD")
     own = own_places(root, shell_variables.for_numalab()) if is_shared(root) else None
     if builds:
-        return Kit(root, preset, Path(builds).absolute(), own.work if own else None)
-    return Kit(root, preset, own.builds, own.work, own.state) if own else Kit(root, preset)
+        return Installation(root, preset, Path(builds).absolute(), own.work if own else None)
+    return (
+        Installation(root, preset, own.builds, own.work, own.state)
+        if own
+        else Installation(root, preset)
+    )

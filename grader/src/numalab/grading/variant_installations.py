@@ -14,11 +14,11 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from numalab.errors import KitError, UserError, reason_of
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.harness.build_folder import say
+from numalab.installation import EDITION, Installation
 from numalab.judging.rules import load_labs
-from numalab.kit import EDITION, Kit
 from numalab.labs import quantities
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab
 from numalab.labs.seeds import Seed, seed_of_code
@@ -43,29 +43,41 @@ _LINKED = (
 _SHOWN = ("README.md", *KERNEL_FILES.values())
 
 
-def make_variant(kit: Kit, lab: str, seed: Seed) -> tuple[Variant, Mapping[str, str], Kit]:
-    """The variant, the files of its lab by name, and the kit that grades it. Raises KitError."""
-    kit.need_solutions("./numalab variant")
-    draws = read_draws(kit.root, lab)
+def make_variant(
+    installation: Installation, lab: str, seed: Seed
+) -> tuple[Variant, Mapping[str, str], Installation]:
+    """The variant, the files of its lab by name, and the kit that grades it. Raises
+    NumalabError."""
+    installation.need_solutions("./numalab variant")
+    draws = read_draws(installation.root, lab)
     variant = draw_variant(draws, seed)
-    files, solution = lab_files(kit.root, draws, variant), solution_files(kit.root, draws, variant)
+    files, solution = (
+        lab_files(installation.root, draws, variant),
+        solution_files(installation.root, draws, variant),
+    )
     digest = hashlib.sha256(repr((sorted(files.items()), sorted(solution.items()))).encode())
 
     def write(root: Path) -> None:
         _write(root / "labs" / variant.name, files)
         _write(root / "solutions" / variant.name, solution)
 
-    return variant, files, made_kit(kit, variant.name, seed, digest.hexdigest(), write)
+    return (
+        variant,
+        files,
+        made_installation(installation, variant.name, seed, digest.hexdigest(), write),
+    )
 
 
-def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path], None]) -> Kit:
+def made_installation(
+    installation: Installation, name: str, seed: Seed, digest: str, write: Callable[[Path], None]
+) -> Installation:
     """The small kit of a variant. digest: of what is in it, since a build keeps a handout and
     objects; write: puts the lab and its solution below a root, may raise OSError. Raises
-    KitError."""
-    above = kit.build_root / "variants"
+    NumalabError."""
+    above = installation.build_root / "variants"
     root = above / f"{name}-{seed.number}-{digest[:12]}"
     try:
-        if root.is_dir() and not _is_linked_to(root, kit):
+        if root.is_dir() and not _is_linked_to(root, installation):
             # A copied or moved kit's still has the links to where that was.
             say(f"{root} was made in another folder; making it anew")
             shutil.rmtree(root)
@@ -77,22 +89,28 @@ def made_kit(kit: Kit, name: str, seed: Seed, digest: str, write: Callable[[Path
                 begun = Path(folder) / "kit"
                 write(begun)
                 for linked in _LINKED:
-                    if (kit.root / linked).exists():
-                        (begun / linked).symlink_to(kit.root / linked)
+                    if (installation.root / linked).exists():
+                        (begun / linked).symlink_to(installation.root / linked)
                 _put_in_place(begun, root)
     except OSError as error:
-        raise KitError(f"can't make the variant in {root}: {reason_of(error)}") from error
-    return Kit(
-        root, kit.preset, root / "build", kit.work_root, kit.state_root, kit.root,
-        kit.variants_root,
-    )  # fmt: skip
+        raise NumalabError(f"can't make the variant in {root}: {reason_of(error)}") from error
+    return Installation(
+        root,
+        installation.preset,
+        root / "build",
+        installation.work_root,
+        installation.state_root,
+        installation.root,
+        installation.variants_root,
+    )
 
 
-def _is_linked_to(root: Path, kit: Kit) -> bool:
+def _is_linked_to(root: Path, installation: Installation) -> bool:
     """Whether a variant's kit has the rest of this very kit."""
-    linked = [name for name in _LINKED if (kit.root / name).exists()]
+    linked = [name for name in _LINKED if (installation.root / name).exists()]
     return all(
-        (root / name).exists() and (root / name).samefile(kit.root / name) for name in linked
+        (root / name).exists() and (root / name).samefile(installation.root / name)
+        for name in linked
     )
 
 
@@ -113,8 +131,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def the_lab(made: Kit, variant: Variant) -> Lab:
-    """Of this very variant. Raises KitError."""
+def the_lab(made: Installation, variant: Variant) -> Lab:
+    """Of this very variant. Raises NumalabError."""
     return load_lab(made.lab_folder(variant.name))
 
 
@@ -149,16 +167,19 @@ def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
     return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
 
 
-def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) -> Path:
+def write_own_files(
+    installation: Installation, lab: Lab, files: Mapping[str, str], seed: Seed
+) -> Path:
     """Puts into the person's folder what is not there yet, and the text and contract as they are
     now. Returns the folder. Raises UserError where it holds another one's variant, or can't be
     written."""
-    folder = kit.variants_root / lab.name
+    folder = installation.variants_root / lab.name
     if (folder / TICKET).is_file():
         _, there = read_ticket(folder, follow_links=True)
         if there != seed:
             raise UserError(
-                f"{kit.shown(folder)} has the variant of '{there.owner}' ({there.code}), with "
+                f"{installation.shown(folder)} has the variant of '{there.owner}' "
+                f"({there.code}), with "
                 "its files. Move or remove that folder first."
             )
     editable = {*KERNEL_FILES.values(), *(file.name for file in lab.files), quantities.FILE}
@@ -179,35 +200,38 @@ def write_own_files(kit: Kit, lab: Lab, files: Mapping[str, str], seed: Seed) ->
     return folder
 
 
-def lab_of_named_variant(kit: Kit, name: str) -> str:
-    """The lab's name. name: of the lab, or of its variant. Raises UserError and KitError."""
+def lab_of_named_variant(installation: Installation, name: str) -> str:
+    """The lab's name. name: of the lab, or of its variant. Raises UserError and NumalabError."""
     lab = lab_of_variant(name)
-    if not kit.is_edition:
-        return lab_with_variants(kit.root, lab)
-    (chosen,) = choose_labs(load_labs(kit.root), [lab])  # whose variants come packed
+    if not installation.is_edition:
+        return lab_with_variants(installation.root, lab)
+    (chosen,) = choose_labs(load_labs(installation.root), [lab])  # whose variants come packed
     return chosen.name
 
 
-def open_variant(kit: Kit, lab: str, above: Path | None = None) -> tuple[Kit, Lab]:
+def open_variant(
+    installation: Installation, lab: str, above: Path | None = None
+) -> tuple[Installation, Lab]:
     """The kit and the lab of the variant that lies in above, else among the user's own. Raises
-    UserError where there is none, or it is nobody's, and KitError."""
-    folder = (above or kit.variants_root) / variant_name(lab)
+    UserError where there is none, or it is nobody's, and NumalabError."""
+    folder = (above or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(
-            f"there is no folder {kit.shown(folder)}. ./numalab variant {lab.split('_')[0]} --for "
+            f"there is no folder {installation.shown(folder)}. ./numalab variant "
+            f"{lab.split('_')[0]} --for "
             "ID --code CODE, or to study alone --seed today, writes your variant."
         )
-    follow = folder.parent == kit.variants_root
+    follow = folder.parent == installation.variants_root
     named, seed = read_ticket(folder, follow_links=follow)
     if named != lab:
         raise UserError(
             f"{folder / TICKET} is of a variant of {named}, and {variant_name(lab)} is to be "
             "graded. Put each variant's files into the folder of its own name."
         )
-    if kit.is_edition:
-        made = open_pack(kit, variant_name(lab), seed)
+    if installation.is_edition:
+        made = open_pack(installation, variant_name(lab), seed)
     else:
-        made = make_variant(kit, lab, seed)[2]
+        made = make_variant(installation, lab, seed)[2]
     return made, load_lab(made.lab_folder(variant_name(lab)))
 
 
@@ -228,13 +252,14 @@ def write_pack(tree: Path, path: Path) -> None:
             pack.write(file, file.relative_to(tree).as_posix())
 
 
-def open_pack(kit: Kit, name: str, seed: Seed) -> Kit:
+def open_pack(installation: Installation, name: str, seed: Seed) -> Installation:
     """The kit of a variant that lies packed beside its folder. Raises UserError where none does,
-    and KitError."""
-    path = pack_path(kit.variants_root / name)
+    and NumalabError."""
+    path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(
-            f"{kit.shown(path)} is missing: a student's edition makes no variants. Your instructor "
+            f"{installation.shown(path)} is missing: a student's edition makes no variants. Your "
+            "instructor "
             f"has it for you; put it beside {name}/."
         )
     try:
@@ -243,10 +268,15 @@ def open_pack(kit: Kit, name: str, seed: Seed) -> Kit:
             names = pack.namelist()
             wanted = tuple(f"{above}/{name}/" for above in ("labs", "solutions"))
             if not all(one.startswith(wanted) and ".." not in one for one in names):
-                raise UserError(f"{kit.shown(path)} is not of {name}; ask your instructor for it")
+                raise UserError(
+                    f"{installation.shown(path)} is not of {name}; ask your instructor for it"
+                )
             digest = hashlib.sha256(content).hexdigest()
-            return made_kit(kit, name, seed, digest, lambda root: pack.extractall(root))
+            return made_installation(
+                installation, name, seed, digest, lambda root: pack.extractall(root)
+            )
     except (OSError, zipfile.BadZipFile) as error:
         raise UserError(
-            f"{kit.shown(path)} can't be read ({error}); ask your instructor for it once more"
+            f"{installation.shown(path)} can't be read ({error}); ask your instructor for it "
+            "once more"
         ) from error
