@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numalab.errors import NumalabError, reason_of
-from numalab.evidence.read_record import validate
+from numalab.evidence.read_record import record_of
 from numalab.evidence.record import SOLUTION, Json
 from numalab.files import write_whole
 
 SOURCE = Path(__file__).resolve().parent
-SCHEMA = SOURCE.parent / "common" / "schema" / "evidence.schema.json"
 
 # Kinds of runs that figures show, by record.
 KINDS = {
@@ -70,7 +69,7 @@ def keep(results: Path, folder: Path) -> list[Path]:
         source = results / name / "evidence.json"
         if source.is_file():
             record = kept(json.loads(source.read_text(encoding="utf-8")), kinds)
-            validate(record, SCHEMA)
+            record_of(record)
             written.append(_write(folder / name / "evidence.json", text_of(record, "runs")))
     for lab in EXPLORATIONS:
         source = results / "explore" / f"{lab}.json"

@@ -17,12 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+import msgspec
 from kits_own import generations_of
 from progress import Progress
 from series import Appender, lines_of
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Json
+from numalab.evidence.run_formats import TimingRun
 from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session
 from numalab.harness.build import build_targets
@@ -50,11 +52,17 @@ class Timed:
         if next(self.generations, None) is None:
             raise NumalabError(f"{self.name} has no launch on this node")
         spent_s = time.monotonic() - start_s
-        record = self.session.data["runs"][-1]
-        for entry in record["roles"]:
-            if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
-                raise NumalabError(f"{self.name}: the {entry['role']} did not end well: {entry}")
-        return {"timed": self.name, "size": size, "spent_s": spent_s, "record": record}
+        record = self.session.record.runs[-1]
+        assert isinstance(record, TimingRun)
+        for entry in record.roles:
+            if entry.outcome.status != "ok" or entry.results.wrong:
+                raise NumalabError(f"{self.name}: the {entry.role} did not end well: {entry}")
+        return {
+            "timed": self.name,
+            "size": size,
+            "spent_s": spent_s,
+            "record": msgspec.to_builtins(record),
+        }
 
 
 def timed_of(installation: Installation, lab: Lab, size: str, node: Json) -> Iterator[Timed]:

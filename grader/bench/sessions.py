@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from numalab.evidence.format import Build
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, Build, Evidence, Generation
+from numalab.evidence.record import CONTROL, Evidence, Generation
 from numalab.judging.effort import effort_for
 from numalab.judging.timing_rules import judge_timing
 from numalab.judging.timing_state import timing_state

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 from other_rules import ASKED_RATIO
 from series import CANDIDATE, REFERENCE, Cell
 
 from numalab.errors import NumalabError
 from numalab.evidence.record import CONTROL, HANDOUT, Json
+from numalab.evidence.run_formats import TimingRun
 from numalab.harness import monitor
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, load_lab
@@ -126,13 +128,15 @@ class Workload:
         environment = monitor.worker_environment(self.lab, self.threads)
         run = monitor.MonitorRun("generation", options, environment)
         record = monitor.run_monitor(self.installation, self.lab, run)
-        for entry in record["roles"]:
-            if entry["outcome"]["status"] != "ok" or entry["results"]["wrong"]:
+        assert isinstance(record, TimingRun)
+        for entry in record.roles:
+            if entry.outcome.status != "ok" or entry.results.wrong:
                 raise NumalabError(
-                    f"the {entry['role']} did not end well: {entry['outcome']}, "
-                    f"{entry['results']['wrong']} wrong results"
+                    f"the {entry.role} did not end well: {entry.outcome}, "
+                    f"{entry.results.wrong} wrong results"
                 )
-        return record
+        timed: Json = msgspec.to_builtins(record)
+        return timed
 
     def scale(self, cell: Cell) -> int:
         """By which a repetition of the candidate takes about so long on this node, undisturbed;

@@ -69,12 +69,12 @@ class Recorded:
     def words(self) -> str:
         """Where it was taken. A virtual node shows placement, never times."""
         node = self.evidence.node
-        installation = "" if self.is_own else ", with this kit"
+        origin = "" if self.is_own else ", with this kit"
         if self.evidence.is_virtual:
             cores = node["cores"] // node["numa_nodes"]
-            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{installation}"
+            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{origin}"
         nodes = f"{node['numa_nodes']} NUMA node{'s' if node['numa_nodes'] > 1 else ''}"
-        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{installation}"
+        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{origin}"
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,7 @@ class Sources:
         """The C part's. Raises NumalabError where it is no valid record."""
         where = f"on_{machine}/" if machine else ""
         path, is_own = self.path(f"{lab}/c/{variant}/{where}evidence.json")
-        schema = ROOT / "common" / "schema" / "evidence.schema.json"
-        return Recorded(load(path, schema), is_own)
+        return Recorded(load(path), is_own)
 
 
 @dataclass(frozen=True)

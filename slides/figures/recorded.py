@@ -162,11 +162,9 @@ def _found(sources: Sources, lab: str) -> tuple[Found, str]:
 
 def _exploration(lab: str) -> Draw:
     def draw(sources: Sources) -> Drawn:
-        found, installation = _found(sources, lab)
+        found, origin = _found(sources, lab)
         figure = exploration_figure(found, (12.08, 5.2))
-        words = (
-            f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{installation}"
-        )
+        words = f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{origin}"
         return Drawn(figure, words)
 
     return draw
@@ -174,9 +172,9 @@ def _exploration(lab: str) -> Draw:
 
 def stream_pages_nhm(sources: Sources) -> Drawn:
     """Of a virtual machine: it has no times."""
-    found, installation = _found(sources, AFFINITY)
+    found, origin = _found(sources, AFFINITY)
     if found.virtual is None or not found.virtual.samples:  # one's own record may have none
-        found, installation = _found(replace(sources, results=None, used={}), AFFINITY)
+        found, origin = _found(replace(sources, results=None, used={}), AFFINITY)
     figure = pages_figure(found, (12.08, 4.6))
     if figure is None or found.virtual is None:
         raise NumalabError(
@@ -185,7 +183,7 @@ def stream_pages_nhm(sources: Sources) -> Drawn:
         )
     machine = found.virtual.machine
     cores = machine["cores_per_numa_node"]
-    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{installation}"
+    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{origin}"
     return Drawn(figure, words)
 
 

@@ -38,7 +38,7 @@ from numalab.course.pages.reports import write_reports
 from numalab.course.pages.student_page import attempt_name, student_page
 from numalab.course.records import Attempt, Problem, Student
 from numalab.errors import NumalabError, UserError
-from numalab.evidence.record import Build
+from numalab.evidence.format import Build
 from numalab.installation import Installation
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned, read_verdict
 from numalab.labs.declaration import Lab

@@ -512,7 +512,7 @@ def test_no_course_is_told_in_a_sentence(own: Installation, tmp_path: Path) -> N
     done = command(own, "batch", "rejudge", str(tmp_path))
     assert done.returncode == 2 and "is no course's folder" in " ".join(done.stderr.split())
     with pytest.raises(UserError):
-        rejudging.read_grading(tmp_path, load_labs(own.root), None)
+        rejudging.read_grading(tmp_path, load_labs(own.root))
 
 
 def test_scores_of_what_was_handed_in_beside_stay(own: Installation, tmp_path: Path) -> None:

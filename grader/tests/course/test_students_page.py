@@ -45,7 +45,7 @@ from numalab.course.pages.student_page import (
 )
 from numalab.course.records import Attempt
 from numalab.errors import NumalabError, UserError
-from numalab.evidence.record import Build
+from numalab.evidence.format import Build
 from numalab.files import write_json
 from numalab.installation import Installation
 from numalab.judging.verdict import read_verdict

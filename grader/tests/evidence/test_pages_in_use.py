@@ -22,8 +22,9 @@ from numalab.evidence.page_work import (
 )
 from numalab.evidence.record import AtWork, CpuTime
 from numalab.evidence.results import RollEntry
+from numalab.evidence.run_formats import Origin
 from numalab.evidence.touch import Users
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.traced_pages import TracedArray
 
 TWO = threads_on(0, 1)
 

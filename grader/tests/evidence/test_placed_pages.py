@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.run_values import parsed
 from support.traced import OK, RIGHT
 
+from numalab.evidence.kinds import PLACING
 from numalab.evidence.placed_pages import (
     Fill,
     Placing,
     homes_of_runs,
     in_turn_share,
     owner_of,
-    placing_facts,
 )
 
 
@@ -97,7 +98,9 @@ def test_pages_of_each_part_on_its_threads_node() -> None:
 
 
 RECORD: dict[str, Any] = {
-    "n": 7, "page_bytes": 4096, "thread_nodes": [1, 0], "threads": [{"numa_node": -1}],
+    "n": 7, "page_bytes": 4096, "thread_nodes": [1, 0], "threads": [
+        {"thread": 0, "allowed_pus": [0], "core": 0, "package": 0, "numa_node": -1}
+    ],
     "policies_before": ["default", None], "policies_after": ["bind:0", None],
     "fill": {"numa_node": 1, "free_bytes": 8, "pages": [[0, 3], [-1, 2]]}, "fastest_node": 1,
     "refused_nodes": "4", "file": "policy.toml",
@@ -111,14 +114,19 @@ FACTS: dict[str, Any] = {
 
 
 def test_a_record_says_where_memory_was_placed() -> None:
-    assert placing_facts(RECORD) == FACTS
+    def facts(record: dict[str, Any]) -> dict[str, Any]:
+        found = vars(parsed(PLACING, whole | record))
+        return {name: found[name] for name in FACTS}
+
+    whole = {"fills_node": False, "results": {"checked": 1, "wrong": 0}}
+    assert facts(RECORD) == FACTS
     without = RECORD | {
         "thread_nodes": None, "policies_before": None, "policies_after": None,
         "refused_nodes": None, "fill": {"numa_node": 1, "free_bytes": 8},
     }  # fmt: skip
     del without["file"]
-    assert placing_facts(without) == FACTS | {
+    assert facts(without) == FACTS | {
         "thread_nodes": (), "policies_before": (), "policies_after": (), "refused_nodes": "",
         "file": "", "fill": Fill(1, 8, None),
     }  # fmt: skip
-    assert placing_facts(RECORD | {"fill": None})["fill"] is None
+    assert facts(RECORD | {"fill": None})["fill"] is None

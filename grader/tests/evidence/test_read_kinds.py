@@ -6,8 +6,8 @@ from math import inf, isnan
 from typing import Any
 
 import pytest
+from support.run_values import form_of, parsed
 
-from numalab.evidence.cpusets import GroupRefusal
 from numalab.evidence.kinds import (
     AT_WORK,
     BINDING,
@@ -34,27 +34,39 @@ from numalab.evidence.record import (
     CpuTime,
     Generation,
     Json,
-    KernelTable,
     Kind,
     Latency,
     Launched,
     Locate,
-    LocatedThread,
     Memory,
     OneThread,
     Placement,
     Race,
-    Rank,
     RolePart,
-    Thread,
     ThreadLevel,
     Trace,
 )
-from numalab.evidence.results import Mismatch, OpenRequests, Outcome, Results, RollEntry, TooFew
+from numalab.evidence.results import Mismatch, Outcome, Results, RollEntry
+from numalab.evidence.run_formats import (
+    GroupRefusal,
+    KernelTable,
+    LocatedThread,
+    MpiCalls,
+    OpenRequests,
+    Origin,
+    OtherLevel,
+    OutcomeRecord,
+    Rank,
+    RankLevel,
+    ResultsRecord,
+    Slots,
+    Thread,
+    TooFew,
+    TouchMap,
+    TracedPages,
+)
 from numalab.evidence.sample import Sample
-from numalab.evidence.store_notes import Slots
-from numalab.evidence.thread_levels import MpiCalls, OtherLevel, RankLevel
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.traced_pages import TracedArray
 
 OK = {"status": "ok", "printed_bytes": 3}
 WELL = Outcome("ok", {"printed_bytes": 3})
@@ -82,6 +94,22 @@ LEVELS_OF_RANK = (RankLevel(0, "serialized", "multiple", 1, 4, MpiCalls(1, 2, 3,
 
 def levels(*others: OtherLevel, ended: Outcome | None = None) -> ThreadLevel:
     return ThreadLevel("x", WELL, LEVELS_OF_RANK, others, ended, 2)
+
+
+def results_of(data: Json) -> Results:
+    return read_results(form_of(ResultsRecord, data))
+
+
+def outcome_of(data: Json) -> Outcome:
+    return read_outcome(form_of(OutcomeRecord, data))
+
+
+def sample_of(data: Json, looked_at: int) -> Sample:
+    return read_sample(form_of(TracedPages, {"array": "a"} | data), looked_at)
+
+
+def arrays_of(data: Json) -> tuple[TracedArray, ...]:
+    return traced_arrays(form_of(TouchMap, {"order": "natural"} | data) if data else None)
 
 
 def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
@@ -168,7 +196,7 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
     ],
 )  # fmt: skip
 def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None:
-    found = kind.parse(COMMON | run)
+    found = parsed(kind, COMMON | run)
     if isinstance(found, Latency):
         assert isinstance(read, Latency)
         assert list(found.one_way_us) == list(read.one_way_us)
@@ -181,8 +209,8 @@ def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None
 @pytest.mark.parametrize("asked", [None, "single"])
 def test_less_than_the_least_level_there_is_not(asked: str | None) -> None:
     ranks = [RANK | {"calls": CALLS, "asked": asked}]
-    assert THREAD_LEVEL.parse(COMMON | {"ranks": ranks, "answer_to_less": 0}).other_levels == ()
-    assert THREAD_LEVEL.parse(COMMON | {"ranks": [], "answer_to_less": 0}).other_levels == ()
+    assert parsed(THREAD_LEVEL, COMMON | {"ranks": ranks, "answer_to_less": 0}).other_levels == ()
+    assert parsed(THREAD_LEVEL, COMMON | {"ranks": [], "answer_to_less": 0}).other_levels == ()
 
 
 def test_stores_with_other_teams() -> None:
@@ -191,12 +219,13 @@ def test_stores_with_other_teams() -> None:
         1,
     )
     run = COMMON | counts | {"noted": True, "most_written": [], "by_thread": [], "slots": SLOTS}
-    alone = STORES.parse(run)
+    alone = parsed(STORES, run)
     assert (alone.results, alone.teams_outcome, alone.teams_results) == (CORRECT, None, None)
-    others = STORES.parse(
-        run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"wrong": 2}}
+    others = parsed(
+        STORES,
+        run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"wrong": 2}},
     )
-    assert others.teams_outcome == Outcome("crashed")
+    assert others.teams_outcome == Outcome("crashed", {"printed_bytes": 0})
     assert others.teams_results == Results(9, 2, None, None)
 
 
@@ -207,7 +236,7 @@ def test_programs_in_groups_by_name() -> None:
         "partition": None,
     }  # fmt: skip
     refusal = {"group": "job", "file": "cpuset.cpus", "value": "9", "error": "EINVAL"}
-    found = CPUSETS.parse(COMMON | {
+    found = parsed(CPUSETS, COMMON | {
         "file": "groups.toml", "refusals": [refusal],
         "programs": [program | {"group": "others"}, program | {"group": "job", "threads": 3}],
     })  # fmt: skip
@@ -234,7 +263,7 @@ def test_a_generation_has_the_times_of_each_role() -> None:
             timed("solution", 1.25), timed("submission", 3.0, cut=True, warm_up=True),
         ],
     }  # fmt: skip
-    assert GENERATION.parse(run) == Generation(
+    assert parsed(GENERATION, run) == Generation(
         part="x", slow=None, n=7, bytes_moved=80,
         roles={
             "solution": RolePart(WELL, CORRECT, 0.5, None),
@@ -245,7 +274,7 @@ def test_a_generation_has_the_times_of_each_role() -> None:
         taken_s={"solution": 9.0, "submission": 13.5}, bytes_allocated=None, loads_in_chain=0,
     )  # fmt: skip
     more = {"slow": "near.toml", "bytes_allocated": 8, "loads_in_chain": 5, "second_try": True}
-    found = GENERATION.parse(run | more)
+    found = parsed(GENERATION, run | more)
     assert (found.slow, found.bytes_allocated, found.loads_in_chain, found.is_second_try) == (
         "near.toml", 8, 5, True,
     )  # fmt: skip
@@ -263,7 +292,7 @@ def test_a_generation_has_the_times_of_each_role() -> None:
     ],
 )
 def test_who_may_fail_and_has_tells_of_nobody(changes: Json, is_there: bool) -> None:
-    found = GENERATION.parse({
+    found = parsed(GENERATION, {
         "part": None, "n": 7, "bytes_moved": 80,
         "roles": [role_of("solution"), role_of("handout", **changes)],
         "samples": [timed("solution", 1.0), timed("handout", 2.0, cut=True)],
@@ -281,7 +310,7 @@ def test_the_first_wrong_element_with_all_that_is_known() -> None:
         "array": "a", "element": 3, "expected": "NaN", "found": "-Infinity", "phase": "compute",
         "repetition": 1,
     }  # fmt: skip
-    first = read_results({"checked": 9, "wrong": 2, "first_wrong": wrong}).first_wrong
+    first = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong}).first_wrong
     assert first is not None and isnan(first.expected) and first.found == -inf
     assert vars(first) | {"expected": 0.0} == vars(
         Mismatch("a", 3, 0.0, -inf, "compute", 1, None, None, None, None, "", "", "")
@@ -290,20 +319,20 @@ def test_the_first_wrong_element_with_all_that_is_known() -> None:
         "expected": 1.5, "found": 2, "rank": 4, "row": 5, "column": 6, "row_name": "halo",
         "remark": "late", "expected_digits": "15", "found_digits": "16",
     }  # fmt: skip
-    found = read_results({"checked": 9, "wrong": 2, "first_wrong": wrong | more}).first_wrong
+    found = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong | more}).first_wrong
     assert found == Mismatch(
         "a", 3, 1.5, 2.0, "compute", 1, 4, 5, 6, "halo", "late", "15", "16"
     )  # fmt: skip
 
 
 def test_results_with_all_that_can_be_wrong() -> None:
-    assert read_results(RIGHT) == Results(
+    assert results_of(RIGHT) == Results(
         9, 0, None, None, None, None, "", None, 0, None, None
     )  # fmt: skip
     requests = {
         "fault": "given_up", "count": 2, "call": "MPI_Isend", "rank": 1, "phase": "compute",
     }  # fmt: skip
-    found = read_results(RIGHT | {
+    found = results_of(RIGHT | {
         "wrote_before_array": "a", "wrote_after_array": "b", "replaced_array": "c",
         "too_few_messages": {"asked": 4, "seen": 3}, "too_few_bytes": {"asked": 2, "seen": 1},
         "messages_ahead": 5, "n_unit": "rows", "requests": requests,
@@ -312,30 +341,30 @@ def test_results_with_all_that_can_be_wrong() -> None:
         9, 0, None, "a", TooFew(4, 3), OpenRequests("given_up", 2, "MPI_Isend", 1, "compute", ""),
         "rows", TooFew(2, 1), 5, "c", "b",
     )  # fmt: skip
-    named = read_results(RIGHT | {"requests": requests | {"line": "kernel.c:8"}}).requests
+    named = results_of(RIGHT | {"requests": requests | {"line": "kernel.c:8"}}).requests
     assert named is not None and named.line == "kernel.c:8"
 
 
 def test_how_it_ended_has_all_else_as_detail() -> None:
-    assert read_outcome({"status": "ok"}) == Outcome("ok", {})
-    assert read_outcome({"doing": "start", "status": "crashed", "signal": 11}) == Outcome(
-        "crashed", {"doing": "start", "signal": 11}
+    assert outcome_of({"status": "ok"}) == Outcome("ok", {"printed_bytes": 0})
+    assert outcome_of({"doing": "start", "status": "crashed", "signal": "SIGSEGV"}) == Outcome(
+        "crashed", {"doing": "start", "signal": "SIGSEGV", "printed_bytes": 0}
     )
 
 
 def test_pages_are_coded_in_runs() -> None:
     assert expand([]) == ()
-    assert expand([[0, 2], [-1, 0], [3, 1]]) == (0, 0, 3)
+    assert expand([(0, 2), (-1, 0), (3, 1)]) == (0, 0, 3)
     most = 4 * 2**20
-    assert len(expand([[0, most - 1], [1, 1]])) == most
-    for runs in ([[0, most + 1]], [[0, most], [1, 1]]):
+    assert len(expand([(0, most - 1), (1, 1)])) == most
+    for runs in ([(0, most + 1)], [(0, most), (1, 1)]):
         with pytest.raises(ValueError, match="an array of more than 4,194,304 pages"):
             expand(runs)
 
 
 def test_which_pages_were_looked_at() -> None:
-    assert read_sample({}, 5) == Sample(5, ((0, 5),))
-    assert read_sample({"pages": 9, "blocks": [[1, 2], [6, 1]]}, 3) == Sample(9, ((1, 2), (6, 1)))
+    assert sample_of({}, 5) == Sample(5, ((0, 5),))
+    assert sample_of({"pages": 9, "blocks": [[1, 2], [6, 1]]}, 3) == Sample(9, ((1, 2), (6, 1)))
 
 
 ORIGINS = [{"thread": 0, "pu": 1, "core": 2, "numa_node": 3},
@@ -347,20 +376,18 @@ FROM = {"written_from": [[0, 1], [-1, 1]], "used_from": [[[0, 1], 1], [[], 1]]}
 
 def test_pages_that_were_traced_with_their_origins() -> None:
     plain = TracedArray("a", (0, -1), (frozenset({0, 4}),) * 2, Sample(2, ((0, 2),)), {})
-    assert traced_arrays({}) == ()
-    assert traced_arrays({"arrays": [ARRAY]}) == (plain,)
+    assert arrays_of({}) == ()
+    assert arrays_of({"arrays": [ARRAY]}) == (plain,)
     of_origins = vars(plain) | {
         "written_from": (HERE, None), "used_from": (frozenset({HERE, THERE}), frozenset()),
         "used_again_from": {},
     }  # fmt: skip
-    assert traced_arrays({"arrays": [ARRAY | FROM], "origins": ORIGINS}) == (
-        TracedArray(**of_origins),
-    )
-    again = {"used_again": [[0, 4, 10_000_000], [-1, 0, 0]],
+    assert arrays_of({"arrays": [ARRAY | FROM], "origins": ORIGINS}) == (TracedArray(**of_origins),)
+    again = {"used_again": [[0, 4, 10_000_000], [-1, 0, 1]],
              "used_again_from": [[0, 1, 3], [-1, 0, 5]]}  # fmt: skip
-    (found,) = traced_arrays({"arrays": [ARRAY | FROM | again], "origins": ORIGINS})
+    (found,) = arrays_of({"arrays": [ARRAY | FROM | again], "origins": ORIGINS})
     assert found == TracedArray(**of_origins | {
-        "used_again": {(0, 4): 10_000_000, (-1, 0): 0},
+        "used_again": {(0, 4): 10_000_000, (-1, 0): 1},
         "used_again_from": {(HERE, THERE): 3, (None, HERE): 5},
     })  # fmt: skip
 
@@ -369,7 +396,6 @@ def test_pages_that_were_traced_with_their_origins() -> None:
     ("changes", "says"),
     [
         ({"used_again": [[0, 1, 10_000_001]]}, "more uses of a page"),
-        ({"used_again": [[0, 1, 5], [0, 1, -1]]}, "more uses of a page"),
         ({"written_from": [[2, 2]]}, "an access from origin 2, which there is not"),
         ({"used_from": [[[2], 2]]}, "an access from origin 2"),
         ({"used_again_from": [[0, 7, 1]]}, "an access from origin 7"),
@@ -380,4 +406,4 @@ def test_pages_that_were_traced_with_their_origins() -> None:
 )
 def test_tracings_that_no_record_has(changes: Json, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        traced_arrays({"arrays": [ARRAY | FROM | changes], "origins": ORIGINS})
+        arrays_of({"arrays": [ARRAY | FROM | changes], "origins": ORIGINS})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from support import invented
+from support.run_values import recorded_run
 
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT
-from numalab.evidence.left_out import LeftOut
-from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import Json, Kind
+from numalab.evidence.read_record import parse, record_of
+from numalab.evidence.record import Json, Kind, LeftOut
 from numalab.evidence.repeats import (
     blame_submission,
     doubted,
@@ -22,6 +23,7 @@ from numalab.evidence.repeats import (
     why_again,
     why_left_out,
 )
+from numalab.evidence.run_formats import OutcomeRecord, PlacementRun, TimingRun
 
 ONE = invented.ONE_NODE
 TIMES = {"solution": 0.2, "submission": 0.2}
@@ -74,19 +76,22 @@ LATENCIES = invented.latency("x")
     ],
 )
 def test_what_is_done_again(kind: Kind[Any], run: Json, why: str | None) -> None:
-    assert why_again(kind, run) == why
+    record = recorded_run(run)
+    assert why_again(kind, record) == why
     # The last of a row counts, unless the node paused in it.
-    assert why_left_out(kind, run) == ("paused" if why == "paused" else None)
-    assert why_left_out(kind, run | {"tried_again": "timed_out"}) == "timed_out"
+    assert why_left_out(kind, record) == ("paused" if why == "paused" else None)
+    record.tried_again = "timed_out"
+    assert why_left_out(kind, record) == "timed_out"
 
 
 def test_the_longest_pause_of_a_run_is_told() -> None:
-    run = ended(GENERATION_RUN, paused_s=0.4)
+    run = recorded_run(ended(GENERATION_RUN, paused_s=0.4))
     assert len(outcomes(run)) == 2
-    assert (paused_s(run), paused_s(GENERATION_RUN), paused_s(PLACED)) == (0.4, 0.0, 0.0)
+    others = map(recorded_run, (GENERATION_RUN, PLACED))
+    assert (paused_s(run), *map(paused_s, others)) == (0.4, 0.0, 0.0)
 
 
-def test_what_is_left_out_stays_in_the_record_and_is_not_judged(schema: Any) -> None:
+def test_what_is_left_out_stays_in_the_record_and_is_not_judged() -> None:
     record = invented.evidence(ONE, times=invented.steady(2, **TIMES))
     check, *others = record["runs"]
     late = ended(check, status="timed_out", doing="compute", n=7, limit_s=5.0, limit_of="cpu_time")
@@ -95,7 +100,7 @@ def test_what_is_left_out_stays_in_the_record_and_is_not_judged(schema: Any) -> 
         late | {"tried_again": "timed_out"}, check, *others,
         paused | {"tried_again": "paused"}, GENERATION_RUN, paused,
     ]  # fmt: skip
-    validate(record, schema)
+    record_of(record)
     evidence = parse(record)
     assert [run.outcome.status for run in evidence.of(CHECK)] == ["ok"]
     assert len(evidence.of(GENERATION)) == 3
@@ -112,7 +117,7 @@ def test_what_is_left_out_stays_in_the_record_and_is_not_judged(schema: Any) -> 
     assert len(parse(record).left_out) == 3
 
 
-def test_rounds_in_which_the_node_paused_are_no_times(schema: Any) -> None:
+def test_rounds_in_which_the_node_paused_are_no_times() -> None:
     record = invented.evidence(ONE, times=invented.steady(1, **TIMES))
     run = ended(IN_ROUNDS, paused_s=0.4)
     samples = [
@@ -120,7 +125,7 @@ def test_rounds_in_which_the_node_paused_are_no_times(schema: Any) -> None:
         for sample in run["samples"]
     ]
     record["runs"][-1] = run | {"samples": samples}
-    validate(record, schema)
+    record_of(record)
     (generation,) = parse(record).of(GENERATION)
     assert {role: len(times) for role, times in generation.elapsed_s.items()} == {
         "solution": 2, "submission": 2,
@@ -152,15 +157,22 @@ def part(status: str, role: str = "submission", **outcome: Any) -> Json:
 
 
 def run_of(status: str, role: str = "submission", kind: str = "check", **more: Any) -> Json:
-    return {"kind": kind, "part": None} | part(status, role) | more
+    threads = {"threads": []} if kind == "placement" else {}
+    return {"kind": kind, "part": None} | threads | part(status, role) | more
 
 
 def job_of(*roles: Json, **more: Any) -> Json:
     return {"kind": "generation", "part": None, "roles": list(roles)} | more
 
 
-def statuses(found: list[Json]) -> list[str]:
-    return [str(outcome["status"]) for outcome in found]
+def recorded_job(*roles: Json) -> TimingRun:
+    run = recorded_run(job_of(*roles))
+    assert isinstance(run, TimingRun)
+    return run
+
+
+def statuses(found: Iterable[OutcomeRecord]) -> list[str]:
+    return [outcome.status for outcome in found]
 
 
 @pytest.mark.parametrize(
@@ -172,13 +184,27 @@ def statuses(found: list[Json]) -> list[str]:
         (run_of("kit_error"), ["kit_error"]),
         # Of the kit alone nothing is the student's.
         (run_of("kit_error", "solution"), []),
-        (run_of("crashed", one_thread=part("kit_error")), ["kit_error"]),
-        (run_of("kit_error", one_thread=part("obstructed")), ["kit_error", "obstructed"]),
+        (
+            run_of(
+                "crashed",
+                kind="placement",
+                one_thread={"outcome": {"status": "kit_error"}, "computes": 1},
+            ),
+            ["kit_error"],
+        ),
+        (
+            run_of(
+                "kit_error",
+                kind="placement",
+                one_thread={"outcome": {"status": "obstructed"}, "computes": 1},
+            ),
+            ["kit_error", "obstructed"],
+        ),
         # A program of the kit under a launch of the student's.
         (run_of("crashed", kind="latency"), ["crashed"]),
         (run_of("ok", kind="latency"), []),
         (run_of("cancelled", kind="latency"), []),
-        (run_of("crashed", slow=None), ["crashed"]),
+        (job_of(part("crashed"), slow="near.toml"), ["crashed"]),
         (job_of(part("ok"), part("crashed", "solution")), ["crashed"]),
         (job_of(part("crashed"), part("ok", "solution")), []),
         (job_of(part("kit_error"), part("timed_out", "control")), ["kit_error", "timed_out"]),
@@ -186,16 +212,18 @@ def statuses(found: list[Json]) -> list[str]:
         (job_of(part("kit_error", "solution"), part("crashed", "control")), []),
         # One that may fail and has is not looked at.
         (job_of(part("ok"), part("crashed", "handout") | {"may_fail": True}), []),
-        # Of no role it is the student's.
-        ({"kind": "race", "part": None, "outcome": {"status": "kit_error"}}, ["kit_error"]),
     ],
 )
 def test_what_the_kit_failed_in(run: Json, found: list[str]) -> None:
-    assert statuses(failed_for_kit(run)) == found
-    blame_submission(run)
-    kept = [run["outcome"]] if "outcome" in run else [role["outcome"] for role in run["roles"]]
-    kept += [run["one_thread"]["outcome"]] if "one_thread" in run else []
-    assert statuses([outcome for outcome in kept if outcome.get("kits_own") == "ok"]) == found
+    record = recorded_run(run)
+    assert statuses(failed_for_kit(record)) == found
+    blame_submission(record)
+    kept = outcomes(record)
+    if isinstance(record, TimingRun):
+        kept = [timed.outcome for timed in record.roles]
+    if isinstance(record, PlacementRun) and record.one_thread is not None:
+        kept.append(record.one_thread.outcome)
+    assert statuses(outcome for outcome in kept if outcome.kits_own == "ok") == found
 
 
 @pytest.mark.parametrize(
@@ -212,31 +240,33 @@ def test_what_the_kit_failed_in(run: Json, found: list[str]) -> None:
 def test_programs_that_end_before_the_kernel_is_called(
     status: str, role: str, doing: str, is_so: bool
 ) -> None:
-    run = job_of(part("ok", "control"), part(status, role, doing=doing))
+    run = recorded_job(part("ok", "control"), part(status, role, doing=doing))
     assert statuses(ended_at_start(run)) == ([status] if is_so else [])
     excuse_submission(run)
-    assert run["roles"][1]["outcome"]["status"] == ("kit_error" if is_so else status)
-    assert ("error" in run["roles"][1]["outcome"]) is is_so
-    assert run["roles"][0] == part("ok", "control")
+    control, ended = (timed.outcome for timed in run.roles)
+    assert ended.status == ("kit_error" if is_so else status)
+    assert (ended.error is not None) is is_so
+    assert (control.status, control.error) == ("ok", None)
 
 
 def test_who_ended_in_a_doubtful_way() -> None:
-    late = run_of("timed_out", one_thread=part("bad_protocol")) | {"part": "x"}
-    assert doubted(CHECK, late) == {("check", "x", "submission")}
-    both = job_of(part("timed_out"), part("ok", "control"), part("bad_protocol", "solution"))
+    one = {"outcome": {"status": "bad_protocol"}, "computes": 1}
+    late = run_of("timed_out", kind="placement", one_thread=one) | {"part": "x"}
+    assert doubted(CHECK, recorded_run(late)) == {("check", "x", "submission")}
+    both = recorded_job(part("timed_out"), part("ok", "control"), part("bad_protocol", "solution"))
     assert doubted(GENERATION, both) == {
         ("generation", None, "submission"), ("generation", None, "solution"),
     }  # fmt: skip
-    assert doubted(CHECK, run_of("crashed")) == set()
+    assert doubted(CHECK, recorded_run(run_of("crashed"))) == set()
 
 
 def test_one_that_may_fail_counts_until_it_has() -> None:
     beside = part("ok", "handout", paused_s=2.0) | {"may_fail": True}
-    assert paused_s(job_of(part("ok"), beside)) == 2.0
+    assert paused_s(recorded_job(part("ok"), beside)) == 2.0
     beside["outcome"]["status"] = "cancelled"
-    assert paused_s(job_of(part("ok"), beside)) == 2.0
-    assert why_again(GENERATION, job_of(part("timed_out"), beside)) is None
+    assert paused_s(recorded_job(part("ok"), beside)) == 2.0
+    assert why_again(GENERATION, recorded_job(part("timed_out"), beside)) is None
     beside["outcome"]["status"] = "crashed"
-    assert paused_s(job_of(part("ok"), beside)) == 0.0
-    assert paused_s(job_of()) == 0.0
-    assert len(outcomes(job_of(part("ok"), beside))) == 1
+    assert paused_s(recorded_job(part("ok"), beside)) == 0.0
+    assert paused_s(recorded_job()) == 0.0
+    assert len(outcomes(recorded_job(part("ok"), beside))) == 1

@@ -6,37 +6,36 @@ import re
 from dataclasses import fields
 from typing import Any
 
+import msgspec
 import pytest
+from support import invented
+from support.run_values import form_of, parsed
 from support.traced import OK, RIGHT
 
 from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
-from numalab.evidence.drawn_series import DrawnSeries, series_facts
-from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob, WrongItem, job_facts
-from numalab.evidence.live_stops import FoundStops, LiveStops, stops_facts
+from numalab.evidence.kinds import LIGHTSPEED, ON_LINK, SATURATION, SERIES, STOPS, STORES
+from numalab.evidence.live_stops import FoundStops, LiveStops
 from numalab.evidence.load import is_loaded
-from numalab.evidence.mixes import Mix, thread_rates, unseen_loops
+from numalab.evidence.node_format import Node
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import (
-    Checked,
-    CpuTime,
-    Evidence,
-    Generation,
-    Json,
-    PageTablesOfLife,
-    Thread,
-)
+from numalab.evidence.record import Checked, CpuTime, Evidence, Generation, Json, PageTablesOfLife
 from numalab.evidence.refused import recorded_node, refused
-from numalab.evidence.results import Outcome, Results, TooFew
-from numalab.evidence.sample import Sample
-from numalab.evidence.store_notes import (
+from numalab.evidence.results import Outcome, Results
+from numalab.evidence.run_formats import (
+    SLOT_BYTES,
+    DrawnSeries,
+    GroupProgram,
+    Mix,
+    OtherTeam,
     Overrun,
     Slots,
-    Stores,
-    TeamSlots,
-    WrittenLine,
-    stores_facts,
+    Thread,
+    TooFew,
+    WrongItem,
 )
+from numalab.evidence.sample import Sample
+from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.installation import Installation
 
 # ---- the node ----------------------------------------------------------------------------------
@@ -103,10 +102,12 @@ def test_a_record_keeps_what_its_node_refused() -> None:
     assert refused({"evidence": tries}) == {"perf": "EPERM"}
     assert refused({"evidence": tries, "refused": {"ptrace": "no"}}) == {"ptrace": "no"}
     assert refused({}) == {}
-    assert recorded_node({"cores": 2, "evidence": tries}) == {
-        "cores": 2, "refused": {"perf": "EPERM"},
-    }  # fmt: skip
-    assert recorded_node({"cores": 2, "evidence": {"uffd": {"available": True}}}) == {"cores": 2}
+    node = invented.ONE_NODE.describe()
+    whole = msgspec.convert(node, Node)
+    whole.refused = {"perf": "EPERM"}
+    assert recorded_node(node | {"evidence": tries}) == whole
+    allowed = {"uffd": {"available": True}}
+    assert recorded_node(node | {"evidence": allowed}) == msgspec.convert(node, Node)
 
 
 # ---- results -----------------------------------------------------------------------------------
@@ -174,16 +175,20 @@ PROGRAM = {
 }  # fmt: skip
 
 
+def program_of(**changes: Any) -> GroupedProgram:
+    return read_program(form_of(GroupProgram, PROGRAM | changes))
+
+
 def test_pages_of_a_program_in_its_group() -> None:
-    program = read_program(PROGRAM)
+    program = program_of()
     assert program == GroupedProgram(
         "job", 2, frozenset({0, 1}), frozenset({1}), frozenset({0}), {0: 9}, {1: 4, 0: 5},
         {1: 6, 2: 1}, "root",
     )  # fmt: skip
     assert program.pages == {0: 5, 1: 10, 2: 1} and list(program.pages) == [0, 1, 2]
     for half in ("pages_of_first_half", "pages_of_second_half"):
-        assert read_program(PROGRAM | {half: None}).pages is None
-    assert read_program(PROGRAM | {"pages_at_first": None}).pages_at_first is None
+        assert program_of(**{half: None}).pages is None
+    assert program_of(pages_at_first=None).pages_at_first is None
 
 
 def test_shares_of_pages_on_nodes() -> None:
@@ -198,7 +203,7 @@ def test_shares_of_pages_on_nodes() -> None:
 
 def test_series_stand_beside_their_truth() -> None:
     drawn = [{"kind": "steps", "length": 9, "truth": [1, 2], "told": []}]
-    assert series_facts({"series": drawn}) == {"series": (DrawnSeries("steps", 9, (1, 2), ()),)}
+    assert parsed(SERIES, {"series": drawn}).series == (DrawnSeries("steps", 9, (1, 2), ()),)
 
 
 def stops(**changes: Any) -> LiveStops:
@@ -224,17 +229,15 @@ def test_a_record_of_stops() -> None:
         "taken_s": 0.6,
     }  # fmt: skip
     older = figures | {"stops": [[1.0, 2.0]], "told": None}
-    assert stops_facts(older) == figures | {
-        "ahead_s": 0.0, "stops": ((1.0, 2.0),), "too_short": (), "arguable": None, "found": None,
-    }  # fmt: skip
+    facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "found": None}
+    ended = Outcome("ok", {"printed_bytes": 0})
+    assert parsed(STOPS, older) == LiveStops(None, ended, **facts)
     newer = older | {
         "told": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
         "arguable_stops": 4, "arguable_s": 0.8,
     }  # fmt: skip
-    assert stops_facts(newer) == figures | {
-        "ahead_s": 0.7, "stops": ((1.0, 2.0),), "too_short": ((0.1, 0.2),), "arguable": (4, 0.8),
-        "found": FoundStops(3, 2.0),
-    }  # fmt: skip
+    facts |= {"ahead_s": 0.7, "too_short": ((0.1, 0.2),), "arguable": (4, 0.8)}
+    assert parsed(STOPS, newer) == LiveStops(None, ended, **facts | {"found": FoundStops(3, 2.0)})
 
 
 # ---- jobs on a link ----------------------------------------------------------------------------
@@ -247,10 +250,9 @@ JOB: dict[str, Any] = {
 
 def test_bytes_on_the_link_over_those_of_items() -> None:
     first = {"item": 2, "length": 3, "expected_length": 4, "number": None}
-    facts = job_facts(JOB | {"first_wrong": first, "part": "x"})
-    assert facts == JOB | {"first_wrong": WrongItem(2, 3, 4, None)}
-    assert job_facts(JOB | {"first_wrong": None}) == JOB | {"first_wrong": None}
-    job = LinkJob("x", **facts)
+    job = parsed(ON_LINK, JOB | {"first_wrong": first, "part": "x"})
+    assert job.first_wrong == WrongItem(2, 3, 4, None)
+    assert parsed(ON_LINK, JOB | {"first_wrong": None}).first_wrong is None
     assert (job.per_byte, job.more_per_item) == (3.0, 50.0)
 
 
@@ -284,11 +286,11 @@ BESIDE = {
 
 
 def test_loops_are_told_by_their_best_repetition() -> None:
-    found = unseen_loops(BESIDE | {
+    found = parsed(LIGHTSPEED, BESIDE | {
         "unseen": [{"loads": 1, "stores": 1, "updates": 0}],
         "generations": [
-            {"loops": [loop(1, 0, 0, 3e-6, 2e-6, 4e-6), loop(1, 1, 0, 5e-6)]},
-            {"loops": [loop(1, 0, 0, 1e-6)]},
+            {"threads": 2, "loops": [loop(1, 0, 0, 3e-6, 2e-6, 4e-6), loop(1, 1, 0, 5e-6)]},
+            {"threads": 2, "loops": [loop(1, 0, 0, 1e-6)]},
         ],
     })  # fmt: skip
     assert found.outcome == Outcome("ok", {"printed_bytes": 0})
@@ -301,7 +303,7 @@ def test_loops_are_told_by_their_best_repetition() -> None:
 
 
 def test_rates_of_a_loop_by_threads() -> None:
-    found = thread_rates(BESIDE | {
+    found = parsed(SATURATION, BESIDE | {
         "pus": [0, 2], "drawn": [2],
         "curve": [{"threads": 1, "loops": [loop(1, 1, 0, 4e-6, 2e-6)]},
                   {"threads": 2, "loops": [loop(1, 1, 0, 1e-6)]}],
@@ -367,15 +369,18 @@ def test_a_record_of_stores() -> None:
         "most_written": [{"line": 1, "stores": 9, "by_thread": [[0, 4], [1, 5]]}],
         "by_thread": [[8, 9]], "slots": slots,
     }  # fmt: skip
-    facts = counts | {
+    ended = Outcome("ok", {"printed_bytes": 0})
+    facts: dict[str, Any] = counts | {
         "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "by_thread": ((8, 9),), "slots": SLOTS,
-        "teams": (), "overrun": None,
     }  # fmt: skip
-    assert stores_facts(record) == facts
+    record |= {"results": {"checked": 1000, "wrong": 0}}
+    assert parsed(STORES, record) == Stores(None, ended, RIGHT, **facts)
     past = {"of": "allocated", "bytes": 8}
     teams = [{"threads": 3, "slots": slots}, {"threads": 4, "slots": slots, "overrun": past}]
-    assert stores_facts(record | {"teams": teams, "overrun": {"of": "variables"}}) == facts | {
-        "teams": (TeamSlots(3, SLOTS), TeamSlots(4, SLOTS, Overrun("allocated", 8))),
+    facts |= {
+        "teams": (OtherTeam(3, SLOTS), OtherTeam(4, SLOTS, Overrun("allocated", 8))),
         "overrun": Overrun("variables", 0),
-    }  # fmt: skip
+    }
+    changed = record | {"teams": teams, "overrun": {"of": "variables"}}
+    assert parsed(STORES, changed) == Stores(None, ended, RIGHT, **facts)
     assert (SLOTS.stores, SLOTS.shared_keys, SLOTS.on_stack) == (0, 0, 0)

@@ -9,7 +9,8 @@ from support.traced import array, placement, threads_on, trace
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, Thread, Trace
+from numalab.evidence.record import Evidence, Trace
+from numalab.evidence.run_formats import Origin, Thread
 from numalab.evidence.sample import Sample
 from numalab.evidence.touch import (
     NOBODY,
@@ -33,7 +34,6 @@ from numalab.evidence.touch import (
     workers,
     written_from,
 )
-from numalab.evidence.traced_pages import Origin
 
 TWO = threads_on(0, 1)
 

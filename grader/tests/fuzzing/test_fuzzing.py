@@ -444,9 +444,7 @@ SCALARS = st.one_of(
 )  # fmt: skip
 
 
-def test_records(
-    installation: Installation, labs: dict[str, Lab], schema: Path, tmp_path: Path
-) -> None:
+def test_records(installation: Installation, labs: dict[str, Lab], tmp_path: Path) -> None:
     """With values changed anywhere: refused, or judged and shown."""
     golden = [
         json.loads(path.read_text()) for path in sorted(invented.GOLDEN.glob("*/evidence.json"))
@@ -470,7 +468,7 @@ def test_records(
             ):
                 holder[last] = new
         path.write_text(json.dumps(record))
-        stored = only(UserError, lambda: read_grading(path, labs, schema))
+        stored = only(UserError, lambda: read_grading(path, labs, is_foreign=True))
         kernel = only(UserError, lambda: judge_again(installation, stored)) if stored else None
         if kernel is not None:
             console = Console(file=io.StringIO(), width=80)

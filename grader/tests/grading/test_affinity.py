@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.run_values import kept_runs
 
-from numalab.evidence.read_record import validate
+from numalab.evidence.read_record import as_json, record_of
 from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
@@ -44,7 +45,7 @@ def two_nodes(installation: Installation) -> Json:
 
 @pytest.mark.builds
 def test_bandwidth_compares_placements_of_the_kits_program(
-    installation: Installation, labs: dict[str, Lab], schema: Path, two_nodes: Json, tmp_path: Path
+    installation: Installation, labs: dict[str, Lab], two_nodes: Json, tmp_path: Path
 ) -> None:
     lab = labs[LAB]
     for path in installation.solution_folder(LAB).glob("*.*"):
@@ -58,11 +59,11 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     )  # fmt: skip
     with installation.lock():
         verdict = grade(session)
-    validate(session.data, schema)
+    record_of(as_json(session.record))
     found = {c.name: c for c in verdict.criteria}
     # In truth there is one NUMA node, so near and far are alike: no speedup to earn.
     assert found["bandwidth"].status in ("not_gradable", "inconclusive"), found["bandwidth"].why
-    generations = [run for run in session.data["runs"] if run["kind"] == "generation"]
+    generations = [run for run in kept_runs(session) if run["kind"] == "generation"]
     assert generations
     team = timed_team(two_nodes)
     for run in generations:
@@ -80,7 +81,7 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     outcomes = {role["role"]: role["outcome"]["status"] for role in first["roles"]}
     assert outcomes["probe"] == "ok"
     # The threads went where the file says, and that is told of the node as it was described.
-    spread = [run for run in session.data["runs"] if run.get("file") == "omp_spread.env"]
+    spread = [run for run in kept_runs(session) if run.get("file") == "omp_spread.env"]
     assert {run["runtime"] for run in spread} == {"libomp", "libgomp"}
     assert [len(thread["allowed_pus"]) for thread in spread[0]["threads"]] == [1, 1]
     assert found["omp_spread"].status == "pass", found["omp_spread"].why

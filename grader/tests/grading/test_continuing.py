@@ -14,9 +14,11 @@ import pytest
 from support import invented
 from support.lab_folders import write_grading
 from support.mpi_labs import HYBRID_LAB, LATENCY_LAB, PREDICTION, lab_of
+from support.run_values import kept_runs
 
-from numalab.evidence.read_record import validate
-from numalab.evidence.record import Build
+from numalab.evidence import read_record
+from numalab.evidence.format import Build
+from numalab.evidence.read_record import record_of
 from numalab.files import write_json
 from numalab.grading import continuing
 from numalab.grading import session as grading
@@ -107,11 +109,11 @@ class Graded:
 
     @property
     def earlier(self) -> list[int]:
-        return [each["generations"] for each in self.session.data.get("earlier_times", [])]
+        return [each.generations for each in self.session.record.earlier_times]
 
     @property
     def in_record(self) -> int:
-        return sum(run["kind"] == "generation" for run in self.session.data["runs"])
+        return sum(run["kind"] == "generation" for run in kept_runs(self.session))
 
 
 @dataclass
@@ -137,7 +139,7 @@ class Bench:
             more.pop("node", NODE), lambda step: None, place=place, **more,
         )  # fmt: skip
         verdict = grade(session)
-        validate(session.data, self.schema)
+        read_record.record_of(read_record.as_json(session.record))
         if keeps:
             session.keep(verdict)
         return Graded(lab, place.generations, session, verdict)
@@ -297,12 +299,12 @@ def test_the_newest_of_other_gradings_of_the_same_counts(bench: Bench, tmp_path:
 
 def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     first = bench.grade(wavering())
-    stored = read_grading(bench.kept, {NAME: first.lab}, bench.schema)
+    stored = read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)
     judged = judge_again(Installation(bench.root), stored)
     assert earlier_words(judged) is None and "earlier_times" not in judged.to_json()
     second = bench.grade(FakePlace([FAST]))
     judged = judge_again(
-        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema)
+        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)
     )
     said = earlier_words(replace(judged, afresh=AFRESH))
     assert said is not None and "8 generations of 20" in said and said.endswith(AFRESH)
@@ -310,7 +312,7 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     assert judged.to_json()["earlier_times"][0]["generations"] == SESSION
     bench.grade()
     judged = judge_again(
-        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, bench.schema)
+        Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)
     )
     said = earlier_words(judged)
     assert said is not None and said.endswith("none was taken now, since that decides them.")
@@ -322,16 +324,16 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
 
 def of(installation: Installation, lab: Lab, **handed_in: Any) -> str:
     """handed_in: by file, without its ending, its text or its variables."""
-    record = {
-        "build": {"kernel": {}}, "sandbox": "none",
-        "handed_in": [
-            {"file": file.name, "complaint": None,
-             "variables": given if isinstance(given, dict) else {},
-             "text": given if isinstance(given, str) else ""}
-            for file in lab.files
-            for given in [handed_in[file.name.partition(".")[0]]]
-        ],
-    }  # fmt: skip
+    texts = [
+        {"file": file.name, "complaint": None,
+         "variables": given if isinstance(given, dict) else {},
+         "text": given if isinstance(given, str) else ""}
+        for file in lab.files
+        for given in [handed_in[file.name.partition(".")[0]]]
+    ]  # fmt: skip
+    record = record_of(invented.evidence(invented.ONE_NODE) | {
+        "sandbox": "none", "handed_in": texts,
+    })  # fmt: skip
     quick = effort_for("default", True)
     return fingerprints(installation, lab, installation.root / "x", NODE, quick, 4, record)[0]
 

@@ -9,8 +9,8 @@ import pytest
 from support.cpuset_lab import CRITERIA, FILE, HEAD, RIGHT
 from support.mpi_labs import lab_of
 
+from numalab.evidence.format import HandedText
 from numalab.evidence.kinds import CPUSETS
-from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
 from numalab.grading.handed_in import complaint_of, gather_placements
 from numalab.grading.session import Session
@@ -68,12 +68,9 @@ def seen(installation: Installation, lab: Lab, there: VirtualPlace, text: str) -
         place=there,
         machine=there.machine,
     )
-    session.data["handed_in"].append(
-        {"file": FILE, "complaint": None, "variables": {}, "text": text}
-    )
+    session.record.handed_in.append(HandedText(FILE, None, {}, text))
     gather_placements(session)
-    validate(session.data, installation.root / "common" / "schema" / "evidence.schema.json")
-    return parse(session.data)
+    return session.evidence
 
 
 def verdicts(lab: Lab, evidence: Evidence) -> dict[str, CriterionVerdict]:

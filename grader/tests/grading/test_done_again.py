@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.run_values import kept_runs, recorded_runs
 
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT
-from numalab.evidence.read_record import validate
+from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import Json
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import MOST_PAUSED_RUNS, Session
@@ -91,7 +92,6 @@ def test_what_is_done_again(
     installation: Installation,
     first_touch: Lab,
     tmp_path: Path,
-    schema: Path,
     ends: list[Json],
     again: list[str],
     is_well: bool,
@@ -99,12 +99,12 @@ def test_what_is_done_again(
     told: list[str] = []
     session = session_at(installation, first_touch, tmp_path, Answers(ends), told)
     assert session.run(CHECK, [], {}) == is_well
-    runs = session.data["runs"]
+    runs = kept_runs(session)
     assert [run["tried_again"] for run in runs[:-1]] == again
     assert "tried_again" not in runs[-1]
     assert len(session.evidence.of(CHECK)) == 1
     assert [words.startswith("once more, since") for words in told] == [True] * len(again)
-    validate(session.data, schema)
+    record_of(as_json(session.record))
 
 
 def test_one_thread_beside_a_team_is_doubted_once_too(
@@ -132,7 +132,7 @@ def test_doubt_benefits_a_kernel_once(
 
 
 def test_a_second_try_wins_no_generation(
-    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     """One that disturbs the talk whenever it is slow would lose none. What the solution met does
     not count against the submission."""
@@ -144,7 +144,7 @@ def test_a_second_try_wins_no_generation(
     assert session.run(GENERATION, solution, {})
     tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
     assert tries == [True, False, True, False]
-    validate(session.data, schema)
+    record_of(as_json(session.record))
 
 
 def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
@@ -185,7 +185,7 @@ def test_times_end_where_the_node_pauses_in_each_generation(
     """Those before it count, and are too few: open, and told why."""
     place = Answers([OK, OK, OK], always=PAUSED)
     session = session_at(installation, first_touch, tmp_path, place, [])
-    session.data["runs"] = invented.evidence(ONE)["runs"]
+    session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
     monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
     monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
     take_times(session)
@@ -210,11 +210,11 @@ def test_a_pause_costs_no_generation_and_no_time(
 ) -> None:
     ends = [OK | {"paused_s": 1000.0}, OK, OK | {"paused_s": 1000.0}]
     session = session_at(installation, first_touch, tmp_path, Answers(ends), [])
-    session.data["runs"] = invented.evidence(ONE)["runs"]
+    session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
     monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
     monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
     take_times(session)
-    runs = [run for run in session.data["runs"] if run["kind"] == "generation"]
+    runs = [run for run in kept_runs(session) if run["kind"] == "generation"]
     assert [run.get("tried_again") for run in runs[:4]] == ["paused", None, "paused", None]
     assert session.paused_s == 2000.0
     assert len(session.evidence.of(GENERATION)) == len(runs) - 2

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from numalab.evidence.kinds import FILLED
-from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.grading.session import Session
 from numalab.harness import monitor
@@ -60,7 +59,7 @@ def filled(installation: Installation, lab: Lab, there: VirtualPlace, variant: s
         *monitor.common_options(None, session.threads, "quick", 60.0), "--fill-node",
     ]  # fmt: skip
     session.run(FILLED, options, monitor.worker_environment(lab, session.threads))
-    return parse(session.data)
+    return session.evidence
 
 
 def test_a_matrix_falls_back_each_time(

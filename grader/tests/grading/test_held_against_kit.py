@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from support import invented
+from support.run_values import kept_runs, recorded_runs
 
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import CHECK, GENERATION
-from numalab.evidence.read_record import validate
+from numalab.evidence.kinds import CHECK, GENERATION, RANKS
+from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import Json
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
@@ -65,6 +66,8 @@ class Answers:
             record = invented.generation(ONE, dict.fromkeys(roles, 0.2))
             for role in record["roles"]:
                 role["outcome"] = end if role["role"] in (self.whose, "control") else OK
+        elif kind == "ranks":
+            record = invented.launched("", "x", [], role=roles[0]) | {"outcome": end}
         else:
             record = invented.evidence(ONE)["runs"][0] | {"outcome": end, "role": roles[0]}
         return monitor.Finished(0, json.dumps(record), "")
@@ -99,7 +102,6 @@ def test_what_fails_with_the_submission_alone_is_its_own(
     installation: Installation,
     first_touch: Lab,
     tmp_path: Path,
-    schema: Path,
     failed: Json,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -108,10 +110,10 @@ def test_what_fails_with_the_submission_alone_is_its_own(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"] * 2
-    first, second = session.data["runs"]
+    first, second = kept_runs(session)
     assert first["tried_again"] == "kit_failed"
     assert second["outcome"]["kits_own"] == "ok"
-    validate(session.data, schema)
+    record_of(as_json(session.record))
     found = of_session(session)
     for name in ("correct", "touched_where_used"):
         assert (found[name].status, found[name].cause) == ("fail", "disturbed_monitor")
@@ -132,11 +134,11 @@ def test_what_fails_with_the_kits_own_is_the_kits(
     assert place.asked == ["submission", "solution"]
     found = of_session(session)["correct"]
     assert (found.status, found.cause) == ("error", "kit")
-    assert "kits_own" not in session.data["runs"][-1]["outcome"]
+    assert "kits_own" not in kept_runs(session)[-1]["outcome"]
 
 
 def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
-    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
+    installation: Installation, first_touch: Lab, tmp_path: Path, told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """As a job of MPI does that finds no room in /dev/shm; or a kernel whose constructor exits."""
@@ -144,7 +146,7 @@ def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"]
-    validate(session.data, schema)
+    record_of(as_json(session.record))
     found = of_session(session)["correct"]
     assert (found.status, found.cause) == ("error", "kit")
     assert "could not start" in found.why
@@ -167,7 +169,7 @@ def test_once_is_chance_and_benefits_a_kernel_once(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert session.run(CHECK, OF_SUBMISSION, {})
     assert not session.run(CHECK, OF_SUBMISSION, {})
-    assert session.data["runs"][-1]["outcome"]["kits_own"] == "ok"
+    assert kept_runs(session)[-1]["outcome"]["kits_own"] == "ok"
 
 
 def test_a_launch_file_that_fails_says_nothing_of_another(
@@ -179,9 +181,9 @@ def test_a_launch_file_that_fails_says_nothing_of_another(
 ) -> None:
     place = Answers([OBSTRUCTED, OK, OBSTRUCTED, OK, OBSTRUCTED])
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
-    assert session.run(CHECK, OF_SUBMISSION, {}, file="near.toml")
-    assert session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
-    assert not session.run(CHECK, OF_SUBMISSION, {}, file="far.toml")
+    assert session.run(RANKS, OF_SUBMISSION, {}, file="near.toml")
+    assert session.run(RANKS, OF_SUBMISSION, {}, file="far.toml")
+    assert not session.run(RANKS, OF_SUBMISSION, {}, file="far.toml")
 
 
 @pytest.mark.parametrize("whose", ["submission", "solution"])
@@ -189,7 +191,6 @@ def test_a_generation_is_held_against_one_without_the_submission(
     installation: Installation,
     first_touch: Lab,
     tmp_path: Path,
-    schema: Path,
     whose: str,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -197,10 +198,10 @@ def test_a_generation_is_held_against_one_without_the_submission(
     """The kit's own program may be what does not come to its end beside it."""
     place = Answers([KILLED if whose == "solution" else OBSTRUCTED] * 2, whose=whose)
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
-    session.data["runs"] = invented.evidence(ONE)["runs"]
+    session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
     assert not session.run(GENERATION, OF_BOTH, {}, without_submission)
     assert place.asked == ["submission solution", "control solution"] * 2
-    validate(session.data, schema)
+    record_of(as_json(session.record))
     found = of_session(session)["efficiency"]
     assert found.status == "fail"
     if whose == "solution":
@@ -223,14 +224,14 @@ def test_a_generation_is_not_won_by_a_second_try(
 
 
 def test_a_kernel_that_ends_the_monitor(
-    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path, told: list[str],
+    installation: Installation, first_touch: Lab, tmp_path: Path, told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     place = Answers([LOST, LOST, LOST, LOST])
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
-    session.data["race_error"] = "not here"
+    session.record.race_error = "not here"
     gather_evidence(session)
-    validate(session.data, schema)
+    record_of(as_json(session.record))
     found = of_session(session)
     for name in ("correct", "shared_out", "touched_where_used"):
         assert (found[name].status, found[name].cause) == ("fail", "disturbed_monitor")

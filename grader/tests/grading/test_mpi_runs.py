@@ -10,14 +10,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 from support import invented, mpi_labs
 from support.lab_folders import write_grading
 from support.mpi_labs import PREDICTION, node_of
+from support.run_values import kept_runs
 
+from numalab.evidence.format import Build, ShownMachine
 from numalab.evidence.kinds import LATENCY, RANKS
-from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import CONTROL, SOLUTION, Build
+from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.record import CONTROL, SOLUTION
 from numalab.grading import handed_in, timing
 from numalab.grading import session as grading
 from numalab.grading.grade import grade
@@ -127,9 +131,7 @@ SOLUTIONS = {
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, installation: Installation, schema: Path, monkeypatch: pytest.MonkeyPatch
-) -> Any:
+def run(tmp_path: Path, installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Grades a lab with files that were handed in, the solution's where there is none."""
     monkeypatch.setattr(grading, "build_kernel", lambda *_: Build("ok", "", ""))
     monkeypatch.setattr(grading, "build_facts", lambda _: {"mpi": "MPICH 4.0.2"})
@@ -160,7 +162,7 @@ def run(
             lambda step: None, place=place,
         )  # fmt: skip
         verdict = grade(session)
-        validate(session.data, schema)
+        record_of(as_json(session.record))
         return Graded(session.lab, place, session, verdict)
 
     return graded
@@ -191,7 +193,7 @@ def test_a_lab_of_messages(run: Any) -> None:
     assert [asked.of_role("--launch", "submission") for asked in place.of("latency")] == [
         BY_CORE, BY_PACKAGE,
     ]  # fmt: skip
-    latencies = parse(found.session.data).of(LATENCY)
+    latencies = found.session.evidence.of(LATENCY)
     assert [one.file for one in latencies] == ["near.toml", "far.toml"]
     assert found.status("predicted") == "pass"
     for asked in place.of("generation"):
@@ -219,14 +221,14 @@ def test_a_check_that_does_not_end_is_made_once_more(run: Any) -> None:
 
 def test_a_launch_without_meaning_is_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": 'ranks = 40\nbind_to = "core"'})
-    launched = parse(found.session.data).of(RANKS)
+    launched = found.session.evidence.of(RANKS)
     assert launched[0].refused is not None
     assert launched[0].refused.startswith("near.toml: 40 ranks can't be bound to a core of their")
     # The solution's is held against it, and starts.
     solutions = [asked for asked in found.place.of("ranks") if asked.of_role("--ranks", "solution")]
     assert [asked.of_role("--launch", "solution") for asked in solutions] == [BY_CORE]
     # Messages are timed by the kit's launch in its stead.
-    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None, "far.toml"]
+    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None, "far.toml"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_messages_are_timed_on_a_core_each(run: Any, near: str) -> None:
     """westmere-ex's second PU is a sibling of the first."""
     files = {"near.toml": near, "far.toml": 'ranks = 2\nbind_to = "none"'}
     found = run(mpi_labs.LATENCY_LAB, files, "westmere-ex")
-    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None]
+    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None]
     (asked,) = found.place.of("latency")
     assert asked.of_role("--launch", "submission") == BY_CORE
 
@@ -245,16 +247,16 @@ def test_a_lab_without_launch_files_times_messages_too(run: Any) -> None:
     text = mpi_labs.LATENCY_LAB
     start, end = text.index('\n[[criterion]]\nname = "near"'), text.index('name = "predicted"')
     found = run(text[:start] + "\n[[criterion]]\n" + text[end:])
-    assert [one.file for one in parse(found.session.data).of(LATENCY)] == [None]
+    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None]
     assert found.status("predicted") == "pass"
 
 
 def test_far_too_many_ranks_are_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 100000"})
-    refused = parse(found.session.data).of(RANKS)[0].refused
+    refused = found.session.evidence.of(RANKS)[0].refused
     assert refused is not None and "the kit starts at most 256 ranks" in refused
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 2\nthreads = 100000"})
-    assert parse(found.session.data).of(RANKS)[0].refused is not None
+    assert found.session.evidence.of(RANKS)[0].refused is not None
 
 
 def test_a_hybrid_lab(run: Any) -> None:
@@ -271,7 +273,7 @@ def test_a_hybrid_lab(run: Any) -> None:
     wanted = {"OMP_NUM_THREADS": "16", "OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}
     assert wanted.items() <= ranks.environment.items()
     series: dict[str, list[Asked]] = {}
-    slow = [r["slow"] for r in found.session.data["runs"] if r["kind"] == "generation"]
+    slow = [r["slow"] for r in kept_runs(found.session) if r["kind"] == "generation"]
     for name, asked in zip(slow, found.place.of("generation"), strict=True):
         series.setdefault(name, []).append(asked)
     assert list(series) == ["compared/newcomer.toml", "compared/flat.toml"]
@@ -305,7 +307,7 @@ def test_the_students_launch_is_what_is_timed(run: Any) -> None:
 def test_the_control_joins_with_the_solutions_launch(run: Any) -> None:
     """Where so many generations as can decide have not."""
     found = run(mpi_labs.HYBRID_LAB, wavering={})
-    slow = [r["slow"] for r in found.session.data["runs"] if r["kind"] == "generation"]
+    slow = [r["slow"] for r in kept_runs(found.session) if r["kind"] == "generation"]
     asked = [a for a, s in zip(found.place.of("generation"), slow, strict=True) if "newc" in s]
     least = found.session.effort.least_generations
     with_control = [bool(one.of_role("--ranks", "control")) for one in asked]
@@ -316,28 +318,32 @@ def test_the_control_joins_with_the_solutions_launch(run: Any) -> None:
 
 
 def test_another_launch_file_makes_earlier_generations_void(run: Any) -> None:
-    first = run(mpi_labs.HYBRID_LAB).session.data["fingerprint"]
-    assert run(mpi_labs.HYBRID_LAB).session.data["fingerprint"] == first
+    first = run(mpi_labs.HYBRID_LAB).session.record.fingerprint
+    assert run(mpi_labs.HYBRID_LAB).session.record.fingerprint == first
     other = {"launch.toml": 'ranks = 4\nbind_to = "core"'}
-    assert run(mpi_labs.HYBRID_LAB, other).session.data["fingerprint"] != first
+    assert run(mpi_labs.HYBRID_LAB, other).session.record.fingerprint != first
+
+
+SHOWN = msgspec.convert(invented.MACHINE, ShownMachine)
 
 
 def test_on_a_virtual_node_a_file_is_looked_at_once_for_both_languages(run: Any) -> None:
     first = run(mpi_labs.HYBRID_LAB).session
     place = FakePlace()
     there = [
-        replace(first, place=place, machine={}, language=language, data={}, spent_s={})
+        replace(first, place=place, machine=SHOWN, language=language, parsed={}, spent_s={})
         for language in ("c", "fortran")
     ]
     for session in there:
-        session.data |= {"build": first.data["build"], "handed_in": first.data["handed_in"]}
+        session.record.build = first.record.build
+        session.record.handed_in = first.record.handed_in
         handed_in.gather_placements(session)
     assert len(place.of("ranks")) == 1
-    found = [[r for r in session.data["runs"] if r["kind"] == "ranks"] for session in there]
+    found = [[r for r in kept_runs(session) if r["kind"] == "ranks"] for session in there]
     assert len(found[0]) == 1 and found[0] == found[1]
-    changed = [one | {"text": "ranks = 1\n"} for one in first.data["handed_in"]]
-    other = replace(there[1], data={}, spent_s={})
-    other.data |= {"build": first.data["build"], "handed_in": changed}
+    changed = [structs.replace(one, text="ranks = 1\n") for one in first.record.handed_in]
+    other = replace(there[1], parsed={}, spent_s={})
+    other.record.build, other.record.handed_in = first.record.build, changed
     handed_in.gather_placements(other)
     assert len(place.of("ranks")) == 3  # and the solution, since it misses its goal
 
@@ -353,7 +359,7 @@ def test_on_one_core_no_ranks_are_timed(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB)
     session = found.session
     session.node, session.place = one, FakePlace()
-    session.data = {}
+    session.parsed = {}
     session.__post_init__()
     verdict = {c.name: c.status for c in grade(session).criteria}
     assert verdict["predicted"] == verdict["efficiency"] == "not_gradable"

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from support import invented
+from support.run_values import kept_runs, recorded_runs
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.read_record import validate
+from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION
 from numalab.grading.session import Session
 from numalab.grading.timing import take_times
@@ -48,7 +49,7 @@ class Answers:
             if after(words, "--may-fail") == [role["role"]]:
                 role["may_fail"] = True
             if role["role"] == PROBE and self.fails:
-                role["outcome"] = {"status": "crashed", "signal": 11, "printed_bytes": 0}
+                role["outcome"] = {"status": "crashed", "signal": "SIGSEGV", "printed_bytes": 0}
         return monitor.Finished(0, json.dumps(record), "")
 
 
@@ -72,13 +73,13 @@ def timed(installation: Installation, lab: Lab, folder: Path, place: Any) -> Ses
     session = Session(
         installation, lab, "c", "submission", folder, effort, node, lambda step: None, place=place
     )
-    session.data["runs"] = invented.evidence(ONE)["runs"]
+    session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
     take_times(session)
     return session
 
 
 def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
-    installation: Installation, first_touch: Lab, tmp_path: Path, schema: Path
+    installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     place = Answers()
     session = timed(installation, first_touch, tmp_path, place)
@@ -96,7 +97,7 @@ def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
             assert Path(started[PROBE]).name == "01_first_touch-probe"
         else:
             assert started[CONTROL] == started[SOLUTION]
-    validate(session.data, schema)
+    record_of(as_json(session.record))
 
 
 def test_where_it_fails_as_many_generations_count(
@@ -108,7 +109,7 @@ def test_where_it_fails_as_many_generations_count(
     assert len(good.asked) == len(bad.asked)
     assert beside.verdict() == without.verdict()
     assert all(generation.ok for generation in without.evidence.of(GENERATION))
-    assert not any(run.get("tried_again") for run in without.data["runs"])
+    assert not any(run.get("tried_again") for run in kept_runs(without))
 
 
 def test_where_it_is_asked_for_it_is_needed_to_the_end(

@@ -9,11 +9,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
+from support import invented
 
 from numalab.errors import NumalabError, UserError
+from numalab.evidence.format import HandedText
 from numalab.evidence.record import Json
 from numalab.grading import seeded_node
 from numalab.grading.session import Session
@@ -41,15 +45,15 @@ class Pretended:
     complaint: str | None = None
     machine: Json | None = None
     here_only: bool = False
-    data: Json = field(default_factory=dict)
+    record: Any = field(default_factory=SimpleNamespace)
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         names = [file.name for file in self.lab.files]
-        self.data["handed_in"] = [
-            {"file": name, "complaint": self.complaint, "variables": {}, "text": self.text}
-            for name in names
-        ]
+        self.texts = {name: HandedText(name, self.complaint, {}, self.text) for name in names}
+
+    def handed(self, name: str) -> HandedText:
+        return self.texts[name]
 
     def progress(self, step: str) -> None:
         self.said.append(step)
@@ -80,17 +84,17 @@ def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -
     monkeypatch.setattr(seeded_node, "described_node", described)
     seeded_node.look_at_seeded_node(cast(Session, session))
     assert not left
-    return cast("Json | None", session.data.get("seeded_node"))
+    found = getattr(session.record, "seeded_node", None)
+    return None if found is None else cast(Json, msgspec.to_builtins(found))
 
 
 def test_what_the_machine_says_is_kept(
     monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
 ) -> None:
     session = Pretended(installation, lab)
-    node = RECORDED["489"] | {"evidence": {"userfaultfd": {}}}
-    assert looked(monkeypatch, session, node) == {
-        "seed": 489, "node": RECORDED["489"], "error": None
-    }  # fmt: skip
+    whole = invented.ONE_NODE.describe() | RECORDED["489"]
+    node = whole | {"evidence": {"userfaultfd": {"available": True}}}
+    assert looked(monkeypatch, session, node) == {"seed": 489, "node": whole, "error": None}
     assert session.said == ["looking at seeded-489", "spent on evidence on seeded-489"]
 
 
@@ -115,7 +119,7 @@ def test_a_machine_that_says_too_little_is_none(
     [
         {"text": "seed = 489\n"},
         {"text": "seed = -1\n", "complaint": "line 1: it must be 1 or more"},
-        {"machine": {"name": "hydra"}},
+        {"machine": invented.MACHINE},
     ],
     ids=["unanswered", "unreadable", "on a virtual node"],
 )

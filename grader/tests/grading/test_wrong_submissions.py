@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from support.commands import assert_all_gone
 
+from numalab.evidence.read_record import as_json
 from numalab.files import write_json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
@@ -380,7 +381,7 @@ def test_wrong_submission(
         verdict = grade(session)
         session.keep(verdict)
         # Beside the kernel too, where pytest keeps it for who wants to know.
-        write_json(tmp_path / "evidence.json", session.data, indent=None)
+        write_json(tmp_path / "evidence.json", as_json(session.record), indent=None)
         return session, verdict
 
     with installation.lock():

@@ -10,7 +10,7 @@ import pytest
 from support.compiling import command_for
 from support.deliveries import put
 
-from numalab.evidence.record import Build
+from numalab.evidence.format import Build
 from numalab.harness.build import _missing, _with_oddity, compiler_output, configure
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab

@@ -27,8 +27,10 @@ from support.commands import (
     numalab_command,
     without_bubblewrap,
 )
+from support.run_values import kept_runs
 
 from numalab.doctor.doctor import sandbox_finding
+from numalab.evidence.read_record import as_json
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets, configure
@@ -111,7 +113,7 @@ class Grader:
             build_targets(self.installation, [self.installation.monitor(self.lab.name).name])
             if session.build():
                 gather_evidence(session)
-        return session.verdict(), session.data
+        return session.verdict(), as_json(session.record)
 
     def attack(self, name: str, **defined: str) -> tuple[Verdict, Json]:
         """Grades an attack and makes sure that it found nothing open."""
@@ -505,9 +507,9 @@ def test_solutions_pass_in_the_sandbox(
         )
         with installation.lock():
             build_targets(installation, [installation.monitor(name).name])
-            assert session.build(), session.data["build"]
+            assert session.build(), session.record.build
             gather_evidence(session)
-        jsonschema.validate(session.data, json.loads(schema.read_text()))
+        jsonschema.validate(as_json(session.record), json.loads(schema.read_text()))
         kinds = {c.name: c for c in session.verdict().criteria if c.kind != "timing"}
         wanted = [c for c in lab.criteria if c.kind != "timing" and not c.file]
         bad = {
@@ -518,7 +520,7 @@ def test_solutions_pass_in_the_sandbox(
         if not bad:
             break
     assert not bad
-    assert {run["outcome"]["status"] for run in session.data["runs"]} == {"ok"}
+    assert {run["outcome"]["status"] for run in kept_runs(session)} == {"ok"}
 
 
 # ---- the command ----------------------------------------------------------------------------

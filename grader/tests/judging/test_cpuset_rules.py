@@ -14,7 +14,7 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import CPUSETS
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
@@ -89,8 +89,8 @@ def failed(found: dict[str, CriterionVerdict]) -> set[str]:
     return {name for name, one in found.items() if one.status == "fail"}
 
 
-def test_a_node_of_its_own(lab: Lab, schema: Path) -> None:
-    validate(session(run()), schema)
+def test_a_node_of_its_own(lab: Lab) -> None:
+    record_of(session(run()))
     found = judged(lab, run())
     assert failed(found) == set()
     assert found["confined"].value == 1.0
@@ -221,7 +221,7 @@ def test_what_fails(
     assert any(said in found[name].why for name in fails), [found[name].why for name in fails]
 
 
-def test_what_linux_refuses_is_told(lab: Lab, schema: Path) -> None:
+def test_what_linux_refuses_is_told(lab: Lab) -> None:
     refusals = [
         {"group": "job", "file": "cpuset.cpus", "value": "32-63", "error": "EINVAL"},
         {"group": "job", "file": "cpuset.mems", "value": "5", "error": "EINVAL"},
@@ -229,7 +229,7 @@ def test_what_linux_refuses_is_told(lab: Lab, schema: Path) -> None:
     ]
     free = {"allowed_pus": ALL, "ran_on_pus": ALL, "allowed_numa_nodes": [0, 1]}
     record = run(free, free, refusals=refusals)
-    validate(session(record), schema)
+    record_of(session(record))
     found = judged(lab, record, text='[job]\ncpus = "32-63"\nmems = "5"\n')
     assert failed(found) == set(RULES)
     check_verdict(found["confined"], "fail", "missed")

@@ -16,8 +16,8 @@ CASES = sorted(path.parent for path in invented.GOLDEN.glob("*/evidence.json"))
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
-def test_golden_case(folder: Path, first_touch: Lab, schema: Path) -> None:
-    verdict = judge(first_touch, load(folder / "evidence.json", schema))
+def test_golden_case(folder: Path, first_touch: Lab) -> None:
+    verdict = judge(first_touch, load(folder / "evidence.json"))
     wanted = json.loads((folder / "verdict.json").read_text())
     found = {criterion.name: criterion for criterion in verdict.criteria}
     assert found.keys() == wanted["criteria"].keys()

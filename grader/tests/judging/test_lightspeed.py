@@ -7,12 +7,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 from support import invented
 from support.golden_texts import check_verdict
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.read_record import parse
+from numalab.evidence.read_record import parse, run_of
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.evidence.repeats import failed_for_kit, outcomes, why_again
 from numalab.judging.judge import judge
@@ -192,14 +193,15 @@ def test_the_rest_of_a_generation_counts_where_only_the_probe_failed() -> None:
               if r["kind"] == "generation"]  # fmt: skip
     for status in ("timed_out", "bad_protocol", "crashed", "obstructed", "kit_error"):
         run["roles"][-1]["outcome"] = EXITED | {"status": status}
-        assert [outcome["status"] for outcome in outcomes(run)] == ["ok", "ok"]
-        assert why_again(GENERATION, run) is None
-        assert failed_for_kit(run) == []
+        kept = run_of(run)
+        assert [outcome.status for outcome in outcomes(kept)] == ["ok", "ok"]
+        assert why_again(GENERATION, kept) is None
+        assert failed_for_kit(kept) == []
     run["roles"][-1]["outcome"] = EXITED | {"status": "cancelled"}
-    assert [outcome["status"] for outcome in outcomes(run)] == ["ok", "ok", "cancelled"]
+    assert [outcome.status for outcome in outcomes(run_of(run))] == ["ok", "ok", "cancelled"]
     del run["roles"][-1]["may_fail"]
     run["roles"][-1]["outcome"] = EXITED
-    assert failed_for_kit(run) == [EXITED]
+    assert msgspec.to_builtins(failed_for_kit(run_of(run))) == [EXITED]
 
 
 # ---- where lab.toml asks -------------------------------------------------------------------

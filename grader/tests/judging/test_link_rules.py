@@ -71,12 +71,18 @@ def test_a_course_may_fix_the_seed(lab: Lab, seed: int, status: str) -> None:
 
 
 def test_a_node_that_others_see_is_not_asked_again(lab: Lab) -> None:
-    found = judged(lab, RIGHT, machine={"name": "hydra"})
+    found = judged(lab, RIGHT, machine=invented.MACHINE)
     assert (found.status, found.cause) == ("not_gradable", "not_visible_here")
 
 
 def test_right_answers_need_no_kernel(lab: Lab) -> None:
-    build = {"kernel": {"status": "failed", "message": "kernel.c does not compile.", "output": ""}}
+    build = {
+        "kernel": {
+            "status": "does_not_compile",
+            "message": "kernel.c does not compile.",
+            "output": "",
+        }
+    }
     assert judged(lab, RIGHT, build=build).status == "pass"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import invented
 from support.golden_texts import check_verdict
@@ -16,8 +17,8 @@ from support.model_lab import LAB, TIME, model, record, told, verdicts
 from support.mpi_labs import lab_of
 
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
-from numalab.evidence.mixes import Mix
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
+from numalab.evidence.run_formats import Mix
 from numalab.judging.needs import needs_rates
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs import loop_times
@@ -49,12 +50,6 @@ WRONG_TIMES = {
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     return lab_of(tmp_path, "00_node", LAB)
-
-
-@pytest.fixture
-def schema(installation: Any) -> Path:
-    path: Path = installation.root / "common/schema/evidence.schema.json"
-    return path
 
 
 # ---- bytes -----------------------------------------------------------------------------
@@ -108,7 +103,7 @@ def test_no_right_number_is_told(lab: Lab) -> None:
 
 
 def test_bytes_are_not_counted_once_more_elsewhere(lab: Lab) -> None:
-    there = record(text=model(), machine={"name": "hydra"})
+    there = record(text=model(), machine=invented.MACHINE)
     assert told(verdicts(lab, there)["counted"]) == ("not_gradable", "seen_elsewhere")
 
 
@@ -217,7 +212,7 @@ def loops(
         "kind": "lightspeed", "lab": "00_node", "part": "model", "team": team,
         "role": "submission", "seed": seed, "array_bytes": 8 * count, "arrays": 64,
         "outcome": invented.OK,
-        "unseen": [vars(mix) for mix in unseen],
+        "unseen": msgspec.to_builtins(unseen),
         "generations": [process() for _ in range(generations)],
     } | more  # fmt: skip
 
@@ -270,14 +265,12 @@ def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: 
 
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("quick", [True, False])
-def test_right_and_wrong_formulas_get_their_verdicts(
-    lab: Lab, schema: Path, node: str, quick: bool
-) -> None:
+def test_right_and_wrong_formulas_get_their_verdicts(lab: Lab, node: str, quick: bool) -> None:
     run = loops(NODES[node], generations=14)
 
     def lightspeed_of(text: str) -> CriterionVerdict:
         data = record(run, text=text, quick=quick)
-        validate(data, schema)
+        record_of(data)
         return verdicts(lab, data)["lightspeed"]
 
     right = lightspeed_of(model())
@@ -351,10 +344,10 @@ def test_few_generations_leave_it_open_and_more_decide(lab: Lab) -> None:
         assert found(fails, wrong, quick) == ("fail", "not_predicted")
 
 
-def test_what_kept_rates_from_being_measured_is_told(lab: Lab, schema: Path) -> None:
+def test_what_kept_rates_from_being_measured_is_told(lab: Lab) -> None:
     def found(*runs: Json, **more: Any) -> CriterionVerdict:
         data = record(*runs, text=model(), **more)
-        validate(data, schema)
+        record_of(data)
         return verdicts(lab, data)["lightspeed"]
 
     failed = {"status": "kit_error", "error": "the probe was killed", "printed_bytes": 0}

@@ -14,9 +14,9 @@ from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import LATENCY
-from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import Rank, Thread
+from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import Rank, Thread
 from numalab.grading.request import labs_with_mpi
 from numalab.installation import Installation
 from numalab.judging import explain, rank_goals, thread_goals
@@ -102,24 +102,24 @@ WRONG = {
 }  # fmt: skip
 
 
-def test_sends_that_need_a_buffer_are_found(messages: Lab, schema: Path) -> None:
+def test_sends_that_need_a_buffer_are_found(messages: Lab) -> None:
     record = session(CHECK, SYNCHRONOUS)
-    validate(record, schema)
+    record_of(record)
     assert judged(messages, record)["deadlock_free"].status == "pass"
     record = session(CHECK, SYNCHRONOUS | {"outcome": WAITS})
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)
     assert found["correct"].status == "pass"
     check_verdict(found["deadlock_free"], "fail", "deadlock")
     assert sound_parts(messages, parse(record)) == ("ping_pong",)  # it is timed even so
 
 
-def test_a_deadlock_without_them_is_told_once(messages: Lab, schema: Path) -> None:
+def test_a_deadlock_without_them_is_told_once(messages: Lab) -> None:
     found = judged(messages, session(CHECK | {"outcome": WAITS}))
     assert found["correct"].status == found["deadlock_free"].status == "fail"
     check_verdict(found["correct"], "fail", "timed_out")
     goes_on = session(CHECK | {"outcome": WAITS | {"went_on": True}})
-    validate(goes_on, schema)
+    record_of(goes_on)
     check_verdict(judged(messages, goes_on)["correct"], "fail", "timed_out")
     assert found["deadlock_free"].cause == "not_right_yet"
 
@@ -225,30 +225,30 @@ def test_what_comes_of_a_level_that_is_too_low_is_put_down_to_it(hybrid: Lab) ->
         check_text(to_fix(hybrid, alone))
 
 
-def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab, schema: Path) -> None:
+def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab) -> None:
     remark = {"remark": "The first word is 50 too small after 50 round trips."}
     wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | remark}
     record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="ping_pong"))
-    validate(record, schema)
+    record_of(record)
     check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
 
 
-def test_a_row_of_a_neighbour_is_called_so(messages: Lab, schema: Path) -> None:
+def test_a_row_of_a_neighbour_is_called_so(messages: Lab) -> None:
     place = {"row": 3, "column": 1, "row_name": "the halo row from the rank below"}
     found = WRONG | {"first_wrong": WRONG["first_wrong"] | place | {"repetition": 2}}
     record = session(invented.checked({"n": 7, "ranks": 2, "results": found}, part="ping_pong"))
-    validate(record, schema)
+    record_of(record)
     check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
 
 
-def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None:
+def test_sizes_that_are_bytes_are_called_so(messages: Lab) -> None:
     few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}, "n_unit": "bytes"}
     for n, size in ((0, "0 bytes"), (1, "1 byte"), (4099, "4,099 bytes")):
         check = invented.checked({"n": n, "ranks": 2, "results": few}, part="ping_pong")
-        validate(session(check), schema)
+        record_of(session(check))
         assert f"take 100 ({size}): one" in judged(messages, session(check))["correct"].why
     late = CHECK | {"outcome": WAITS | {"n_unit": "bytes"}}
-    validate(session(late), schema)
+    record_of(session(late))
     assert "within 5 s (4,099 bytes)" in judged(messages, session(late))["correct"].why
 
 
@@ -260,22 +260,22 @@ def test_sizes_that_are_bytes_are_called_so(messages: Lab, schema: Path) -> None
         {"replaced_array": "buffer"},
     ],
 )  # fmt: skip
-def test_what_is_no_work_is_wrong(messages: Lab, schema: Path, lack: dict[str, Any]) -> None:
+def test_what_is_no_work_is_wrong(messages: Lab, lack: dict[str, Any]) -> None:
     results = invented.RIGHT | {"n_unit": "bytes"} | lack
     record = session(
         invented.checked({"n": 8, "ranks": 2, "results": results}, part="ping_pong"), SYNCHRONOUS
     )
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)["correct"]
     check_verdict(found, "fail", "wrong_result")
     assert sound_parts(messages, parse(record)) == ()
 
 
-def test_a_ping_pong_without_messages_is_wrong(messages: Lab, schema: Path) -> None:
+def test_a_ping_pong_without_messages_is_wrong(messages: Lab) -> None:
     few = invented.RIGHT | {"too_few_messages": {"asked": 2000, "seen": 2}}
     check = invented.checked({"n": 8, "ranks": 2, "results": few}, part="ping_pong")
     record = session(check, SYNCHRONOUS)
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)["correct"]
     check_verdict(found, "fail", "wrong_result")
     assert sound_parts(messages, parse(record)) == ()
@@ -294,13 +294,11 @@ OPEN = {"fault": "never_completed", "count": 50, "call": "MPI_Isend", "rank": 1,
         {"fault": "send_changed"},
     ],
 )
-def test_messages_that_are_not_completed_are_wrong(
-    messages: Lab, schema: Path, requests: Json
-) -> None:
+def test_messages_that_are_not_completed_are_wrong(messages: Lab, requests: Json) -> None:
     right = {"n": 8, "ranks": 2, "results": invented.RIGHT}
     left = right | {"results": invented.RIGHT | {"requests": OPEN | requests}}
     record = session(invented.checked(left, part="ping_pong"), SYNCHRONOUS)
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)
     check_verdict(found["correct"], "fail", "open_request")
     assert found["deadlock_free"].cause == "not_right_yet"
@@ -395,12 +393,12 @@ LEVEL = invented.rank_level
     ],
 )
 def test_the_level_of_threads(
-    hybrid: Lab, schema: Path, rank: Json, answer_to_less: int | None, faults: int
+    hybrid: Lab, rank: Json, answer_to_less: int | None, faults: int
 ) -> None:
     check = invented.checked(part="code")
     run = invented.thread_level("code", rank, rank | {"rank": 1}, answer_to_less=answer_to_less)
     record = session(check, run)
-    validate(record, schema)
+    record_of(record)
     found = judged(hybrid, record)["thread_level"]
     assert found.value == faults, found.why
     assert found.status == ("fail" if faults else "pass")
@@ -442,26 +440,24 @@ def test_a_library_may_provide_more_than_it_is_asked_for(hybrid: Lab) -> None:
     assert (found.status, found.value) == ("pass", 0)
 
 
-def test_who_stops_where_too_little_is_provided_is_right_elsewhere(
-    hybrid: Lab, schema: Path
-) -> None:
+def test_who_stops_where_too_little_is_provided_is_right_elsewhere(hybrid: Lab) -> None:
     ended = {"status": "exited", "exit_code": 1, "doing": "start", "n": 0, "printed_bytes": 0}
     run = invented.thread_level(
         "code", LEVEL("funneled"), answer_to_less=None, ended_with_other_level=ended
     )
     record = session(invented.checked(part="code"), run)
-    validate(record, schema)
+    record_of(record)
     found = judged(hybrid, record)
     assert found["correct"].status == "pass"
     check_verdict(found["thread_level"], "fail", "missed")
 
 
-def test_earlier_records_tell_of_less_only(hybrid: Lab, schema: Path) -> None:
+def test_earlier_records_tell_of_less_only(hybrid: Lab) -> None:
     for answer, status in ((0, "pass"), (1, "fail"), (None, "pass")):
         run = invented.thread_level("code", LEVEL("funneled"), answer_to_less=None)
         del run["other_levels"]
         record = session(invented.checked(part="code"), run | {"answer_to_less": answer})
-        validate(record, schema)
+        record_of(record)
         assert judged(hybrid, record)["thread_level"].status == status
 
 
@@ -481,8 +477,9 @@ def test_levels_are_held_against_the_solutions(hybrid: Lab) -> None:
 
 
 def test_levels_are_not_looked_at_on_a_virtual_node(hybrid: Lab) -> None:
-    machine = {"name": "hydra"}
-    assert judged(hybrid, session(machine=machine))["thread_level"].status == "not_gradable"
+    assert (
+        judged(hybrid, session(machine=invented.MACHINE))["thread_level"].status == "not_gradable"
+    )
 
 
 # ---- where ranks go --------------------------------------------------------------------
@@ -638,10 +635,10 @@ FAR = invented.launched("far.toml", "placement", invented.job([[0]], [[1]]))
 FILES = {"near.toml": "ranks = 2", "far.toml": "ranks = 2", "predict.toml": PREDICTION}
 
 
-def test_launches_are_judged_though_the_kernel_is_wrong(messages: Lab, schema: Path) -> None:
+def test_launches_are_judged_though_the_kernel_is_wrong(messages: Lab) -> None:
     no_build = {"kernel": {"status": "does_not_compile", "message": "No.", "output": ""}}
     record = session(NEAR, FAR, files=FILES, build=no_build)
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)
     assert found["near"].status == found["far"].status == "pass"
     assert found["correct"].why == found["efficiency"].why == "No."
@@ -659,10 +656,10 @@ def test_the_kernel_is_judged_though_a_launch_is_wrong(messages: Lab) -> None:
     assert files_to_compare(messages, parse(record)) == ("near.toml", "far.toml")
 
 
-def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab, schema: Path) -> None:
+def test_a_launch_without_meaning_fails_but_for_the_solutions(messages: Lab) -> None:
     refused = invented.launched("near.toml", "placement", [], refused="near.toml: no.")
     record = session(refused, FAR, files=FILES)
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)["near"]
     check_verdict(found, "fail", "bad_file")
     assert files_to_compare(messages, parse(record)) == ("near.toml",)
@@ -675,7 +672,7 @@ def test_a_launch_under_which_nothing_runs(messages: Lab) -> None:
     found = judged(messages, session(NEAR | {"outcome": ended}, FAR, files=FILES))["near"]
     check_verdict(found, "fail", "exited")
     late = {"status": "timed_out", "limit_s": 9.0, "doing": "start", "n": 0, "printed_bytes": 0}
-    record = session(NEAR | {"outcome": late}, FAR, files=FILES, machine={"name": "hydra"})
+    record = session(NEAR | {"outcome": late}, FAR, files=FILES, machine=invented.MACHINE)
     assert judged(messages, record)["near"].status == "error"
 
 
@@ -778,11 +775,9 @@ EXACT = invented.latency("placement", samples=(1.0, 1.01, 1.02))
         ('"latency_us - 3"', '"latency_us - 4"', 0),
     ],
 )  # fmt: skip
-def test_predictions(
-    messages: Lab, schema: Path, us_4_kib: str, us_64_kib: str, points: float
-) -> None:
+def test_predictions(messages: Lab, us_4_kib: str, us_64_kib: str, points: float) -> None:
     record = session(EXACT, files=predicting(us_4_kib, us_64_kib))
-    validate(record, schema)
+    record_of(record)
     found = judged(messages, record)["predicted"]
     assert found.points == points
     assert found.status == ("pass" if points else "fail"), found.why
@@ -933,10 +928,10 @@ def generations(slow: str, count: int = 13, **times: float) -> list[Json]:
     ]
 
 
-def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab, schema: Path) -> None:
+def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab) -> None:
     runs = [*generations(NEWCOMER), *generations(FLAT, submission=0.44)]
     record = session(*runs, files=LAUNCH)
-    validate(record, schema)
+    record_of(record)
     found = judged(hybrid, record)
     check_verdict(found["launch_speedup"], "pass", "reached")
     assert found["over_flat"].status == "fail"

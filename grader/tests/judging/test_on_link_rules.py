@@ -12,8 +12,8 @@ from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.mpi_labs import lab_of
 
-from numalab.evidence.link_jobs import SLOT_BYTES, WrongItem
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
+from numalab.evidence.run_formats import SLOT_BYTES, WrongItem
 from numalab.grading.link_runs import Items, compare, draw_items
 from numalab.judging import needs
 from numalab.judging.judge import judge, sound_parts
@@ -78,8 +78,8 @@ def judged(lab: Lab, *runs: Json, **more: Any) -> CriterionVerdict:
     return judge(lab, parse(session(*runs, **more))).criteria[1]
 
 
-def test_few_bytes_beside_those_of_the_items(lab: Lab, schema: Path) -> None:
-    validate(session(job()), schema)
+def test_few_bytes_beside_those_of_the_items(lab: Lab) -> None:
+    record_of(session(job()))
     found = judged(lab, job())
     assert found.value == pytest.approx(39 / 36)
     check_verdict(found, "pass", "reached")
@@ -112,8 +112,8 @@ def test_few_bytes_beside_those_of_the_items(lab: Lab, schema: Path) -> None:
         ({"end": "node", "said": "node2 is gone", "wrong": None}, "ended_node"),
     ],
 )  # fmt: skip
-def test_what_fails(lab: Lab, schema: Path, more: Json, cause: str) -> None:
-    validate(session(job(**more)), schema)
+def test_what_fails(lab: Lab, more: Json, cause: str) -> None:
+    record_of(session(job(**more)))
     found = judged(lab, job(**more))
     assert (found.status, found.cause) == ("fail", cause)
     check_text(found.why)

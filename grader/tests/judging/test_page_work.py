@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from support.origins import moved, place_of_thread
 
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import AT_WORK
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
 from numalab.judging import needs
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
@@ -60,10 +59,10 @@ def with_cpu_s(record: Json, *cpu_s: float, waiting_s: float = 0.0) -> Json:
     return record
 
 
-def test_who_only_touches_pages_does_not_use_them(first_touch: Lab, schema: Path) -> None:
+def test_who_only_touches_pages_does_not_use_them(first_touch: Lab) -> None:
     """Each page is first written and first used by its owner, and worked on by thread 0."""
     record = used_again(invented.evidence(ONE), (0, 0, 130), (1, 0, 130))
-    validate(record, schema)
+    record_of(record)
     found = verdicts(first_touch, record)
     assert found["touched_where_used"].status == found["shared_out"].status == "fail"
     assert found["touched_where_used"].value == 0.5
@@ -117,7 +116,7 @@ def test_who_uses_pages_has_cpu_time(first_touch: Lab) -> None:
     assert verdicts(first_touch, even)["shared_out"].status == "pass"
     kept_away = with_cpu_s(invented.evidence(ONE), 0.2, 0.01, waiting_s=0.15)
     assert verdicts(first_touch, kept_away)["shared_out"].status == "pass"
-    there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": {"name": "hydra"}}
+    there = with_cpu_s(invented.evidence(ONE), 0.2, 0.01) | {"machine": invented.MACHINE}
     assert verdicts(first_touch, there)["shared_out"].status == "pass"
 
 
@@ -189,9 +188,7 @@ EVEN, WAITS = at_work((60, 0), (62, 0)), at_work((20, 40), (60, 0))
         ([WAITS, EVEN, WAITS], "fail", False),
     ],
 )
-def test_most_looks_decide(
-    first_touch: Lab, schema: Path, looks: list[Json], status: str, is_open: bool
-) -> None:
+def test_most_looks_decide(first_touch: Lab, looks: list[Json], status: str, is_open: bool) -> None:
     judged = next(c for c in first_touch.criteria if c.rule == "touched_where_used")
     balanced = replace(judged, name="balanced", rule="balanced", at_least=0.9)
     lab = replace(first_touch, criteria=(balanced,))
@@ -201,7 +198,7 @@ def test_most_looks_decide(
     placed["cpu_time"][1]["longest_s"] = 0.0
     assert needs.needs_look(AT_WORK, lab, parse(record | {"runs": [*record["runs"], placed]}), None)
     record = record | {"runs": [*record["runs"], placed, *looks]}
-    validate(record, schema)
+    record_of(record)
     found = verdicts(lab, record)["balanced"]
     assert found.status == status
     assert (found.cause == "busy_waiting") == (status == "fail")
@@ -225,7 +222,7 @@ def test_who_wrote_unbound_is_drawn_and_named() -> None:
 # ---- where a thread was at the time ------------------------------------------------------------
 
 
-def test_another_thread_at_the_same_place_is_right(first_touch: Lab, schema: Path) -> None:
+def test_another_thread_at_the_same_place_is_right(first_touch: Lab) -> None:
     """As in nested teams, whose threads get other places in the next region."""
     for machine in (ONE, TWO):
         last = machine.threads - 1
@@ -234,7 +231,7 @@ def test_another_thread_at_the_same_place_is_right(first_touch: Lab, schema: Pat
             lambda owner, m=machine, n=last: (n - owner, *place_of_thread(m, owner)),
             lambda owner, m=machine: (owner, *place_of_thread(m, owner)),
         )
-        validate(record, schema)
+        record_of(record)
         found = verdicts(first_touch, record)
         assert found["touched_where_used"].value == 1.0
         assert "chance" not in found["touched_where_used"].why

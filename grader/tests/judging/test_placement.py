@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.golden_texts import check_text
 
-from numalab.evidence.record import Thread
+from numalab.evidence.run_formats import Thread
 from numalab.judging.thread_goals import (
     as_environment,
     only_unit,

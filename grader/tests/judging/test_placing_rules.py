@@ -13,7 +13,7 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
@@ -157,9 +157,9 @@ def test_some_of_the_nodes(goal: str, two: list[int], five: list[int]) -> None:
 # ---- rules -------------------------------------------------------------------------------------
 
 
-def test_memory_in_its_place_passes(lab: Lab, schema: Path) -> None:
+def test_memory_in_its_place_passes(lab: Lab) -> None:
     runs = [placing(), filled(), of_file(lambda page: page % 2)]
-    validate(session(*runs), schema)
+    record_of(session(*runs))
     found = judged(lab, *runs)
     assert {c.status for c in found.values()} == {"pass"}
     assert found["falls_back"].value == pytest.approx(0.9)
@@ -268,9 +268,9 @@ def test_blocks_are_drawn_by_whose_they_are(other: Lab) -> None:
     check_text(home_words(sight.yours))
 
 
-def test_a_policy_that_stays_behind_is_found(lab: Lab, schema: Path) -> None:
+def test_a_policy_that_stays_behind_is_found(lab: Lab) -> None:
     run = placing(policies_after=["interleave:0-1", *["default"] * (TEAM - 1)])
-    validate(session(run), schema)
+    record_of(session(run))
     found = judged(lab, run)
     check_verdict(found["contained"], "fail", "missed")
     # That the grader was started under one is nobody's fault, nor that it can't be read.
@@ -297,11 +297,11 @@ def test_a_team_on_one_node_only_fails(lab: Lab) -> None:
     check_verdict(found["blocks_local"], "fail", "missed")
 
 
-def test_a_bound_matrix_is_killed(lab: Lab, schema: Path) -> None:
+def test_a_bound_matrix_is_killed(lab: Lab) -> None:
     fill = {"numa_node": 1, "free_bytes": 200 << 20}
     killed = invented.OK | {"status": "crashed", "signal": "SIGKILL", "doing": "write_rest", "n": 5}
     run = filled(fill=fill, outcome=killed)
-    validate(session(run), schema)
+    record_of(session(run))
     found = judged(lab, placing(), run)
     assert failed(found) == {"falls_back"}
     assert "NUMA node 1 had 200.0 MiB free" in found["falls_back"].why

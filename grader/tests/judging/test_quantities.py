@@ -17,6 +17,7 @@ from support.pages import assert_sound, words
 
 from numalab.commands.reporter import Reporter
 from numalab.errors import NumalabError
+from numalab.evidence.format import HandedText
 from numalab.evidence.read_record import parse
 from numalab.grading.continuing import RECORD
 from numalab.grading.graded import GradedKernel
@@ -313,17 +314,17 @@ def test_reports_show_it_beneath_the_criteria(lab: Lab, capsys: pytest.CaptureFi
 
 def handed_in(
     installation: Installation, lab: Lab, folder: Path, variant: str = "submission"
-) -> list[Json]:
+) -> list[HandedText]:
     given = SimpleNamespace(
         installation=installation,
         lab=lab,
         folder=folder,
         variant=variant,
-        data={"handed_in": []},
+        record=SimpleNamespace(handed_in=[]),
         explanation="",
     )
     read_files(cast(Session, given))
-    found: list[Json] = given.data["handed_in"]
+    found: list[HandedText] = given.record.handed_in
     return found
 
 
@@ -345,13 +346,13 @@ def test_the_file_is_read_with_limits(
     (tmp_path / FILE).write_bytes(content)
     assert handed_in(installation, lab, tmp_path, "solution") == []
     (one,) = handed_in(installation, lab, tmp_path)
-    assert (one["file"], one["variables"]) == (FILE, {})
+    assert (one.file, one.variables) == (FILE, {})
     if says is None:
-        assert one["complaint"] is None and one["text"].encode() == content
+        assert one.complaint is None and one.text.encode() == content
         return
-    assert says in one["complaint"]
-    found = graded(lab, one["text"], one["complaint"]).predictions
-    assert found is not None and found.score == 0 and found.why == one["complaint"]
+    assert one.complaint is not None and says in one.complaint
+    found = graded(lab, one.text, one.complaint).predictions
+    assert found is not None and found.score == 0 and found.why == one.complaint
 
 
 def test_nobody_reads_it_for_a_lab_that_asks_nothing(
@@ -367,8 +368,8 @@ def test_a_link_is_not_followed(installation: Installation, lab: Lab, tmp_path: 
     folder.mkdir()
     (folder / FILE).symlink_to(tmp_path / "else")
     (one,) = handed_in(installation, lab, folder)
-    assert one["text"] == ""
-    check_text(one["complaint"])
+    assert one.text == ""
+    check_text(one.complaint or "")
 
 
 def test_a_learners_own_grading_keeps_what_she_predicted_first(

@@ -15,13 +15,14 @@ from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
-from numalab.evidence.drawn_series import DrawnSeries
+from numalab.evidence.format import OtherPlaces
 from numalab.evidence.kinds import SERIES, STOPS
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
+from numalab.evidence.run_formats import DrawnSeries
 from numalab.installation import Installation
 from numalab.judging import needs
 from numalab.judging.judge import judge
-from numalab.judging.places import Elsewhere, verdict_over
+from numalab.judging.places import verdict_over
 from numalab.judging.series_answers import TOLERANCE, answer_of, count_kinds
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
@@ -146,7 +147,7 @@ def test_a_named_machine_is_not_asked_what_it_shows_nothing_new_of(lab: Lab) -> 
     own = {c.name: c.status for c in judge(lab, there).criteria}
     assert own.keys() == {"stops_found", "stops_live", "decided"}
     assert set(own.values()) == {"inconclusive"}
-    over = verdict_over(lab, here, {"hydra": there}, Elsewhere(("hydra",)))
+    over = verdict_over(lab, here, {"hydra": there}, OtherPlaces(("hydra",)))
     assert [c.where for c in over.criteria] == ["here"] * 3
     assert [c.status for c in over.criteria[:2]] == ["pass", "pass"]
 
@@ -156,9 +157,9 @@ def test_a_named_machine_is_not_asked_what_it_shows_nothing_new_of(lab: Lab) -> 
 MS = 1_000_000
 
 
-def test_every_clock_has_to_be_read_well(lab: Lab, schema: Path) -> None:
+def test_every_clock_has_to_be_read_well(lab: Lab) -> None:
     well = series("noise", ("few stops", [20, 5000], [20, 5100]), ("no stop", [0, 0], [0, 0]))
-    validate(session(well), schema)
+    record_of(session(well))
     found = judged(lab, well)["stops_found"]
     assert found.status == "pass" and "Of 2 clocks" in found.why
 
@@ -192,18 +193,18 @@ def test_who_tells_nothing_has_no_number(lab: Lab) -> None:
         ([0, 0], "fail"),
     ],
 )
-def test_stops_of_the_thread_itself(lab: Lab, schema: Path, told: list[int], status: str) -> None:
-    validate(session(stops(told)), schema)
+def test_stops_of_the_thread_itself(lab: Lab, told: list[int], status: str) -> None:
+    record_of(session(stops(told)))
     found = judged(lab, stops(told))["stops_live"]
     assert found.status == status
     check_text(found.why)
 
 
-def test_what_is_too_short_must_not_be_found(lab: Lab, schema: Path) -> None:
+def test_what_is_too_short_must_not_be_found(lab: Lab) -> None:
     """But where a busy node made it so long that one could argue."""
     short = [[0.0001, 0.0003]] * 4
     for told, status in (([12, 605 * MS], "pass"), ([16, 605 * MS], "fail")):
-        validate(session(stops(told, too_short=short)), schema)
+        record_of(session(stops(told, too_short=short)))
         found = judged(lab, stops(told, too_short=short))["stops_live"]
         assert found.status == status
         check_text(found.why)
@@ -216,11 +217,11 @@ def test_what_is_too_short_must_not_be_found(lab: Lab, schema: Path) -> None:
         assert judged(lab, stops(told, too_short=long))["stops_live"].status == status
 
 
-def test_a_stop_that_the_clock_alone_makes_takes_no_time(lab: Lab, schema: Path) -> None:
+def test_a_stop_that_the_clock_alone_makes_takes_no_time(lab: Lab) -> None:
     """So who watches for that much less has watched for as long as was asked."""
     for elapsed_s, status in ((1.71, "pass"), (1.69, "fail")):
         run = stops([12, 605 * MS], elapsed_s=elapsed_s, ahead_s=0.3)
-        validate(session(run), schema)
+        record_of(session(run))
         assert judged(lab, run)["stops_live"].status == status
     check_verdict(judged(lab, run)["stops_live"], "fail", "missed")
 
@@ -234,14 +235,14 @@ def test_what_the_node_takes_may_be_found_and_need_not(lab: Lab) -> None:
         assert judged(lab, stops(told, waiting_s=0.2))["stops_live"].status == "fail"
 
 
-def test_of_waits_that_were_looked_at_the_long_ones_may_count(lab: Lab, schema: Path) -> None:
+def test_of_waits_that_were_looked_at_the_long_ones_may_count(lab: Lab) -> None:
     """Two stops, and 50 ms; the other 350 ms are waits each of which is too short."""
     more = {"waiting_s": 0.4, "arguable_stops": 2, "arguable_s": 0.05}
     for told, status in (
         ([12, 605 * MS], "pass"), ([15, 720 * MS], "pass"),
         ([16, 605 * MS], "fail"), ([12, 740 * MS], "fail"),
     ):  # fmt: skip
-        validate(session(stops(told, **more)), schema)
+        record_of(session(stops(told, **more)))
         assert judged(lab, stops(told, **more))["stops_live"].status == status
 
 
@@ -272,7 +273,7 @@ def test_what_fails_once_is_looked_at_again(lab: Lab) -> None:
 
 
 def test_a_kernel_that_does_not_come_to_its_end(lab: Lab) -> None:
-    crashed = {"status": "crashed", "signal": 11, "phase": "noise", "printed_bytes": 0}
+    crashed = {"status": "crashed", "signal": "SIGSEGV", "doing": "noise", "printed_bytes": 0}
     found = judged(lab, stops(None, outcome=crashed), series("noise", outcome=crashed))
     assert {found[name].status for name in ("stops_live", "stops_found")} == {"fail"}
     assert found["stops_live"].cause == "crashed"
@@ -310,8 +311,8 @@ def test_a_wrong_answer_costs_twice_as_much(
     assert found.value == pytest.approx((right - wrong) / 100)
 
 
-def test_where_it_decides_wrongly_is_told(lab: Lab, schema: Path) -> None:
-    validate(session(decisions(50, 30, 20)), schema)
+def test_where_it_decides_wrongly_is_told(lab: Lab) -> None:
+    record_of(session(decisions(50, 30, 20)))
     check_verdict(judged(lab, decisions(50, 30, 20))["decided"], "fail", "missed")
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.lab_folders import write_grading
 
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Evidence
 from numalab.grading.looks import sanitizers_own_error
 from numalab.judging import needs
@@ -151,9 +152,9 @@ def judged(lab: Lab, record: Json) -> dict[str, CriterionVerdict]:
     return of(judge(lab, parse(record)))
 
 
-def test_all_parts_right(lab: Lab, schema: Path) -> None:
+def test_all_parts_right(lab: Lab) -> None:
     record = session(*right())
-    validate(record, schema)
+    record_of(record)
     assert lab.parts == ("one", "two")
     assert {c.status for c in judged(lab, record).values()} == {"pass"}
 
@@ -225,7 +226,7 @@ def test_an_even_loop_that_is_slow_is_told_what_costs(tmp_path: Path) -> None:
     check_verdict(racing["one_speedup"], "fail", "too_slow")
 
 
-def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None:
+def test_of_the_handout_nothing_is_guessed(tmp_path: Path) -> None:
     """How fast it is beside itself tells of the node, and that it asks for nothing is known."""
     text = LAB.replace('rule = "efficiency"', 'rule = "speedup"').replace("at_least = 0.8\n", "")
     lab = lab_of(tmp_path / "20_two_kernels", text)
@@ -239,7 +240,7 @@ def test_of_the_handout_nothing_is_guessed(tmp_path: Path, schema: Path) -> None
     edited = judged(lab, session(*runs))["one_speedup"]
     check_verdict(edited, "fail", "too_slow")
     record = session(*runs, unchanged_files=["kernel.c"])
-    validate(record, schema)
+    record_of(record)
     untouched = judged(lab, record)["one_speedup"]
     check_verdict(untouched, "fail", "too_slow")
     assert untouched.value == edited.value
@@ -340,7 +341,7 @@ def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
     check_verdict(looked_at(lab, UNEVEN), "inconclusive", "too_noisy")
 
 
-def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab, schema: Path) -> None:
+def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab) -> None:
     """A loop of equal parts is uneven there, and whoever wrote it is told why; one that deals
     parts out on demand passes as anywhere."""
     kinds = [{"pus": [2, 3], "name": "IntelAtom"}, {"pus": [0, 1], "name": "IntelCore"}]
@@ -351,7 +352,7 @@ def test_unlike_cores_are_named_where_parts_are_uneven(lab: Lab, schema: Path) -
         record["node"]["core_kinds"] = told
         assert judged(lab, record)["balanced"].why == alike.why
     record["node"]["core_kinds"] = kinds
-    validate(record, schema)
+    record_of(record)
     found = judged(lab, record)["balanced"]
     assert (found.status, found.value) == ("fail", alike.value)
     check_verdict(found, "fail", "missed")
@@ -376,11 +377,11 @@ def test_a_balance_that_the_solution_misses_is_not_graded(lab: Lab) -> None:
     assert judged(lab, record)["balanced"].status == "fail"
 
 
-def test_spinning_is_no_work(lab: Lab, schema: Path) -> None:
+def test_spinning_is_no_work(lab: Lab) -> None:
     """The look is even, and the team takes far more than one thread does."""
     alike = placed("one", 0.1, 0.1, role="solution", over=1.02)
     runs = [SPINNING, alike] * 3
-    validate(session(*runs), schema)
+    record_of(session(*runs))
     found = looked_at(lab, *runs)
     assert found.value == pytest.approx(0.59 / 0.6 / (1.5 / 1.02))
     check_verdict(found, "fail", "busy_waiting")
@@ -429,7 +430,7 @@ def test_the_solution_is_looked_at_in_turns(lab: Lab) -> None:
 
 
 def test_a_kernel_that_does_not_work_with_one_thread_is_told_so(lab: Lab) -> None:
-    hanging = {"status": "timed_out", "doing": "one", "n": 7, "limit_s": 10.0}
+    hanging = {"status": "timed_out", "doing": "one", "n": 7, "limit_s": 10.0, "printed_bytes": 0}
     look = EVEN | {"one_thread": EVEN["one_thread"] | {"computes": 0, "outcome": hanging}}
     found = looked_at(lab, look, look)
     check_verdict(found, "fail", "timed_out")
@@ -444,7 +445,7 @@ def test_a_look_without_one_thread_leaves_it_open(lab: Lab) -> None:
     assert (found.status, found.cause) == ("inconclusive", "not_measured")
     uneven = {key: value for key, value in UNEVEN.items() if key != "one_thread"}
     assert looked_at(lab, *3 * [uneven]).status == "fail"
-    there = session(*right(), machine={"name": "hydra"})
+    there = session(*right(), machine=invented.MACHINE)
     there["runs"] = [before if run == EVEN else run for run in there["runs"]]
     assert judged(lab, there)["balanced"].status == "pass"
     assert not needs.compares_one_thread(lab, parse(there), "one")
@@ -500,14 +501,14 @@ def test_a_race_check_that_broke_down_is_ours(lab: Lab) -> None:
     check_verdict(found, "error", "kit")
 
 
-def test_a_search_that_only_the_kernel_breaks_fails_it(lab: Lab, schema: Path) -> None:
+def test_a_search_that_only_the_kernel_breaks_fails_it(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "race"]
     crashed = {"status": "crashed", "signal": "SIGABRT", "doing": "one", "n": 100,
                "printed_bytes": 0, "printed": ""}  # fmt: skip
     other = race("two", searched=True)
     control = race("one", role="solution", searched=True)
     record = session(*runs, race("one", outcome=crashed, searched=None), other, control)
-    validate(record, schema)
+    record_of(record)
     found = judged(lab, record)["race_free"]
     assert "SIGABRT" in found.why
     check_verdict(found, "fail", "crashed")
@@ -559,11 +560,11 @@ def test_a_sanitizer_that_the_machine_does_not_bear_is_nobodys_race() -> None:
     assert sanitizers_own_error(parse(session(*right(), theirs, well))) == ""
 
 
-def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab, schema: Path) -> None:
+def test_who_keeps_a_kernel_from_being_looked_at_earns_nothing(lab: Lab) -> None:
     """It could do so on purpose, and the point would not count among those to be earned."""
     runs = [run for run in right() if run["kind"] != "race"]
     record = session(*runs) | {"race_refused": "It does not compile with clang."}
-    validate(record, schema)
+    record_of(record)
     found = judged(lab, record)["race_free"]
     check_verdict(found, "fail", "not_built")
 
@@ -661,11 +662,11 @@ def memory(small: Json, large: Json, role: str = "submission", **more: Any) -> J
         ({}, {"resident_after_bytes": 11 * MIB}, ""),
     ],
 )
-def test_memory(tmp_path: Path, schema: Path, small: Json, large: Json, fails: str) -> None:
+def test_memory(tmp_path: Path, small: Json, large: Json, fails: str) -> None:
     lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     record = session(memory(table(8, **small), table(256, **large)))
     record["node"]["huge_page_mode"] = "madvise"
-    validate(record, schema)
+    record_of(record)
     found = judged(lab, record)
     assert [name for name, c in found.items() if c.status == "fail"] == ([fails] if fails else [])
     if fails:
@@ -690,12 +691,12 @@ def test_huge_pages_are_graded_where_they_have_to_be_asked_for(
     ("huge_bytes", "status"), [(256 * MIB, "pass"), (0, "fail")], ids=["asked", "not_asked"]
 )
 def test_under_always_huge_pages_are_graded_where_a_process_can_be_left_those_it_asks_for(
-    tmp_path: Path, schema: Path, huge_bytes: int, status: str
+    tmp_path: Path, huge_bytes: int, status: str
 ) -> None:
     lab = lab_of(tmp_path / "21_tables", MEMORY_LAB)
     record = session(memory(table(8), table(256, huge_bytes=huge_bytes)))
     record["node"] |= {"huge_page_mode": "always", "worker_huge_page_mode": "madvise"}
-    validate(record, schema)
+    record_of(record)
     assert judged(lab, record)["huge_pages"].status == status
     record["node"]["worker_huge_page_mode"] = "always"  # Linux before 6.18
     assert judged(lab, record)["huge_pages"].status == "not_gradable"
@@ -706,7 +707,9 @@ def test_noisy_times_of_a_table_are_marked(slow_s: float) -> None:
     times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
     seen_table = parse(session(memory(table(8), table(256)))).of(MEMORY)[0].tables[0]
     evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
-    told = memory_caption(evidence, [MemoryColumn("yours", replace(seen_table, bytes=9), None)])
+    told = memory_caption(
+        evidence, [MemoryColumn("yours", structs.replace(seen_table, bytes=9), None)]
+    )
     check_text(told)
 
 
@@ -813,11 +816,11 @@ def affinity(tmp_path: Path) -> Lab:
     return lab_of(tmp_path / "22_affinity", AFFINITY_LAB)
 
 
-def test_a_file_has_to_hold_under_each_runtime(affinity: Lab, schema: Path) -> None:
+def test_a_file_has_to_hold_under_each_runtime(affinity: Lab) -> None:
     good, bad = binding("spread.env", "libomp", 0, 1), binding("spread.env", "libgomp", 0, 4)
     close = binding("close.env", "libomp", 0, 2, 4, 6)
     record = handed_in(good, bad, close)
-    validate(record, schema)
+    record_of(record)
     found = judged(affinity, record)
     assert found["close"].status == "pass"
     assert found["spread"].value == 1
@@ -848,7 +851,7 @@ def test_a_file_that_sets_nothing_is_told_so(affinity: Lab) -> None:
 
 
 def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_node(
-    affinity: Lab, schema: Path
+    affinity: Lab,
 ) -> None:
     """What libomp does there it would not do on the machine; libgomp is judged as everywhere."""
     libgomp = binding("spread.env", "libgomp", 0, 1)
@@ -858,7 +861,7 @@ def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_
         "numa_node_memory_bytes": 1, "announces_cores": False,
     }  # fmt: skip
     record = handed_in(libgomp) | {"machine": machine}
-    validate(record, schema)
+    record_of(record)
     found = judged(affinity, record)
     assert found["spread"].status == "pass"
     check_verdict(found["close"], "not_gradable", "not_visible_here")
@@ -868,7 +871,7 @@ def test_libomp_is_not_judged_where_the_machine_announces_less_than_the_virtual_
     older = {key: value for key, value in machine.items() if key != "announces_cores"}
     for other in (older, machine | {"announces_cores": True}):
         record = handed_in(libgomp) | {"machine": other}
-        validate(record, schema)
+        record_of(record)
         assert judged(affinity, record)["close"].status == "inconclusive"
 
 
@@ -928,7 +931,7 @@ def located(*told: tuple[int, int, int, int]) -> Evidence:
     return parse(handed_in(run))
 
 
-def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -> None:
+def test_locate_is_held_against_where_threads_are(affinity: Lab) -> None:
     def verdict(*told: tuple[int, int, int, int]) -> CriterionVerdict:
         return of(judge(affinity, located(*told)))["located"]
 
@@ -940,7 +943,7 @@ def test_locate_is_held_against_where_threads_are(affinity: Lab, schema: Path) -
     assert verdict().status == "fail"
 
 
-def test_locate_is_asked_where_threads_may_move_too(affinity: Lab, schema: Path) -> None:
+def test_locate_is_asked_where_threads_may_move_too(affinity: Lab) -> None:
     record = handed_in(
         {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission", "seed": "0",
          "rounds": [[{"thread": 1, "pu": 3, "numa_node": 1, "told_pu": 3, "told_numa_node": 1}]],
@@ -949,7 +952,7 @@ def test_locate_is_asked_where_threads_may_move_too(affinity: Lab, schema: Path)
          ],
          "outcome": invented.OK}
     )  # fmt: skip
-    validate(record, schema)
+    record_of(record)
     found = of(judge(affinity, parse(record)))["located"]
     assert (found.status, found.value) == ("fail", 1)
     check_verdict(found, "fail", "missed")

@@ -15,7 +15,7 @@ from support.golden_texts import check_verdict
 from support.model_lab import LAB, model, record, told, verdicts
 from support.mpi_labs import lab_of
 
-from numalab.evidence.read_record import validate
+from numalab.evidence.read_record import record_of
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs import saturation
 from numalab.labs.declaration import Lab
@@ -34,12 +34,6 @@ WRONG_SHARES = {
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     return lab_of(tmp_path, "00_node", LAB)
-
-
-@pytest.fixture
-def schema(installation: Any) -> Path:
-    path: Path = installation.root / "common/schema/evidence.schema.json"
-    return path
 
 
 def curve_of(cores: int, knee: float, rounding: float = 0.0) -> Callable[[int], float]:
@@ -94,15 +88,13 @@ def threads_run(
 
 @pytest.mark.parametrize("cores", CURVES)
 @pytest.mark.parametrize("seed", ["a", "b", "c"])
-def test_right_and_wrong_shares_get_their_verdicts(
-    lab: Lab, schema: Path, cores: int, seed: str
-) -> None:
+def test_right_and_wrong_shares_get_their_verdicts(lab: Lab, cores: int, seed: str) -> None:
     run = threads_run(cores, CURVES[cores], 14, seed=seed)
     assert len(run["drawn"]) == 2
 
     def share_of(text: str) -> CriterionVerdict:
         data = record(run, text=text, cores=cores)
-        validate(data, schema)
+        record_of(data)
         return verdicts(lab, data)["saturation"]
 
     assert told(share_of(model())) == ("pass", "reached")

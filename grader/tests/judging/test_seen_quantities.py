@@ -17,16 +17,15 @@ from numalab.evidence.record import (
     Check,
     Checked,
     Evidence,
-    KernelTable,
     Kind,
     Memory,
-    Thread,
     Trace,
 )
 from numalab.evidence.results import Outcome, Results
+from numalab.evidence.run_formats import KernelTable, Origin, Slots, Thread
 from numalab.evidence.sample import Sample
-from numalab.evidence.store_notes import Slots, Stores, WrittenLine
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.store_notes import Stores, WrittenLine
+from numalab.evidence.traced_pages import TracedArray
 from numalab.installation import Installation
 from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.labs.declaration import load_lab

@@ -13,7 +13,7 @@ from support.mpi_labs import lab_of
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import STORES
-from numalab.evidence.read_record import parse, validate
+from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import SOLUTION
 from numalab.judging import needs
 from numalab.judging.judge import judge
@@ -123,8 +123,8 @@ def failed(found: dict[str, CriterionVerdict]) -> set[str]:
     return {name for name, verdict in found.items() if verdict.status == "fail"}
 
 
-def test_counters_apart_pass(lab: Lab, schema: Path) -> None:
-    validate(session(stores()), schema)
+def test_counters_apart_pass(lab: Lab) -> None:
+    record_of(session(stores()))
     found = judged(lab, stores())
     assert {c.status for c in found.values()} == {"pass"}
     check_verdict(found["no_shared_lines"], "pass", "reached")
@@ -138,8 +138,8 @@ def test_what_is_added_up_in_the_end_is_no_false_sharing(lab: Lab) -> None:
     check_verdict(found, "pass", "reached")
 
 
-def test_counters_side_by_side_fail(lab: Lab, schema: Path) -> None:
-    validate(session(shared()), schema)
+def test_counters_side_by_side_fail(lab: Lab) -> None:
+    record_of(session(shared()))
     found = judged(lab, shared())
     assert failed(found) == {"no_shared_lines"}
     told = found["no_shared_lines"]
@@ -221,9 +221,9 @@ def timed(slots: Json, n: int = 4_000_000) -> Json:
     return run
 
 
-def test_what_is_timed_is_judged_where_it_lies(lab: Lab, schema: Path) -> None:
+def test_what_is_timed_is_judged_where_it_lies(lab: Lab) -> None:
     apart = timed({"shared_keys": 0})
-    validate(session(stores(), apart), schema)
+    record_of(session(stores(), apart))
     assert not failed(judged(lab, stores(), apart))
     few = judged(lab, stores(), timed({"shared_keys": 30_000}))
     assert not failed(few)
@@ -245,8 +245,8 @@ TEAMS = [
 ]
 
 
-def test_teams_of_other_sizes_are_asked_for(lab: Lab, schema: Path) -> None:
-    validate(session(stores(teams=TEAMS)), schema)
+def test_teams_of_other_sizes_are_asked_for(lab: Lab) -> None:
+    record_of(session(stores(teams=TEAMS)))
     assert not failed(judged(lab, stores(teams=TEAMS)))
     always_4 = [TEAMS[0] | {"slots": TEAMS[0]["slots"] | {"count": 4}}, *TEAMS[1:]]
     found = judged(lab, stores(teams=always_4))
@@ -260,7 +260,7 @@ def test_teams_of_other_sizes_are_asked_for(lab: Lab, schema: Path) -> None:
         {"of": "allocated", "bytes": 128},
     ],
 )
-def test_memory_that_is_too_small_for_a_team(lab: Lab, schema: Path, overrun: Json) -> None:
+def test_memory_that_is_too_small_for_a_team(lab: Lab, overrun: Json) -> None:
     crashed = {
         "status": "crashed",
         "signal": "SIGSEGV",
@@ -269,7 +269,7 @@ def test_memory_that_is_too_small_for_a_team(lab: Lab, schema: Path, overrun: Js
         "printed_bytes": 0,
     }
     at_9 = stores(teams=[TEAMS[0] | {"overrun": overrun}], teams_outcome=crashed)
-    validate(session(at_9), schema)
+    record_of(session(at_9))
     found = judged(lab, at_9)
     assert failed(found) == {"correct"}
     assert found["correct"].why.startswith("With 9 threads")
@@ -330,7 +330,7 @@ def test_noting_that_was_switched_off_is_held_against_the_kit(lab: Lab) -> None:
 
 
 def test_a_bad_end_or_a_wrong_result_there_is_the_kernels(lab: Lab) -> None:
-    crashed = {"status": "crashed", "signal": 11, "phase": "count", "printed_bytes": 0}
+    crashed = {"status": "crashed", "signal": "SIGSEGV", "doing": "count", "printed_bytes": 0}
     found = judged(lab, stores(outcome=crashed, noted=None))
     assert failed(found) == {"correct", "no_shared_lines", "slots_true", "no_waste"}
     wrong = {"checked": 7, "wrong": 1, "first_wrong": {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +15,14 @@ from node_answers import PUBLISHED_SEED, seed_of
 from support import invented
 from support.golden_texts import check_verdict
 
-from numalab.evidence.read_record import parse, validate
-from numalab.evidence.record import HandedText, Json
+from numalab.evidence.format import HandedText, OtherPlaces
+from numalab.evidence.read_record import parse, record_of
+from numalab.evidence.record import Json
 from numalab.grading.handed_in import complaint_of
 from numalab.installation import Installation, find_installation
 from numalab.judging import needs
 from numalab.judging.judge import judge
-from numalab.judging.places import Elsewhere, looks, verdict_over
+from numalab.judging.places import looks, verdict_over
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -72,9 +72,9 @@ def judged(lab: Lab, data: Json) -> CriterionVerdict:
     return found
 
 
-def test_all_answers_right_pass(lab: Lab, schema: Path) -> None:
+def test_all_answers_right_pass(lab: Lab) -> None:
     data = record(lab)
-    validate(data, schema)
+    record_of(data)
     found = judged(lab, data)
     assert (found.status, found.value, found.points) == ("pass", 0, found.max_points)
     check_verdict(found, "pass", "reached")
@@ -125,10 +125,10 @@ def test_the_guest_decides_and_not_the_description(lab: Lab) -> None:
     assert found.status == "fail" and found.value == 4
 
 
-def test_where_nobody_could_look_nothing_is_judged(lab: Lab, schema: Path) -> None:
+def test_where_nobody_could_look_nothing_is_judged(lab: Lab) -> None:
     data = record(lab)
     data["seeded_node"] = {"seed": 489, "node": None, "error": "QEMU is not installed"}
-    validate(data, schema)
+    record_of(data)
     found = judged(lab, data)
     check_verdict(found, "not_gradable", "not_visible_here")
     # A file that can't be read, and one that says nothing, fail without looking.
@@ -161,7 +161,7 @@ def test_it_is_judged_once_whatever_machines_show(lab: Lab) -> None:
     )
     assert judge(lab, there).criteria[0].status == "not_gradable"
     for evidence in (here, replace(here, seeded_node=None)):
-        named = Elsewhere(("hydra",))
+        named = OtherPlaces(("hydra",))
         (found,) = verdict_over(lab, evidence, {"hydra": there}, named).criteria
         assert found.where == "here"
     # Where QEMU is missing no other machine is booted for it.
@@ -170,7 +170,7 @@ def test_it_is_judged_once_whatever_machines_show(lab: Lab) -> None:
     )
     assert judge(lab, unseen).criteria[0].status == "not_gradable"
     assert looks(lab, unseen) == ()
-    (found,) = verdict_over(lab, unseen, {}, Elsewhere()).criteria
+    (found,) = verdict_over(lab, unseen, {}, OtherPlaces()).criteria
     check_verdict(found, "not_gradable", "not_visible_here")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalab.evidence.record import Thread
+from numalab.evidence.run_formats import Thread
 from numalab.judging.thread_goals import _on_cores
 from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
 from numalab.machines.gallery import find_machine

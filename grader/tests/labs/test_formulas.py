@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from numalab.evidence.mixes import Mix
+from numalab.evidence.run_formats import Mix
 from numalab.labs import loop_times
 from numalab.labs.formula import LONGEST_FORMULA, BadFormula, Language, read_formula
 from numalab.labs.loop_times import Rates, factor_off

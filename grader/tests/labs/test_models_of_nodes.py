@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from numalab.errors import NumalabError
-from numalab.evidence.mixes import Mix
+from numalab.evidence.run_formats import Mix
 from numalab.labs import loop_times, saturation
 from numalab.labs.loop_times import Rates
 from numalab.labs.model import LOOPS, mistaken_bytes

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 
 from numalab.errors import NumalabError
@@ -212,7 +213,7 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
     assert runs.of(solved).run is None
     broken = {**given.records[0], "build": {"kernel": {"status": "failed"}}}
     assert broken["starting_code"]
-    evidence = replace(given.here, build=replace(given.here.build, status="failed"))
+    evidence = replace(given.here, build=structs.replace(given.here.build, status="does_not_link"))
     kept.unlink()
     runs.keep(replace(given, seen=(("here", evidence),)))
     assert not kept.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from support import invented
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
+from numalab.evidence.format import HandedText
 from numalab.evidence.read_record import parse
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, load_labs
@@ -35,12 +37,8 @@ class Session:
 
     def __init__(self, threads: int, **complaints: str | None) -> None:
         self.threads = threads
-        self.data = {
-            "handed_in": [
-                {"file": name.replace("__", "."), "complaint": why}
-                for name, why in complaints.items()
-            ]
-        }
+        texts = [HandedText(name.replace("__", "."), why, {}) for name, why in complaints.items()]
+        self.record = SimpleNamespace(handed_in=texts)
 
 
 def chosen(threads: Sequence[Any] | None, files: Sequence[str] = (), cores: int = 2) -> Any:

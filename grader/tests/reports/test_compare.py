@@ -14,7 +14,7 @@ from support.invented import ONE_NODE, TWO_NODES, Machine
 from support.sessions import bound, message_session, session, told, with_control, worked
 
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Thread
+from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge

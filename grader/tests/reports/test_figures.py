@@ -17,18 +17,9 @@ from support.pages import assert_legible, texts
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import BINDING, MEMORY, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import (
-    HANDOUT,
-    Binding,
-    CpuTime,
-    Evidence,
-    KernelTable,
-    Launched,
-    Memory,
-    Rank,
-    Thread,
-)
+from numalab.evidence.record import HANDOUT, Binding, CpuTime, Evidence, Launched, Memory
 from numalab.evidence.results import Outcome, Results
+from numalab.evidence.run_formats import KernelTable, Rank, Thread
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts

@@ -22,8 +22,9 @@ from support.golden_texts import check_text
 from support.invented import ONE_NODE, SOME_CAUSE
 from support.pages import all_of, local, read, rows_of, words
 
+from numalab.evidence.format import Build
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Build, Evidence
+from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import Cause, CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import Lab

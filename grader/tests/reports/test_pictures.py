@@ -27,7 +27,8 @@ from support.golden_texts import check_text
 
 from numalab.evidence.kinds import MEMORY, PLACEMENT
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Json, Thread
+from numalab.evidence.record import Json
+from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.installation import find_installation
 from numalab.judging.lightspeed import OfLightspeed
@@ -359,7 +360,7 @@ def test_of_several_launches_each_has_the_sizes_that_it_was_timed_at() -> None:
     )
     near["samples"] = [one for one in near["samples"] if one["bytes"] in (0, 8)]
     far["samples"] = [one for one in far["samples"] if one["bytes"] in (0, 16)]
-    crashed["outcome"] = {"status": "crashed", "signal": 11, "printed_bytes": 0}
+    crashed["outcome"] = {"status": "crashed", "signal": "SIGSEGV", "printed_bytes": 0}
     record["runs"] += [near, far, crashed]
     lines = latency_lines(parse(record), True, ())
     check_text([line[:47].rstrip() for line in lines[1:5]])

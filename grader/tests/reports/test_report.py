@@ -16,8 +16,9 @@ from support.golden_texts import check_text
 from support.invented import ONE_NODE, SOME_CAUSE, TWO_NODES
 from support.sessions import bound, session, told
 
+from numalab.evidence.format import Build
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Build, Evidence
+from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
 from numalab.judging.quantities import ScoredPredictions, ScoredQuantity

@@ -13,7 +13,8 @@ from support.invented import EIGHT_NODES, TWO_NODES
 
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Binding, Launched, Rank, Thread
+from numalab.evidence.record import Binding, Launched
+from numalab.evidence.run_formats import Rank, Thread
 from numalab.reports.figures import sittings, thread_figure
 from numalab.reports.figures.threads import _numbers, _reach
 

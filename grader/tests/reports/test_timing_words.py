@@ -12,9 +12,8 @@ from support import invented
 from support.golden_texts import check_text
 from support.invented import ONE_NODE, TWO_NODES
 
-from numalab.evidence.left_out import LeftOut
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, Json
+from numalab.evidence.record import Evidence, Json, LeftOut
 from numalab.judging.judge import judge
 from numalab.judging.sequential import CAREFUL, QUICK, Decision
 from numalab.judging.timing_account import TimingAccount, timing_accounts

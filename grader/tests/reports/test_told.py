@@ -15,7 +15,8 @@ from support.evidence_parts import grouped_programs, placing, roof, stores
 from support.golden_texts import check_text
 
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Json, Thread
+from numalab.evidence.record import Json
+from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge

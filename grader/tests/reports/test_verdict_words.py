@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.invented import SOME_CAUSE
 
-from numalab.evidence.beside_runs import EarlierTimes
+from numalab.evidence.format import EarlierTimes, HandedText
 from numalab.evidence.kinds import CHECK
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, HandedText
+from numalab.evidence.record import Evidence
 from numalab.evidence.results import Outcome
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, Warned
@@ -214,7 +215,7 @@ def step(lab: Lab, *criteria: CriterionVerdict, **more: Any) -> str:
 
 
 def built(status: str) -> Evidence:
-    return replace(HERE, build=replace(HERE.build, status=status))
+    return replace(HERE, build=structs.replace(HERE.build, status=status))
 
 
 def test_each_state_has_its_next_step(first_touch: Lab) -> None:
@@ -317,7 +318,7 @@ def test_times_of_earlier_gradings_are_told_apart(first_touch: Lab) -> None:
     )  # fmt: skip
 
     def said(generations: int, afresh: str = "Anew.") -> str:
-        last = replace(sessions[1], generations=generations)
+        last = structs.replace(sessions[1], generations=generations)
         evidence = replace(taken, earlier_times=(sessions[0], last))
         return str(earlier_words(kernel(first_touch, evidence=evidence, afresh=afresh)))
 

@@ -222,7 +222,7 @@ def test_a_file_is_drawn_where_it_misses_its_goal(labs: dict[str, Lab]) -> None:
     assert found[0] == "hydra"
     assert seats(labs, BARE) == []
     crashed = bound("kmp_close.env", "libomp", "submission", *CLOSE)
-    crashed["outcome"] = {"status": "crashed", "signal": 11, "printed_bytes": 0}
+    crashed["outcome"] = {"status": "crashed", "signal": "SIGSEGV", "printed_bytes": 0}
     assert seats(labs, placed_threads(crashed)) == []
 
 

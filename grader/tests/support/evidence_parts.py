@@ -6,22 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, GroupedProgram
-from numalab.evidence.drawn_series import DrawnSeries, Series
 from numalab.evidence.kinds import CPUSETS, FILE_PLACING, MEMORY, PLACING, SERIES, STORES
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import (
-    HANDOUT,
-    SOLUTION,
-    SUBMISSION,
-    Evidence,
-    Json,
-    KernelTable,
-    Memory,
-    Thread,
-)
+from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json, Memory, Series
 from numalab.evidence.results import Outcome, Results
-from numalab.evidence.store_notes import Slots, Stores, WrittenLine
+from numalab.evidence.run_formats import DrawnSeries, KernelTable, Slots, Thread
+from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.judging.lightspeed import OfLightspeed
 from numalab.judging.rates import Middle
 from numalab.modelling.of_evidence import Comparison
@@ -139,7 +132,7 @@ def with_memory(evidence: Evidence) -> Evidence:
         SUBMISSION: table(48, 1234, 0.0125, 0.8),
     }
     for role, one in runs.items():
-        older = replace(one, huge_bytes=MIB)
+        older = structs.replace(one, huge_bytes=MIB)
         runs_of_role = [
             Memory(None, OK, RIGHT, True, (older,)),
             Memory(None, OK, RIGHT, True, (older, one)),

@@ -80,6 +80,12 @@ def runs(values: Sequence[Any]) -> list[list[Any]]:
 
 OK = {"status": "ok", "printed_bytes": 0}
 RIGHT = {"checked": 1000, "wrong": 0}
+# What a virtual machine shows.
+MACHINE: Json = {
+    "name": "hydra", "source": "a file", "accelerator": "tcg", "guest_kernel": "6.1",
+    "cores_per_numa_node": 1, "cores_per_numa_node_of_machine": 4,
+    "numa_node_memory_bytes": 1 << 28,
+}  # fmt: skip
 
 Writer = Callable[[int, int], int]  # (thread whose part it is, page) -> first writer
 Users = Callable[[int, int], Sequence[int]]

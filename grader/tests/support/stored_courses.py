@@ -79,7 +79,7 @@ def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -
     for name, record in records.items():
         (evidence / name).mkdir(parents=True)
         write_json(evidence / name / "evidence.json", record, indent=None)
-    grading = read_grading(evidence, labs, None)
+    grading = read_grading(evidence, labs)
     shown = judge_again(installation, grading)
     write_json(evidence / "verdict.json", shown.verdict.to_json())
     for name, seen in grading.there.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from numalab.evidence.record import CpuTime, OneThread, Placement, Thread, Trace
+from numalab.evidence.record import CpuTime, OneThread, Placement, Trace
 from numalab.evidence.results import Outcome, Results
+from numalab.evidence.run_formats import Thread
 from numalab.evidence.sample import Sample
 from numalab.evidence.traced_pages import TracedArray
 

@@ -10,6 +10,7 @@ kit's solution. A node that can't boot the machine judges nothing.
 
 from __future__ import annotations
 
+import msgspec
 from node_answers import PUBLISHED_SEED, Answers, read_answers
 from node_questions import (
     QUESTIONS,
@@ -58,7 +59,7 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if seen.node is None:
         why = f"Nobody could look at {name} here: {(seen.error or '').removesuffix('.')}."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    structure = structure_of_node(seen.node)
+    structure = structure_of_node(msgspec.to_builtins(seen.node))
     asked = asked_about(answers.seed)
     wrong = [q for q in QUESTIONS if answers.given[q.key] != q.right(structure, asked)]
     if not wrong and are_the_kits(answers, PUBLISHED_SEED, evidence):

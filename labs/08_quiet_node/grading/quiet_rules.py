@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numalab import words
-from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.record import Evidence, Kind
+from numalab.evidence.run_formats import DrawnSeries
 from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.series_answers import (

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalab.evidence.kinds import ON_LINK
-from numalab.evidence.link_jobs import SLOT_BYTES, LinkJob
 from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import SLOT_BYTES, LinkJob
 from numalab.judging.principles import Principle, explain
 from numalab.judging.printed_words import reason_in
 from numalab.judging.registry import Rule

@@ -31,9 +31,8 @@ def show_records(
     """Judges and shows all, and writes what is asked for. Raises UserError for what is no record,
     before anything is shown."""
     labs = labs_and_variants(installation.root)
-    schema = installation.root / "common" / "schema" / "evidence.schema.json"
-    gradings = [read_grading(path, labs, schema) for path in paths]
-    node = same_node(gradings) if json_path or html_path else gradings[0].data["node"]
+    gradings = [read_grading(path, labs, is_foreign=True) for path in paths]
+    node = same_node(gradings) if json_path or html_path else gradings[0].here.node
     kernels = [judge_again(installation, grading, AGAIN) for grading in gradings]
     for kernel in kernels:
         show_kernel(kernel, explain)
@@ -42,11 +41,11 @@ def show_records(
         click.echo("\n" + click.wrap_text(f"({note})", 78))
     graded = Graded(kernels, node, machines, any(kernel.interrupted for kernel in kernels), None)
     report.show_summary(make_console(), graded.verdicts)
-    taken_at = max(str(grading.data["started_at"]) for grading in gradings)
+    taken_at = max(grading.record.started_at for grading in gradings)
     told = f"(Judged again from records of {_local(taken_at)}; nothing was measured.)"
     click.echo("\n" + wrapped(told))
     if json_path is not None:
-        sandbox = str(gradings[0].data.get("sandbox", "none"))
+        sandbox = gradings[0].record.sandbox or "none"
         write_result(json_path, result_json(graded, sandbox))
     if html_path is not None:
         occasion = Occasion(_local(taken_at), node, _notes(gradings), graded.interrupted)

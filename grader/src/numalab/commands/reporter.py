@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+import msgspec
 from rich.text import Text
 
 import numalab
@@ -170,7 +171,7 @@ def result_json(graded: Graded, sandbox: str) -> Json:
         "interrupted": graded.interrupted,
         "sandbox": sandbox,
         "node": {key: value for key, value in graded.node.items() if key != "pu_list"},
-        "machines": list(graded.machines.values()),
+        "machines": [msgspec.to_builtins(machine) for machine in graded.machines.values()],
         "results": [kernel.to_json() for kernel in graded.kernels],
     }
 

@@ -169,7 +169,7 @@ def judge_attempt(
     gradings: list[StoredGrading] = []
     changed: list[Change] = []
     for old in whole.results:
-        grading = read_grading(folder / "evidence" / old["language"], labs, None)
+        grading = read_grading(folder / "evidence" / old["language"], labs)
         if (grading.lab.name, grading.here.language) != (attempt.item.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}

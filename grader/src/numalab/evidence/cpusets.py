@@ -5,22 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import GroupProgram, GroupRefusal
 
 JOB, OTHERS = "job", "others"
-
-
-@dataclass(frozen=True)
-class GroupRefusal:
-    """What Linux refused to write into a file of a group; cgroup.procs: to take its program in.
-    error: errno's name."""
-
-    group: str
-    file: str
-    value: str
-    error: str
 
 
 @dataclass(frozen=True)
@@ -76,21 +65,19 @@ def share_on(pages: Mapping[int, int], nodes: Iterable[int]) -> float:
     return sum(pages.get(node, 0) for node in nodes) / max(1, sum(pages.values()))
 
 
-def _pages(data: Sequence[Sequence[int]] | None) -> dict[int, int] | None:
-    if data is None:
-        return None
-    return {entry[0]: entry[1] for entry in data}
+def _pages(entries: Sequence[tuple[int, int]] | None) -> dict[int, int] | None:
+    return None if entries is None else dict(entries)
 
 
-def read_program(data: Mapping[str, Any]) -> GroupedProgram:
+def read_program(program: GroupProgram) -> GroupedProgram:
     return GroupedProgram(
-        group=data["group"],
-        threads=data["threads"],
-        allowed_pus=frozenset(data["allowed_pus"]),
-        allowed_nodes=frozenset(data["allowed_numa_nodes"]),
-        ran_on=frozenset(data["ran_on_pus"]),
-        pages_at_first=_pages(data["pages_at_first"]),
-        pages_later=_pages(data["pages_of_first_half"]),
-        pages_new=_pages(data["pages_of_second_half"]),
-        partition=data["partition"],
+        group=program.group,
+        threads=program.threads,
+        allowed_pus=frozenset(program.allowed_pus),
+        allowed_nodes=frozenset(program.allowed_numa_nodes),
+        ran_on=frozenset(program.ran_on_pus),
+        pages_at_first=_pages(program.pages_at_first),
+        pages_later=_pages(program.pages_of_first_half),
+        pages_new=_pages(program.pages_of_second_half),
+        partition=program.partition,
     )

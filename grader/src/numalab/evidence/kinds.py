@@ -7,19 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numalab.evidence.cpusets import Cpusets, GroupRefusal, read_program
-from numalab.evidence.drawn_series import Series, series_facts
-from numalab.evidence.link_jobs import LinkJob, job_facts
-from numalab.evidence.live_stops import LiveStops, stops_facts
-from numalab.evidence.mixes import thread_rates, unseen_loops
-from numalab.evidence.placed_pages import Placing, placing_facts
-from numalab.evidence.read_parts import (
-    expand,
-    read_outcome,
-    read_results,
-    read_sample,
-    read_threads,
-)
+from numalab.evidence.cpusets import Cpusets, read_program
+from numalab.evidence.live_stops import read_stops
+from numalab.evidence.mixes import read_thread_rates, read_unseen_loops
+from numalab.evidence.placed_pages import read_placing
+from numalab.evidence.read_parts import expand, read_outcome, read_results, read_sample
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
     HANDOUT,
@@ -30,330 +22,248 @@ from numalab.evidence.record import (
     Checked,
     CpuTime,
     Generation,
-    Json,
-    KernelTable,
     Kind,
     Latency,
     Launched,
     Locate,
-    LocatedThread,
     Memory,
     OneThread,
     PageTables,
     PageTablesOfLife,
     Placement,
     Race,
-    Rank,
     RolePart,
+    Series,
     ThreadLevel,
     Trace,
 )
 from numalab.evidence.results import RollEntry
-from numalab.evidence.store_notes import Slots, Stores, stores_facts
-from numalab.evidence.thread_levels import LEVELS, MpiCalls, OtherLevel, RankLevel
+from numalab.evidence.run_formats import (
+    LEVELS,
+    AnyRunRecord,
+    AtWorkRun,
+    BindingRun,
+    CheckedSize,
+    CheckRun,
+    CpusetsRun,
+    LatencyRun,
+    LinkJob,
+    LocateRun,
+    MemoryRun,
+    OneThreadTimes,
+    OtherLevel,
+    PageTablesRun,
+    PlacementRun,
+    RaceRun,
+    RanksRun,
+    SeriesRun,
+    ThreadLevelRun,
+    TimedRole,
+    TimedSample,
+    TimingRun,
+    TraceRun,
+    WorkerRun,
+)
+from numalab.evidence.store_notes import read_stores
 
 
-def _trace(data: Json) -> Trace:
-    touch_map = data.get("touch_map") or {}
+def _ended(run: WorkerRun) -> dict[str, Any]:
+    """Return what all evidence of a kernel's run has: part and outcome."""
+    return {"part": run.part, "outcome": read_outcome(run.outcome)}
+
+
+def _compared(run: Any) -> dict[str, Any]:
+    """Return the same of a run whose results were compared."""
+    return _ended(run) | {"results": read_results(run.results)}
+
+
+def _trace(run: TraceRun) -> Trace:
+    touch_map = run.touch_map
+    seen: dict[str, Any] = {"method": "", "order": "", "sees_write_after_read": False}
+    if touch_map is not None:
+        seen = {name: getattr(touch_map, name) for name in (*seen, "closings")}
     return Trace(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        n=data["n"],
-        threads=read_threads(data["threads"]),
-        method=touch_map.get("method", ""),
-        order=touch_map.get("order", ""),
-        sees_write_after_read=touch_map.get("sees_write_after_read", False),
-        arrays=traced_arrays(touch_map),
-        team=data["team"],
-        closings=touch_map.get("closings"),
-    )
+        **_compared(run), **seen, n=run.n, threads=run.threads,
+        arrays=traced_arrays(touch_map), team=run.team,
+    )  # fmt: skip
 
 
-def _placement(data: Json) -> Placement:
-    residency = data.get("residency")
-    homes = {entry["array"]: expand(entry["numa_node"]) for entry in residency or ()}
+def _placement(run: PlacementRun) -> Placement:
+    homes = {entry.array: expand(entry.numa_node) for entry in run.residency or ()}
     return Placement(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        n=data["n"],
-        threads=read_threads(data["threads"]),
-        residency=None if residency is None else homes,
+        **_compared(run),
+        n=run.n,
+        threads=run.threads,
+        residency=None if run.residency is None else homes,
         samples={
-            entry["array"]: read_sample(entry, len(homes[entry["array"]]))
-            for entry in residency or ()
+            entry.array: read_sample(entry, len(homes[entry.array]))
+            for entry in run.residency or ()
         },
         cpu_time=tuple(
-            CpuTime(
-                entry["cpu_s"],
-                entry["waiting_s"],
-                entry["stolen_s"],
-                entry["longest_s"],
-                entry["busy_s"],
-            )
-            for entry in data.get("cpu_time", ())
+            CpuTime(entry.cpu_s, entry.waiting_s, entry.stolen_s, entry.longest_s, entry.busy_s)
+            for entry in run.cpu_time
         ),
-        team=data["team"],
-        one_thread=_one_thread(data) if "one_thread" in data else None,
+        team=run.team,
+        one_thread=None if run.one_thread is None else _one_thread(run, run.one_thread),
     )
 
 
-def _at_work(data: Json) -> AtWork:
-    return AtWork(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        moments=data["moments"],
-        threads=tuple(
-            RollEntry(entry["works"], entry["busy_else"]) for entry in data.get("threads", ())
-        ),
-        team=data["team"],
-    )
+def _at_work(run: AtWorkRun) -> AtWork:
+    threads = tuple(RollEntry(entry.works, entry.busy_else) for entry in run.threads)
+    return AtWork(**_compared(run), moments=run.moments, threads=threads, team=run.team)
 
 
-def _one_thread(placement: Json) -> OneThread:
-    data = placement["one_thread"]
-    computes = data["computes"]
-    of_threads_s = sum(float(entry["cpu_s"]) for entry in placement.get("cpu_time", ()))
+def _one_thread(placement: PlacementRun, one: OneThreadTimes) -> OneThread:
+    of_threads_s = sum(entry.cpu_s for entry in placement.cpu_time)
     return OneThread(
-        outcome=read_outcome(data["outcome"]),
-        cpu_s=data["cpu_s"] / computes if computes else None,
-        team_cpu_s=data["team_cpu_s"] / max(1, placement["computes"]),
-        ended_cpu_s=max(0.0, data["team_cpu_s"] - of_threads_s),
+        outcome=read_outcome(one.outcome),
+        cpu_s=one.cpu_s / one.computes if one.computes else None,
+        team_cpu_s=one.team_cpu_s / max(1, placement.computes),
+        ended_cpu_s=max(0.0, one.team_cpu_s - of_threads_s),
     )
 
 
-def _check(data: Json) -> Check:
-    return Check(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        checked=tuple(map(_checked, data["checks"])),
-    )
+def _check(run: CheckRun) -> Check:
+    return Check(**_ended(run), checked=tuple(map(_checked, run.checks)))
 
 
-def _checked(entry: Json) -> Checked:
-    sent = entry.get("sent", {"messages": (), "round_trips": 0})
-    return Checked(
-        n=entry["n"],
-        ranks=entry.get("ranks"),
-        results=read_results(entry["results"]),
-        messages=tuple(sent["messages"]),
-        round_trips=sent["round_trips"],
-    )
+def _checked(size: CheckedSize) -> Checked:
+    sent = () if size.sent is None else (tuple(size.sent.messages), size.sent.round_trips)
+    return Checked(size.n, size.ranks, read_results(size.results), *sent)
 
 
-def _generation(data: Json) -> Generation:
+def _generation(run: TimingRun) -> Generation:
     """Without a role that may fail and has, or whose results are wrong: it tells of nobody else."""
+    counted = [entry for entry in run.roles if not _is_beside_and_bad(entry)]
     roles = {
-        entry["role"]: RolePart(
-            read_outcome(entry["outcome"]),
-            read_results(entry["results"]),
-            entry["initialize_s"],
-            Slots(**entry["slots"]) if "slots" in entry else None,
+        entry.role: RolePart(
+            read_outcome(entry.outcome),
+            read_results(entry.results),
+            entry.initialize_s,
+            entry.slots,
         )
-        for entry in data["roles"]
-        if not _is_beside_and_bad(entry)
+        for entry in counted
     }
-    samples = [sample for sample in data["samples"] if sample["role"] in roles]
+    samples = [sample for sample in run.samples if sample.role in roles]
     elapsed: dict[str, list[float]] = {}
     for sample in samples:
-        if sample["cut"] or not (sample["warm_up"] or sample.get("paused")):
-            elapsed.setdefault(sample["role"], []).append(sample["elapsed_s"])
+        if sample.cut or not (sample.warm_up or sample.paused):
+            elapsed.setdefault(sample.role, []).append(sample.elapsed_s)
     return Generation(
-        part=data["part"],
-        slow=data.get("slow"),
-        n=data["n"],
-        bytes_moved=data["bytes_moved"],
-        bytes_allocated=data.get("bytes_allocated"),
-        loads_in_chain=data.get("loads_in_chain", 0),
+        part=run.part,
+        slow=run.slow,
+        n=run.n,
+        bytes_moved=run.bytes_moved,
+        bytes_allocated=run.bytes_allocated,
+        loads_in_chain=run.loads_in_chain,
         roles=roles,
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
-        cut=frozenset(sample["role"] for sample in samples if sample["cut"]),
-        is_second_try=data.get("second_try", False),
-        taken_s={
-            entry["role"]: _taken_s(entry, samples)
-            for entry in data["roles"]
-            if entry["role"] in roles
-        },
+        cut=frozenset(sample.role for sample in samples if sample.cut),
+        is_second_try=run.second_try,
+        taken_s={entry.role: _taken_s(entry, samples) for entry in counted},
     )
 
 
-def _is_beside_and_bad(role: Json) -> bool:
-    is_bad = role["outcome"]["status"] != "ok" or role["results"]["wrong"] > 0
-    return bool(role.get("may_fail") and is_bad)
+def _is_beside_and_bad(entry: TimedRole) -> bool:
+    return entry.may_fail and (entry.outcome.status != "ok" or entry.results.wrong > 0)
 
 
-def _taken_s(role: Json, samples: Sequence[Json]) -> float:
+def _taken_s(entry: TimedRole, samples: Sequence[TimedSample]) -> float:
     """How long a generation waited for a role; an older record tells of its phases only."""
-    phases_s = sum(sample["elapsed_s"] for sample in samples if sample["role"] == role["role"])
-    return float(role.get("taken_s", role["initialize_s"] + phases_s))
+    if entry.taken_s is not None:
+        return entry.taken_s
+    phases_s = sum(sample.elapsed_s for sample in samples if sample.role == entry.role)
+    return entry.initialize_s + phases_s
 
 
-def _race(data: Json) -> Race:
-    race = data.get("race")
-    return Race(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        found=race is not None,
-        accesses=tuple(race["accesses"]) if race else (),
-        searched=data.get("searched"),
-    )
+def _race(run: RaceRun) -> Race:
+    accesses = () if run.race is None else tuple(run.race.accesses)
+    return Race(**_ended(run), found=run.race is not None, accesses=accesses, searched=run.searched)
 
 
-def _stores(data: Json) -> Stores:
-    return Stores(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        teams_outcome=read_outcome(data["teams_outcome"]) if "teams_outcome" in data else None,
-        teams_results=read_results(data["teams_results"]) if "teams_results" in data else None,
-        **stores_facts(data),
-    )
+def _cpusets(run: CpusetsRun) -> Cpusets:
+    programs = {str(program.group): read_program(program) for program in run.programs}
+    return Cpusets(**_ended(run), file=run.file, refusals=tuple(run.refusals), programs=programs)
 
 
-def _placing(data: Json) -> Placing:
-    residency = data["residency"]
-    return Placing(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        homes=None
-        if residency is None
-        else {entry["array"]: expand(entry["numa_node"]) for entry in residency},
-        **placing_facts(data),
-    )
+def _series(run: SeriesRun) -> Series:
+    return Series(**_ended(run), series=tuple(run.series))
 
 
-def _cpusets(data: Json) -> Cpusets:
-    programs = [read_program(program) for program in data["programs"]]
-    return Cpusets(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        file=data["file"],
-        refusals=tuple(GroupRefusal(**refusal) for refusal in data["refusals"]),
-        programs={program.group: program for program in programs},
-    )
+def _link_job(run: LinkJob) -> LinkJob:
+    return run
 
 
-def _series(data: Json) -> Series:
-    return Series(part=data["part"], outcome=read_outcome(data["outcome"]), **series_facts(data))
-
-
-def _stops(data: Json) -> LiveStops:
-    return LiveStops(part=data["part"], outcome=read_outcome(data["outcome"]), **stops_facts(data))
-
-
-def _link_job(data: Json) -> LinkJob:
-    return LinkJob(part=data["part"], **job_facts(data))
-
-
-def _memory(data: Json) -> Memory:
+def _memory(run: MemoryRun) -> Memory:
     return Memory(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
-        huge_pages_allowed=data["huge_pages_allowed"],
-        tables=tuple(KernelTable(**entry) for entry in data["tables"]),
+        **_compared(run), huge_pages_allowed=run.huge_pages_allowed, tables=tuple(run.tables)
     )
 
 
-def _page_tables(data: Json) -> PageTables:
+def _page_tables(run: PageTablesRun) -> PageTables:
     return PageTables(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        results=read_results(data["results"]),
+        **_compared(run),
         lives=tuple(
             PageTablesOfLife(
-                life["n"],
-                life["bytes"],
-                life["page_table_before_bytes"],
-                {phase["phase"]: phase["page_table_bytes"] for phase in life["phases"]},
+                life.n,
+                life.bytes,
+                life.page_table_before_bytes,
+                {phase.phase: phase.page_table_bytes for phase in life.phases},
             )
-            for life in data["tables"]
+            for life in run.tables
         ),
     )
 
 
-def _binding(data: Json) -> Binding:
+def _binding(run: BindingRun) -> Binding:
     return Binding(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        file=data["file"],
-        runtime=data["runtime"],
-        threads=read_threads(data["threads"]),
-        team=data["team"],
+        **_ended(run), file=run.file, runtime=run.runtime, threads=run.threads, team=run.team
     )
 
 
-def _locate(data: Json) -> Locate:
-    return Locate(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        rounds=_rounds(data["rounds"]),
-        team=data["team"],
-        free_rounds=_rounds(data.get("free_rounds", ())),
-    )
+def _locate(run: LocateRun) -> Locate:
+    return Locate(**_ended(run), rounds=run.rounds, team=run.team, free_rounds=run.free_rounds)
 
 
-def _rounds(data: Sequence[Sequence[Json]]) -> tuple[tuple[LocatedThread, ...], ...]:
-    return tuple(tuple(LocatedThread(**entry) for entry in told) for told in data)
-
-
-def _ranks(data: Sequence[Json]) -> tuple[Rank, ...]:
-    return tuple(Rank(entry["rank"], read_threads(entry["threads"])) for entry in data)
-
-
-def _launched(data: Json) -> Launched:
+def _launched(run: RanksRun) -> Launched:
     return Launched(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        file=data["file"],
-        refused=data["refused"],
-        ranks=_ranks(data["ranks"]),
-        team=data["team"],
+        **_ended(run), file=run.file, refused=run.refused, ranks=run.ranks, team=run.team
     )
 
 
-def _other_levels(data: Json) -> tuple[OtherLevel, ...]:
+def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
     """An older record has one, of rank 0: a level less than it asked for."""
-    if "other_levels" in data:
-        return tuple(OtherLevel(**entry) for entry in data["other_levels"])
-    asked = data["ranks"][0]["asked"] if data["ranks"] else None
-    if data.get("answer_to_less") is None or asked in (None, "single"):
+    if run.other_levels is not None:
+        return tuple(run.other_levels)
+    asked = run.ranks[0].asked if run.ranks else None
+    if run.answer_to_less is None or asked in (None, "single"):
         return ()
-    less = LEVELS[LEVELS.index(asked) - 1]
-    return (OtherLevel(asked, less, data["answer_to_less"]),)
+    return (OtherLevel(asked, LEVELS[LEVELS.index(asked) - 1], run.answer_to_less),)
 
 
-def _thread_level(data: Json) -> ThreadLevel:
+def _thread_level(run: ThreadLevelRun) -> ThreadLevel:
+    ended = run.ended_with_other_level
     return ThreadLevel(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        ranks=tuple(
-            RankLevel(**(entry | {"calls": MpiCalls(**entry["calls"])})) for entry in data["ranks"]
-        ),
-        other_levels=_other_levels(data),
-        ended=read_outcome(data["ended_with_other_level"])
-        if "ended_with_other_level" in data
-        else None,
-        team=data["team"],
+        **_ended(run),
+        ranks=tuple(run.ranks),
+        other_levels=_other_levels(run),
+        ended=None if ended is None else read_outcome(ended),
+        team=run.team,
     )
 
 
-def _latency(data: Json) -> Latency:
+def _latency(run: LatencyRun) -> Latency:
     one_way_us: dict[int, list[float]] = {}
-    for sample in data["samples"]:
-        if not sample["warm_up"]:
-            us = 1e6 * sample["elapsed_s"] / (2 * sample["repetitions"])
-            one_way_us.setdefault(sample["bytes"], []).append(us)
+    for sample in run.samples:
+        if not sample.warm_up:
+            us = 1e6 * sample.elapsed_s / (2 * sample.repetitions)
+            one_way_us.setdefault(sample.bytes, []).append(us)
     return Latency(
-        part=data["part"],
-        outcome=read_outcome(data["outcome"]),
-        file=data["file"],
-        ranks=_ranks(data["ranks"]),
+        **_ended(run),
+        file=run.file,
+        ranks=run.ranks,
         one_way_us={size: tuple(times) for size, times in sorted(one_way_us.items())},
-        team=data["team"],
+        team=run.team,
     )
 
 
@@ -406,18 +316,18 @@ THREAD_LEVEL = Kind(
     team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
 )  # fmt: skip
 STORES = Kind(
-    "stores", _stores, "kernel",
+    "stores", read_stores, "kernel",
     program="-stores", in_soundness=True, doing="noting who writes which cache line",
 )  # fmt: skip
 PLACING = Kind(
-    "placing", _placing,
+    "placing", read_placing,
     "kernel", in_soundness=True, doing="looking where it places memory",
 )  # fmt: skip
 FILLED = Kind(
-    "filled", _placing, "kernel", run="placing", mark="fills_node",
+    "filled", read_placing, "kernel", run="placing", mark="fills_node",
     doing="filling a NUMA node", looks=(("--fill-node",),), there_only=True,
 )  # fmt: skip
-FILE_PLACING = Kind("file_placing", _placing, "kit", run="placing", mark="file")
+FILE_PLACING = Kind("file_placing", read_placing, "kit", run="placing", mark="file")
 # Where the monitor is root and nobody else is.
 CPUSETS = Kind(
     "cpusets", _cpusets, "kit",
@@ -428,7 +338,7 @@ SERIES = Kind(
     in_soundness=True, doing="asking it about series that are drawn", here_only=True,
 )  # fmt: skip
 STOPS = Kind(
-    "stops", _stops, "kernel",
+    "stops", read_stops, "kernel",
     in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
     most_looks=3,  # where the first speaks against the kernel, and the second does not
 )  # fmt: skip
@@ -439,10 +349,10 @@ BINDING = Kind("binding", _binding, "kit")
 RANKS = Kind("ranks", _launched, "kit")
 LATENCY = Kind("latency", _latency, "kit", is_timed=True)
 LIGHTSPEED = Kind(
-    "lightspeed", unseen_loops, "probe", is_timed=True
+    "lightspeed", read_unseen_loops, "probe", is_timed=True
 )  # fmt: skip
 SATURATION = Kind(
-    "saturation", thread_rates, "probe", is_timed=True
+    "saturation", read_thread_rates, "probe", is_timed=True
 )  # fmt: skip
 GENERATION = Kind(
     "generation",
@@ -460,10 +370,8 @@ WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose a
 LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
 
 
-def kind_of(run: Json) -> Kind[Any]:
-    """Of a run's record. Raises LookupError for one that this kit does not know."""
-    rows = [kind for kind in KINDS if (kind.run or kind.name) == run["kind"]]
-    marked = [kind for kind in rows if kind.mark and run.get(kind.mark)]
-    for kind in marked or [kind for kind in rows if not kind.mark]:
-        return kind
-    raise LookupError(run["kind"])
+def kind_of(run: AnyRunRecord) -> Kind[Any]:
+    """Return the kind of evidence that a run's record is of."""
+    rows = [kind for kind in KINDS if (kind.run or kind.name) == run.__struct_config__.tag]
+    marked = [kind for kind in rows if kind.mark and getattr(run, kind.mark)]
+    return (marked or [kind for kind in rows if not kind.mark])[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from numalab.evidence.read_parts import read_outcome
 from numalab.evidence.results import KernelRun
+from numalab.evidence.run_formats import StopsRun
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,17 @@ class LiveStops(KernelRun):
         return self.arguable[0] + self.taken_s / self.least_s
 
 
-_FIGURES = ("gap_s", "least_s", "watch_s", "elapsed_s", "waiting_s", "taken_s")
-
-
-def _pairs(data: Iterable[Any]) -> tuple[tuple[float, float], ...]:
-    return tuple((least, most) for least, most in data)
-
-
-def stops_facts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of them beside part and outcome."""
-    told = data["told"]
-    return {name: data[name] for name in _FIGURES} | {
-        "ahead_s": data.get("ahead_s", 0.0),
-        "stops": _pairs(data["stops"]),
-        "too_short": _pairs(data.get("too_short", ())),
-        "arguable": (data["arguable_stops"], data["arguable_s"]) if "arguable_s" in data else None,
-        "found": None if told is None else FoundStops(told[0], 1e-9 * told[1]),
-    }
+def read_stops(run: StopsRun) -> LiveStops:
+    figures = ("gap_s", "least_s", "watch_s", "elapsed_s", "waiting_s", "taken_s", "ahead_s")
+    arguable = None
+    if run.arguable_stops is not None and run.arguable_s is not None:
+        arguable = (run.arguable_stops, run.arguable_s)
+    return LiveStops(
+        part=run.part,
+        outcome=read_outcome(run.outcome),
+        stops=tuple(run.stops),
+        too_short=run.too_short,
+        arguable=arguable,
+        found=None if run.told is None else FoundStops(run.told[0], 1e-9 * run.told[1]),
+        **{name: getattr(run, name) for name in figures},
+    )

@@ -3,33 +3,19 @@ held against."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from numalab.evidence.read_parts import read_outcome
 from numalab.evidence.results import Outcome
-
-_ELEMENT_BYTES = 8  # doubles
-
-
-@dataclass(frozen=True, order=True)
-class Mix:
-    """How many arrays of doubles a loop only reads, only writes, and reads and writes."""
-
-    loads: int
-    stores: int
-    updates: int
-
-    @property
-    def bytes_moved(self) -> int:
-        """By an iteration between cores and memory, with ordinary stores, which fetch their line
-        first, where the arrays fill no cache."""
-        return _ELEMENT_BYTES * (self.loads + 2 * self.stores + 2 * self.updates)
-
-    @property
-    def as_argument(self) -> str:
-        """As the probe reads it."""
-        return f"{self.loads}+{self.stores}+{self.updates}"
+from numalab.evidence.run_formats import (
+    ELEMENT_BYTES,
+    Mix,
+    ProbedLoop,
+    ProbedProcess,
+    ReferenceRatesRun,
+    SaturationRun,
+)
 
 
 @dataclass(frozen=True)
@@ -64,51 +50,44 @@ class ThreadRates:
     rates_gb_s: tuple[Mapping[int, float], ...]
 
 
-def _outcome(data: dict[str, Any]) -> Outcome:
-    return Outcome(data["status"], {key: value for key, value in data.items() if key != "status"})
+def _mix(loop: ProbedLoop) -> Mix:
+    return Mix(loop.loads, loop.stores, loop.updates)
 
 
-def _mix(data: dict[str, Any]) -> Mix:
-    return Mix(data["loads"], data["stores"], data["updates"])
-
-
-def _best_ns(loop: dict[str, Any], array_bytes: int) -> float:
+def _best_ns(loop: ProbedLoop, array_bytes: int) -> float:
     """What else runs only ever adds time."""
-    return float(1e9 * min(loop["elapsed_s"]) / (array_bytes // _ELEMENT_BYTES))
+    return 1e9 * min(loop.elapsed_s) / (array_bytes // ELEMENT_BYTES)
 
 
-def unseen_loops(data: dict[str, Any]) -> UnseenLoops:
-    """From a run's record."""
+def read_unseen_loops(run: ReferenceRatesRun) -> UnseenLoops:
     return UnseenLoops(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        team=data["team"],
-        pool_bytes=data["array_bytes"] * data["arrays"],
-        unseen=tuple(map(_mix, data["unseen"])),
+        part=run.part,
+        outcome=read_outcome(run.outcome),
+        team=run.team,
+        pool_bytes=run.array_bytes * run.arrays,
+        unseen=tuple(run.unseen),
         times_ns=tuple(
-            {_mix(loop): _best_ns(loop, data["array_bytes"]) for loop in generation["loops"]}
-            for generation in data["generations"]
+            {_mix(loop): _best_ns(loop, run.array_bytes) for loop in process.loops}
+            for process in run.generations
         ),
     )
 
 
-def thread_rates(data: dict[str, Any]) -> ThreadRates:
-    """From a run's record."""
+def read_thread_rates(run: SaturationRun) -> ThreadRates:
+    def rates(processes: Sequence[ProbedProcess]) -> dict[int, float]:
+        return {process.threads: rate(process) for process in processes}
 
-    def rate(process: dict[str, Any]) -> float:
-        (loop,) = process["loops"]
-        return _mix(loop).bytes_moved / _best_ns(loop, data["array_bytes"])
+    def rate(process: ProbedProcess) -> float:
+        (loop,) = process.loops
+        return _mix(loop).bytes_moved / _best_ns(loop, run.array_bytes)
 
     return ThreadRates(
-        part=data["part"],
-        outcome=_outcome(data["outcome"]),
-        team=data["team"],
-        pool_bytes=data["array_bytes"] * data["arrays"],
-        pus=tuple(data["pus"]),
-        curve={process["threads"]: rate(process) for process in data["curve"]},
-        drawn=tuple(data["drawn"]),
-        rates_gb_s=tuple(
-            {process["threads"]: rate(process) for process in generation["processes"]}
-            for generation in data["generations"]
-        ),
+        part=run.part,
+        outcome=read_outcome(run.outcome),
+        team=run.team,
+        pool_bytes=run.array_bytes * run.arrays,
+        pus=tuple(run.pus),
+        curve=rates(run.curve),
+        drawn=tuple(run.drawn),
+        rates_gb_s=tuple(rates(each.processes) for each in run.generations),
     )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.evidence.record import AtWork, Placement, Trace
+from numalab.evidence.run_formats import Origin
 from numalab.evidence.touch import Users, place_of, used_again_from
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.traced_pages import TracedArray
 
 # A thread that works on its pages has at least such a part of what they make one expect, of uses in
 # mid-phase and of CPU time. Threads far from their memory, or on slower cores, take up to some

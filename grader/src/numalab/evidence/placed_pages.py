@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from numalab.evidence.read_parts import expand, read_outcome, read_results
 from numalab.evidence.results import ComparedRun
-
-ELEMENT_BYTES = 8
+from numalab.evidence.run_formats import ELEMENT_BYTES, FilledNode, PlacingRun
 
 
 @dataclass(frozen=True)
@@ -101,20 +100,26 @@ def in_turn_share(homes: Sequence[int], nodes: Sequence[int]) -> float:
     return good / stretches
 
 
-def placing_facts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of them beside part, outcome, results and the pages of arrays."""
-    fill = data["fill"]
-    pages = None if fill is None else fill.get("pages")
-    return {
-        "n": data["n"],
-        "page_bytes": data["page_bytes"],
-        "thread_nodes": tuple(data["thread_nodes"] or ()),
-        "bound_nodes": tuple(thread["numa_node"] for thread in data["threads"]),
-        "policies_before": tuple(data["policies_before"] or ()),
-        "policies_after": tuple(data["policies_after"] or ()),
-        "fill": fill
-        and Fill(fill["numa_node"], fill["free_bytes"], None if pages is None else dict(pages)),
-        "fastest_node": data["fastest_node"],
-        "refused_nodes": data["refused_nodes"] or "",
-        "file": data.get("file", ""),
-    }
+def read_placing(run: PlacingRun) -> Placing:
+    homes = {entry.array: expand(entry.numa_node) for entry in run.residency or ()}
+    return Placing(
+        part=run.part,
+        outcome=read_outcome(run.outcome),
+        results=read_results(run.results),
+        n=run.n,
+        page_bytes=run.page_bytes,
+        thread_nodes=tuple(run.thread_nodes or ()),
+        bound_nodes=tuple(thread.numa_node for thread in run.threads),
+        policies_before=tuple(run.policies_before or ()),
+        policies_after=tuple(run.policies_after or ()),
+        homes=None if run.residency is None else homes,
+        fill=None if run.fill is None else _fill(run.fill),
+        fastest_node=run.fastest_node,
+        refused_nodes=run.refused_nodes or "",
+        file=run.file,
+    )
+
+
+def _fill(record: FilledNode) -> Fill:
+    pages = None if record.pages is None else dict(record.pages)
+    return Fill(record.numa_node, record.free_bytes, pages)

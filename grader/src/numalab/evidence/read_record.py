@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from numalab.errors import NumalabError
-from numalab.evidence.beside_runs import EarlierTimes, SeededNode
+from numalab.evidence.format import SCHEMA_VERSION, SessionRecord
 from numalab.evidence.kinds import kind_of
-from numalab.evidence.left_out import LeftOut
-from numalab.evidence.record import (
-    SCHEMA_VERSION,
-    SUBMISSION,
-    AnyRun,
-    Build,
-    Evidence,
-    HandedText,
-    Json,
-    Kind,
-)
+from numalab.evidence.record import SUBMISSION, AnyRun, Evidence, Json, LeftOut
 from numalab.evidence.repeats import paused_s, why_left_out
+from numalab.evidence.run_formats import AnyRunRecord, TimingRun
 from numalab.strangers.visible import shortened, visible
 
 _MOST_SAID = 300  # characters of what a record has in the wrong place
 
 
-def _role_of(kind: Kind[Any], run: Json) -> str:
+def _role_of(run: AnyRunRecord) -> str:
     """Whose run it is; one of all roles is the submission's, which it is taken for."""
-    return SUBMISSION if kind.whose == "all roles" else str(run["role"])
+    return SUBMISSION if isinstance(run, TimingRun) else run.role
 
 
 def _followed(run: LeftOut, what: tuple[str, str, str | None, str | None]) -> LeftOut:
@@ -42,83 +35,125 @@ def _followed(run: LeftOut, what: tuple[str, str, str | None, str | None]) -> Le
 _INTERRUPTED = "Interrupted before it was decided."
 
 
-def parse(data: Json) -> Evidence:
-    """Reads a session's record. Raises NumalabError for another version of the format."""
-    if data.get("schema") != SCHEMA_VERSION:
-        raise NumalabError(
-            f"the evidence has schema version {data.get('schema')}, this kit reads "
-            f"version {SCHEMA_VERSION}"
-        )
+# What is parsed of runs, by the identity of their records: each is parsed once.
+Parsed = MutableMapping[int, AnyRun]
 
+
+def evidence_of(record: SessionRecord, parsed: Parsed | None = None) -> Evidence:
+    """Return the evidence of a session's record.
+
+    Args:
+        parsed: Keeps what is parsed of each run, for a record to which runs are added.
+
+    Raises:
+        ValueError: For what no record has.
+    """
+    known: Parsed = {} if parsed is None else parsed
     runs: dict[tuple[str, str], list[AnyRun]] = {}
     left_out: list[LeftOut] = []
-    for run in data["runs"]:
-        try:
-            kind = kind_of(run)
-        except LookupError as error:
-            raise NumalabError(
-                f"the evidence has a run '{error}', which this kit can't read"
-            ) from error
+    for run in record.runs:
+        kind = kind_of(run)
         why = why_left_out(kind, run)
-        what = (kind.name, _role_of(kind, run), run["part"], run.get("slow"))
+        slow = run.slow if isinstance(run, TimingRun) else None
+        what = (kind.name, _role_of(run), run.part, slow)
         if why is None:
-            runs.setdefault(what[:2], []).append(kind.parse(run))
+            if id(run) not in known:
+                known[id(run)] = kind.parse(run)
+            runs.setdefault(what[:2], []).append(known[id(run)])
             left_out = [_followed(other, what) for other in left_out]
         else:
             left_out.append(LeftOut(*what, why, paused_s(run), is_last=True))
+    is_interrupted = record.timing_error == _INTERRUPTED
+    machine, given = record.machine, record.starting_code
     return Evidence(
-        lab=data["lab"],
-        language=data["language"],
-        variant=data["variant"],
-        size=data["size"],
-        quick=data["quick"],
-        node=data["node"],
-        is_virtual=data["machine"] is not None,
-        announces_cores=(data["machine"] or {}).get("announces_cores", True),
-        timing_refused=data["timing_refused"],
-        timing_error=None if data["timing_error"] == _INTERRUPTED else data["timing_error"],
-        build=Build(**data["build"]["kernel"]),
-        race_error=data["race_error"],
-        race_refused=data.get("race_refused"),
-        monitor_lost=data.get("monitor_lost"),
-        seeded_node=SeededNode(**data["seeded_node"]) if data.get("seeded_node") else None,
-        handed_in=tuple(HandedText(**entry) for entry in data["handed_in"]),
+        lab=record.lab,
+        language=record.language,
+        variant=record.variant,
+        size=record.size,
+        quick=record.quick,
+        node=msgspec.to_builtins(record.node),
+        is_virtual=machine is not None,
+        announces_cores=machine is None or machine.announces_cores,
+        timing_refused=record.timing_refused,
+        timing_error=None if is_interrupted else record.timing_error,
+        build=record.build.kernel,
+        race_error=record.race_error,
+        race_refused=record.race_refused,
+        monitor_lost=record.monitor_lost,
+        seeded_node=record.seeded_node,
+        handed_in=tuple(record.handed_in),
         runs={key: tuple(of_kind) for key, of_kind in runs.items()},
-        unchanged_files=frozenset(data.get("unchanged_files", ())),
-        is_starting_code=data.get("starting_code", _is_given_as_it_was(data)),
+        unchanged_files=frozenset(record.unchanged_files),
+        is_starting_code=given if isinstance(given, bool) else _is_given_as_it_was(record),
         left_out=tuple(left_out),
-        interrupted=data.get("interrupted") or data["timing_error"] == _INTERRUPTED,
-        earlier_times=tuple(EarlierTimes(**session) for session in data.get("earlier_times", ())),
+        interrupted=record.interrupted or is_interrupted,
+        earlier_times=tuple(record.earlier_times),
     )
 
 
-def _is_given_as_it_was(data: Json) -> bool:
+def _is_given_as_it_was(record: SessionRecord) -> bool:
     """Return whether an earlier record is of starting code, byte for byte: it tells no more."""
-    unchanged = set(data.get("unchanged_files", ()))
-    files = {
-        file["file"] for file in data["handed_in"] if file.get("text") or file.get("variables")
-    }
+    unchanged = set(record.unchanged_files)
+    files = {given.file for given in record.handed_in if given.text or given.variables}
     return any(name.startswith("kernel.") for name in unchanged) and files <= unchanged
 
 
-def load(path: Path, schema: Path) -> Evidence:
-    """Reads a stored record after validating it. Raises NumalabError."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise NumalabError(f"can't read the evidence {path}: {error}") from error
-    validate(data, schema)
-    return parse(data)
+def parse(data: Json) -> Evidence:
+    """Return the evidence of a record as JSON. Raises as load_record."""
+    return evidence_of(record_of(data))
 
 
-def validate(data: Json, schema: Path) -> None:
-    """Raises NumalabError, naming the place, when a record does not follow the schema."""
-    import jsonschema
+def record_of(data: Any) -> SessionRecord:
+    """Return a session's record that was read as JSON.
 
-    validator = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
-    error = jsonschema.exceptions.best_match(validator.iter_errors(data))
-    if error is not None:
+    Raises:
+        NumalabError: Names the place of what the format does not have.
+    """
+    version = data.get("schema") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
         raise NumalabError(
-            f"not a valid evidence record: {shortened(visible(error.json_path), _MOST_SAID)}: "
-            f"{shortened(visible(error.message), _MOST_SAID)}"
+            f"the evidence has schema version {version}, this kit reads version {SCHEMA_VERSION}"
         )
+    try:
+        return msgspec.convert(data, SessionRecord)
+    except msgspec.ValidationError as error:
+        raise NumalabError(
+            f"not a valid evidence record: {shortened(visible(str(error)), _MOST_SAID)}"
+        ) from error
+
+
+def run_of(data: Any) -> AnyRunRecord:
+    """Return a run's record that was read as JSON. Raises msgspec.ValidationError."""
+    run: AnyRunRecord = msgspec.convert(data, AnyRunRecord)
+    return run
+
+
+def load_record(path: Path) -> SessionRecord:
+    """Return a stored record. Raises as record_of, and for a file that can't be read."""
+    try:
+        data = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise NumalabError(f"can't read the evidence {path}: {error}") from error
+    return record_of(data)
+
+
+def load(path: Path) -> Evidence:
+    """Return the evidence of a stored record. Raises as load_record."""
+    return evidence_of(load_record(path))
+
+
+def schema() -> Json:
+    """Return the format as a JSON Schema, for other programs."""
+    described = msgspec.json.schema(SessionRecord)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"numalab evidence, version {SCHEMA_VERSION}",
+        "description": "Written from grader/src/numalab/evidence/format.py, which explains it.",
+        **described,
+    }
+
+
+def as_json(record: SessionRecord) -> Json:
+    """Return a record as it is stored."""
+    data: Json = msgspec.to_builtins(record)
+    return data

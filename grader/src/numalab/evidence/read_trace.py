@@ -6,44 +6,43 @@ from collections.abc import Sequence
 from typing import Any
 
 from numalab.evidence.read_parts import expand, read_sample
-from numalab.evidence.record import Json
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.run_formats import Origin, TouchMap, TracedPages
+from numalab.evidence.traced_pages import TracedArray
 
 _MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what another wrote
 
 
-def _traced_array(entry: Json, origins: Sequence[Origin]) -> TracedArray:
+def _traced_array(entry: TracedPages, origins: Sequence[Origin]) -> TracedArray:
     """Raises ValueError for what no record has."""
-    writers = expand(entry["first_writer"])
-    again = entry.get("used_again", ())
-    if any(not 0 <= times <= _MOST_USES for *_, times in again):
+    writers = expand(entry.first_writer)
+    if any(times > _MOST_USES for *_, times in entry.used_again):
         raise ValueError("more uses of a page than any tracing sees")
     return TracedArray(
-        name=entry["array"],
+        name=entry.array,
         first_writer=writers,
-        users=expand([(frozenset(users), count) for users, count in entry["users"]]),
+        users=expand([(frozenset(users), count) for users, count in entry.users]),
         sample=read_sample(entry, len(writers)),
-        used_again={(writer, user): times for writer, user, times in again},
+        used_again={(writer, user): times for writer, user, times in entry.used_again},
         **_by_origin(entry, origins, len(writers)),
     )
 
 
-def _by_origin(entry: Json, origins: Sequence[Origin], pages: int) -> dict[str, Any]:
+def _by_origin(entry: TracedPages, origins: Sequence[Origin], pages: int) -> dict[str, Any]:
     """Nothing of an older record."""
-    if "written_from" not in entry:
+    if entry.written_from is None or entry.used_from is None:
         return {}
     of = dict(enumerate(origins))
     try:
         found: dict[str, Any] = {
             "written_from": expand(
-                [(None if o < 0 else of[o], count) for o, count in entry["written_from"]]
+                [(None if o < 0 else of[o], count) for o, count in entry.written_from]
             ),
             "used_from": expand(
-                [(frozenset(of[o] for o in users), count) for users, count in entry["used_from"]]
+                [(frozenset(of[o] for o in users), count) for users, count in entry.used_from]
             ),
             "used_again_from": {
                 (None if writer < 0 else of[writer], of[user]): times
-                for writer, user, times in entry.get("used_again_from", ())
+                for writer, user, times in entry.used_again_from
             },
         }
     except KeyError as error:
@@ -53,7 +52,8 @@ def _by_origin(entry: Json, origins: Sequence[Origin], pages: int) -> dict[str, 
     return found
 
 
-def traced_arrays(touch_map: Json) -> tuple[TracedArray, ...]:
+def traced_arrays(touch_map: TouchMap | None) -> tuple[TracedArray, ...]:
     """Return the arrays of a touch map. Raises ValueError for what no record has."""
-    origins = [Origin(**entry) for entry in touch_map.get("origins", ())]
-    return tuple(_traced_array(entry, origins) for entry in touch_map.get("arrays", ()))
+    if touch_map is None:
+        return ()
+    return tuple(_traced_array(entry, touch_map.origins) for entry in touch_map.arrays)

@@ -13,38 +13,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from numalab.evidence.beside_runs import EarlierTimes, SeededNode
 from numalab.evidence.cpusets import Cpusets
-from numalab.evidence.drawn_series import Series
-from numalab.evidence.left_out import LeftOut
+from numalab.evidence.format import Build, EarlierTimes, HandedText, SeededNode
 from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
+from numalab.evidence.run_formats import (
+    DrawnSeries,
+    KernelTable,
+    LocatedThread,
+    OtherLevel,
+    Rank,
+    RankLevel,
+    Slots,
+    Thread,
+    WhyLeftOut,
+)
 from numalab.evidence.sample import Sample
-from numalab.evidence.store_notes import Slots, Stores
-from numalab.evidence.thread_levels import OtherLevel, RankLevel
+from numalab.evidence.store_notes import Stores
 from numalab.evidence.traced_pages import TracedArray
 
-SCHEMA_VERSION = 1
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
 PROBE = "probe"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Thread:
-    """A thread of the worker; core, package, numa_node: -1 when its PUs span several; last_pu:
-    where it was seen last, -1: not known."""
-
-    number: int
-    allowed_pus: tuple[int, ...]
-    core: int
-    package: int
-    numa_node: int
-    last_pu: int = -1
 
 
 @dataclass(frozen=True)
@@ -59,30 +53,6 @@ class Race:
     found: bool
     accesses: tuple[str, ...]
     searched: bool | None = None
-
-
-@dataclass(frozen=True)
-class KernelTable:
-    """One life of the arrays that a kernel makes, from outside. Bytes but for the times. resident:
-    and what else is held: hugetlbfs, memory files, segments, child processes.
-    advised_bytes: for which huge pages were asked for; page_offset_bytes: from the start of a
-    page to the first array's; None: an older record does not tell."""
-
-    n: int
-    bytes: int
-    huge_bytes: int
-    create_s: float
-    initialize_s: float
-    compute_s: float
-    initialize_page_faults: int
-    resident_before_bytes: int
-    resident_during_bytes: int
-    resident_after_bytes: int
-    address_space_before_bytes: int
-    address_space_after_bytes: int
-    resident_created_bytes: int | None = None
-    advised_bytes: int | None = None
-    page_offset_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +84,13 @@ class PageTables(ComparedRun):
 
 
 @dataclass(frozen=True)
+class Series(KernelRun):
+    """What a kernel answered, in the order in which the series were drawn, which is random."""
+
+    series: tuple[DrawnSeries, ...]
+
+
+@dataclass(frozen=True)
 class Binding:
     """Where the threads of the kit's program may run under a placement file."""
 
@@ -123,17 +100,6 @@ class Binding:
     runtime: str
     threads: tuple[Thread, ...]
     team: int
-
-
-@dataclass(frozen=True)
-class LocatedThread:
-    """Where a thread was, and where the kernel said that it was."""
-
-    thread: int
-    pu: int
-    numa_node: int
-    told_pu: int
-    told_numa_node: int
 
 
 @dataclass(frozen=True)
@@ -148,25 +114,6 @@ class Locate(KernelRun):
     @property
     def all_rounds(self) -> tuple[tuple[LocatedThread, ...], ...]:
         return (*self.rounds, *self.free_rounds)
-
-
-@dataclass(frozen=True)
-class HandedText:
-    """A file as it was handed in. complaint: why it can't be used, or None. variables: of a
-    placement file; text: of the others."""
-
-    file: str
-    complaint: str | None
-    variables: dict[str, str]
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Rank:
-    """One rank of an MPI job, with its threads in the order of their creation."""
-
-    number: int
-    threads: tuple[Thread, ...]
 
 
 @dataclass(frozen=True)
@@ -333,15 +280,6 @@ AnyRun = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Build:
-    """status: ok, missing, does_not_compile, wrong_interface, does_not_link."""
-
-    status: str
-    message: str  # one or more sentences for the student
-    output: str  # the compiler's or linker's, short
-
-
 Whose = Literal["kernel", "kit", "probe", "all roles"]
 Run = TypeVar("Run")
 Read = TypeVar("Read", covariant=True)
@@ -366,7 +304,7 @@ class Kind(Generic[Read]):
     """
 
     name: str
-    parse: Callable[[Json], Read]
+    parse: Callable[[Any], Read]
     whose: Whose
     run: str = ""
     mark: str = ""
@@ -381,6 +319,20 @@ class Kind(Generic[Read]):
     team: int | None = None
     is_unbound: bool = False
     is_timed: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A run that does not count (repeats.py has the rules). slow: as of Generation; paused_s: how
+    long the node stood still in it; is_last: no run follows that counts."""
+
+    kind: str
+    role: str
+    part: str | None
+    slow: str | None
+    why: WhyLeftOut
+    paused_s: float
+    is_last: bool
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from numalab.evidence.node_format import Node
 from numalab.evidence.record import Json
 
 
@@ -14,8 +17,8 @@ def refused(node: Json) -> dict[str, str]:
     return {name: str(tried["error"]) for name, tried in tries.items() if not tried["available"]}
 
 
-def recorded_node(node: Json) -> Json:
+def recorded_node(node: Json) -> Node:
     """The part of what describe_node gives that a record keeps."""
     kept = {key: value for key, value in node.items() if key != "evidence"}
     found = refused(node)
-    return kept | ({"refused": found} if found else {})
+    return msgspec.convert(kept | ({"refused": found} if found else {}), Node)

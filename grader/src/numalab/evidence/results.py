@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
+
+from numalab.evidence.run_formats import OpenRequests, TooFew
 
 # By the monitor's word the kit could not do its part: obstructed, where a kernel may have brought
 # that about; kit_error, where the monitor saw no way for it.
@@ -56,31 +58,6 @@ class Mismatch:
     remark: str = ""  # what it means, in the lab's words
     expected_digits: str = ""  # of whole numbers, where a float leaves some out
     found_digits: str = ""
-
-
-@dataclass(frozen=True)
-class TooFew:
-    """Of a rank's messages, or of the bytes in them: how many its round trips take, and how many
-    were seen."""
-
-    asked: int
-    seen: int
-
-
-RequestFault = Literal["never_completed", "given_up", "send_changed"]
-
-
-@dataclass(frozen=True)
-class OpenRequests:
-    """Requests of MPI that a rank has not completed as it has to. call: which function started the
-    first of them; line: where, in the kernel, empty: not known; phase: when it was seen."""
-
-    fault: RequestFault
-    count: int
-    call: str
-    rank: int
-    phase: str
-    line: str = ""
 
 
 @dataclass(frozen=True)

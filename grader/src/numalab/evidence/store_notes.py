@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
 
+from numalab.evidence.read_parts import read_outcome, read_results
 from numalab.evidence.results import ComparedRun, Outcome, Results
+from numalab.evidence.run_formats import OtherTeam, Overrun, Slots, StoresRun
 
 
 @dataclass(frozen=True)
@@ -18,45 +19,6 @@ class WrittenLine:
     number: int
     stores: int
     by_thread: Mapping[int, int]
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Blocks of counters that the kernel names, of threads that count. bad_lengths: with another
-    number of counters than they have to have; unreadable: where no memory is; least_keys: what the
-    counters of one thread add up to, of whoever has least; sums_right: all that
-    were read add up to what the results have to be; most_apart_bytes: from where one begins to
-    where the next does; stores: to lines in which there is any of their counters, where stores are
-    noted; shared_keys: by what the counters hold, counted in lines with counters of several,
-    by all of these but the one that counts most there."""
-
-    count: int
-    bad_lengths: int
-    unreadable: int
-    least_keys: int
-    sums_right: bool
-    most_apart_bytes: int
-    stores: int = 0
-    shared_keys: int = 0
-    on_stack: int = 0  # in memory of a thread's stack, which is gone when count returns
-
-
-@dataclass(frozen=True)
-class Overrun:
-    """What a kernel wrote that is not its own memory. of: beside its variables, or beside a block
-    that it has allocated, of so many bytes."""
-
-    of: Literal["variables", "allocated"]
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
-class TeamSlots:
-    """A call of the kernel with another number of threads, and what slots then says."""
-
-    threads: int
-    slots: Slots
-    overrun: Overrun | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +43,7 @@ class Stores(ComparedRun):
     by_thread: tuple[tuple[int, int], ...]
     slots: Slots
     noted: bool | None
-    teams: tuple[TeamSlots, ...] = ()
+    teams: tuple[OtherTeam, ...] = ()
     teams_outcome: Outcome | None = None
     teams_results: Results | None = None
     overrun: Overrun | None = None
@@ -102,24 +64,20 @@ class Stores(ComparedRun):
         return sum(load >= least_load and store >= least_store for load, store in self.by_thread)
 
 
-def _overrun(data: Mapping[str, Any]) -> Overrun | None:
-    found = data.get("overrun")
-    return Overrun(**found) if found else None
-
-
-def stores_facts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of them beside part, outcomes and results."""
+def read_stores(run: StoresRun) -> Stores:
     counts = ("n", "threads", "line_bytes", "lines", "stores", "lost", "shared_lines")
-    return {name: data[name] for name in (*counts, "shared_stores", "noted")} | {
-        "most_written": tuple(
-            WrittenLine(line["line"], line["stores"], dict(line["by_thread"]))
-            for line in data["most_written"]
+    names = (*counts, "shared_stores", "noted", "slots", "overrun")
+    ended, results = run.teams_outcome, run.teams_results
+    return Stores(
+        part=run.part,
+        outcome=read_outcome(run.outcome),
+        results=read_results(run.results),
+        teams_outcome=None if ended is None else read_outcome(ended),
+        teams_results=None if results is None else read_results(results),
+        most_written=tuple(
+            WrittenLine(line.line, line.stores, dict(line.by_thread)) for line in run.most_written
         ),
-        "by_thread": tuple((load, stores) for load, stores in data["by_thread"]),
-        "slots": Slots(**data["slots"]),
-        "teams": tuple(
-            TeamSlots(team["threads"], Slots(**team["slots"]), _overrun(team))
-            for team in data.get("teams", [])
-        ),
-        "overrun": _overrun(data),
-    }
+        by_thread=tuple(run.by_thread),
+        teams=run.teams,
+        **{name: getattr(run, name) for name in names},
+    )

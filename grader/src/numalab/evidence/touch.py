@@ -9,14 +9,10 @@ from typing import TypeVar
 
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import TRACE
-from numalab.evidence.record import (
-    Evidence,
-    Placement,
-    Thread,
-    Trace,
-)
+from numalab.evidence.record import Evidence, Placement, Trace
+from numalab.evidence.run_formats import Origin, Thread
 from numalab.evidence.sample import Sample
-from numalab.evidence.traced_pages import Origin, TracedArray
+from numalab.evidence.traced_pages import TracedArray
 
 _User = TypeVar("_User")
 _Named = TypeVar("_Named")

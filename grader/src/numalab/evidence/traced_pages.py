@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from numalab.evidence.run_formats import Origin
 from numalab.evidence.sample import Sample
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where an access came from: the thread, the PU that it was on (-1: not known), and core and
-    NUMA node of all PUs on which it might run at that moment (-1: of several, or not known)."""
-
-    thread: int
-    pu: int
-    core: int
-    numa_node: int
 
 
 @dataclass(frozen=True)

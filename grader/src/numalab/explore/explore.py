@@ -18,7 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.evidence.format import ShownMachine
 from numalab.evidence.record import Json
 from numalab.explore.declaration import (
     Exploration,
@@ -87,7 +90,7 @@ class VirtualNode(Place, Protocol):
     itself."""
 
     @property
-    def machine(self) -> Json: ...
+    def machine(self) -> ShownMachine: ...
 
     @property
     def node(self) -> Json: ...
@@ -227,7 +230,9 @@ def look_at_pages(
             samples.append(replace(sample, record=seen))
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Virtual(there.machine, there.node, tuple(chosen), tuple(samples)), interrupted
+    return Virtual(
+        msgspec.to_builtins(there.machine), there.node, tuple(chosen), tuple(samples)
+    ), interrupted
 
 
 def read_build(installation: Installation) -> Json:

@@ -7,6 +7,7 @@ whatever its comments.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import tempfile
@@ -15,10 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from numalab.errors import NumalabError
+from numalab.evidence.format import EarlierTimes, HandedText, SessionRecord
 from numalab.evidence.kinds import GENERATION
+from numalab.evidence.read_record import load_record
 from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
-from numalab.files import read_json
+from numalab.evidence.run_formats import TimingRun
 from numalab.grading.former_digests import known_as
 from numalab.installation import Installation
 from numalab.judging import needs
@@ -54,20 +60,20 @@ def _code(program: Path) -> bytes:
         return (stripped if code == 0 else program).read_bytes()
 
 
-def _said(lab: Lab, handed_in: Iterable[Json]) -> Iterator[tuple[str, Any]]:
+def _said(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
     """What those files say under which something is timed, however they are written. The others
     change no time: a new prediction is no reason for new times."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
     launched = [lab.launch_of(timed.part).name for timed in needs.timings(lab) if timed.slow]
     for handed in handed_in:
-        name = handed["file"]
+        name = handed.file
         if name in placed:
-            yield name, handed["variables"]
+            yield name, handed.variables
         elif name in launched:
             try:
-                yield name, repr(parse_policy(handed["text"], name))
+                yield name, repr(parse_policy(handed.text, name))
             except BadPolicy:
-                yield name, handed["text"]
+                yield name, handed.text
 
 
 def fingerprints(
@@ -77,7 +83,7 @@ def fingerprints(
     node: Json,
     effort: Effort,
     threads: int,
-    record: Json,
+    record: SessionRecord,
 ) -> tuple[str, ...]:
     """Changes with anything that makes earlier generations no longer count: the kit as far as
     evidence depends on it, how it was built, what is graded, the effort, and the kind of node;
@@ -88,9 +94,9 @@ def fingerprints(
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in needs.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
-        {key: value for key, value in record["build"].items() if key != "kernel"},
-        list(_said(lab, record["handed_in"])),
-        record["sandbox"],
+        {key: value for key, value in msgspec.to_builtins(record.build).items() if key != "kernel"},
+        list(_said(lab, record.handed_in)),
+        record.sandbox,
         repr(effort),
         threads,
         alike(node),
@@ -108,8 +114,8 @@ class Earlier:
     """What a grading begins with. runs: generations, oldest first; taken: how many of them are
     from which sessions, as a record has it."""
 
-    runs: Sequence[Json] = ()
-    taken: Sequence[Json] = ()
+    runs: Sequence[TimingRun] = ()
+    taken: Sequence[EarlierTimes] = ()
 
 
 def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
@@ -119,21 +125,21 @@ def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
     and it may have been the node's fault, so all are taken anew."""
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
-            record = read_json(folder / name)
-            if isinstance(record, dict) and record.get("fingerprint") in now:
-                return _times_of(record)
+            with contextlib.suppress(NumalabError):
+                record = load_record(folder / name)
+                if record.fingerprint in now:
+                    return _times_of(record)
     return Earlier()
 
 
-def _times_of(record: Json) -> Earlier:
+def _times_of(record: SessionRecord) -> Earlier:
     runs = [
         run
-        for run in record["runs"]
-        if run["kind"] == GENERATION.name and why_left_out(GENERATION, run) is None
+        for run in record.runs
+        if isinstance(run, TimingRun) and why_left_out(GENERATION, run) is None
     ]
-    if any(outcome["status"] != "ok" for run in runs for outcome in outcomes(run)):
+    if any(outcome.status != "ok" for run in runs for outcome in outcomes(run)):
         return Earlier()
-    before: list[Json] = record.get("earlier_times", [])
-    own = len(runs) - sum(session["generations"] for session in before)
-    new = [{"started_at": record["started_at"], "generations": own}] if own else []
-    return Earlier(runs, [*before, *new])
+    own = len(runs) - sum(session.generations for session in record.earlier_times)
+    new = [EarlierTimes(record.started_at, own)] if own else []
+    return Earlier(runs, [*record.earlier_times, *new])

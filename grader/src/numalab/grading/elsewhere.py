@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.evidence.format import OtherPlaces
 from numalab.evidence.record import SUBMISSION
 from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.judging.judge import sound_parts
-from numalab.judging.places import Elsewhere, can_run, looks, verdict_over
+from numalab.judging.places import can_run, looks, verdict_over
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
@@ -43,14 +46,14 @@ def gather_on(session: Session, place: VirtualPlace, parts: tuple[str | None, ..
         controls=place.controls,
         sandbox=None,  # the place has its own
         timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
-        data={},
+        parsed={},
         spent_s={},
         paused_s=0.0,
         is_held_up=False,
         benefited=set(),
     )
-    for key in ("build", "handed_in"):
-        there.data[key] = session.data[key]
+    there.record.build = session.record.build
+    there.record.handed_in = session.record.handed_in
     with session.spending(f"evidence on {place.name}"):
         if parts:
             gather_evidence(there)
@@ -98,7 +101,7 @@ def grade_elsewhere(
     as its argument."""
     installation, lab, here = session.installation, session.lab, session.evidence
     by_name = {machine.name: machine for machine in machines}
-    elsewhere = Elsewhere(tuple(by_name))
+    elsewhere = OtherPlaces(tuple(by_name))
     sessions: list[Session] = []
     planned = looks(lab, here, elsewhere.named) if can_run(lab, here) else ()
     for look in planned:
@@ -113,21 +116,23 @@ def grade_elsewhere(
             ]
             sessions.append(_gather(session, machine, look.parts, programs, places))
         except (KeyboardInterrupt, Interrupted) as error:
-            elsewhere = replace(elsewhere, interrupted_at=look.machine)
+            elsewhere = structs.replace(elsewhere, interrupted_at=look.machine)
             raise Interrupted(_over_all(session, sessions, elsewhere), sessions) from error
         except KernelEndsNode as error:
-            elsewhere = replace(elsewhere, ended={**elsewhere.ended, look.machine: str(error)})
+            elsewhere = structs.replace(
+                elsewhere, ended={**elsewhere.ended, look.machine: str(error)}
+            )
             break  # as it would the others
         except (UserError, NumalabError) as error:
             not_booted = {**elsewhere.not_booted, look.machine: str(error)}
-            elsewhere = replace(elsewhere, not_booted=not_booted)
+            elsewhere = structs.replace(elsewhere, not_booted=not_booted)
             if not machines:
                 break
     return _over_all(session, sessions, elsewhere), sessions
 
 
-def _over_all(session: Session, sessions: Sequence[Session], elsewhere: Elsewhere) -> Verdict:
-    session.data["elsewhere"] = elsewhere.to_json()
+def _over_all(session: Session, sessions: Sequence[Session], elsewhere: OtherPlaces) -> Verdict:
+    session.record.elsewhere = elsewhere
     there = {shown.place.name: shown.evidence for shown in sessions}
     return verdict_over(session.lab, session.evidence, there, elsewhere)
 

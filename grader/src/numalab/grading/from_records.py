@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import UnsetType
+
 from numalab.errors import NumalabError, UserError
 from numalab.evidence import read_record
+from numalab.evidence.format import OtherPlaces, SessionRecord, ShownMachine
 from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
 from numalab.grading.modelled import modelled_beside
 from numalab.installation import Installation
-from numalab.judging.places import HERE, Elsewhere, read_elsewhere, verdict_over
+from numalab.judging.places import HERE, verdict_over
 from numalab.judging.timing_account import timing_accounts
-from numalab.labs.declaration import LANGUAGES, Lab
+from numalab.labs.declaration import Lab
 from numalab.machines.announced import other_processors
 from numalab.machines.gallery import published_latencies
 from numalab.machines.machine import NATIVE
@@ -39,17 +42,17 @@ _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 @dataclass(frozen=True)
 class StoredGrading:
-    """One kernel's grading as it is kept. data: this node's record; there: what virtual nodes
+    """One kernel's grading as it is kept. record: this node's; there: what virtual nodes
     have shown, by machine; machines: what stands behind each; elsewhere: what of them was asked
     for, None: nothing."""
 
     path: Path
     lab: Lab
-    data: Json
+    record: SessionRecord
     here: Evidence
     there: Mapping[str, Evidence]
-    machines: Mapping[str, Json]
-    elsewhere: Elsewhere | None
+    machines: Mapping[str, ShownMachine]
+    elsewhere: OtherPlaces | None
 
     @property
     def is_interrupted(self) -> bool:
@@ -61,71 +64,53 @@ class StoredGrading:
         return [(name, _note(machine)) for name, machine in self.machines.items()]
 
 
-def _note(machine: Json) -> str:
-    cores, real = machine["cores_per_numa_node"], machine["cores_per_numa_node_of_machine"]
+def _note(machine: ShownMachine) -> str:
+    cores, real = machine.cores_per_numa_node, machine.cores_per_numa_node_of_machine
     some = f"{cores} of {real}" if cores != real else f"{cores}"
-    least = " or more" if is_seeded(machine["name"]) else ""
+    least = " or more" if is_seeded(machine.name) else ""
     return (
-        f"{machine['name']}, as a virtual machine: {some} "
+        f"{machine.name}, as a virtual machine: {some} "
         f"{'core' if real == 1 else 'cores'} per NUMA node, "
-        f"{machine['numa_node_memory_bytes'] // 2**20} MiB{least} of memory per NUMA node"
-        f"{other_processors(machine.get('architecture', NATIVE))}"
+        f"{machine.numa_node_memory_bytes // 2**20} MiB{least} of memory per NUMA node"
+        f"{other_processors(machine.architecture or NATIVE)}"
     )
 
 
-def read_grading(path: Path, labs: Mapping[str, Lab], schema: Path | None) -> StoredGrading:
+def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
     """path: an evidence.json, or the folder that holds one, with on_MACHINE/ for each virtual
-    node. schema: that records have to follow; None where this kit has written them itself.
-    Raises UserError where there is no record, or it can't be judged by this kit."""
+    node. is_foreign: records that somebody else may have written. Raises UserError where there is
+    no record, or it can't be judged by this kit."""
     file = path / FILE if path.is_dir() else path
-    data = _read(file, schema)
-    if data.get("machine") is not None:
+    record = _read(file, is_foreign)
+    if record.machine is not None:
         raise UserError(
-            f"{file} is what a virtual node has shown ({_name_of(data)}). Name the folder above "
-            f"it, {file.parent.parent}, which has what was seen on the node itself."
+            f"{file} is what a virtual node has shown ({record.machine.name}). Name the folder "
+            f"above it, {file.parent.parent}, which has what was seen on the node itself."
         )
-    lab = labs.get(str(data.get("lab")))
+    lab = labs.get(record.lab)
     if lab is None:
         raise UserError(
-            f"{file} is of the lab {data.get('lab')!r}, which this kit does not have; it has "
+            f"{file} is of the lab {record.lab!r}, which this kit does not have; it has "
             f"{', '.join(labs)}"
         )
     there: dict[str, Evidence] = {}
-    machines: dict[str, Json] = {}
+    machines: dict[str, ShownMachine] = {}
     for other in sorted(file.parent.glob(f"{ON}*/{FILE}")):
-        shown = _read(other, schema)
-        name = _name_of(shown)
-        if name is None or (shown.get("lab"), shown.get("language")) != (
-            data["lab"], data.get("language"),
-        ):  # fmt: skip
+        shown = _read(other, is_foreign)
+        if shown.machine is None or (shown.lab, shown.language) != (record.lab, record.language):
             raise UserError(
                 f"{other} is not of the grading that {file} is of. Move it away, and judge again."
             )
-        there[name], machines[name] = _parsed(shown, other), shown["machine"]
-    here = _parsed(data, file)
-    if here.language not in LANGUAGES:
-        raise UserError(f"{file} is of the language {here.language!r}, which no lab has")
-    try:
-        elsewhere = _elsewhere(data, there)
-    except _BAD as error:
-        raise _damaged(file, error) from error
-    return StoredGrading(file.parent, lab, data, here, there, machines, elsewhere)
+        name = shown.machine.name
+        there[name], machines[name] = _parsed(shown, other), shown.machine
+    here = _parsed(record, file)
+    elsewhere = record.elsewhere
+    if isinstance(elsewhere, UnsetType):  # an earlier kit's: the machines were the lab's own
+        elsewhere = OtherPlaces() if there else None
+    return StoredGrading(file.parent, lab, record, here, there, machines, elsewhere)
 
 
-def _elsewhere(data: Json, there: Mapping[str, Evidence]) -> Elsewhere | None:
-    """Records of earlier kits don't tell: then who left records was asked as a lab's own."""
-    if "elsewhere" not in data:
-        return Elsewhere() if there else None
-    told = data["elsewhere"]
-    return None if told is None else read_elsewhere(told)
-
-
-def _name_of(data: Json) -> str | None:
-    machine = data.get("machine")
-    return str(machine["name"]) if isinstance(machine, dict) and "name" in machine else None
-
-
-def _read(file: Path, schema: Path | None) -> Json:
+def _read(file: Path, is_foreign: bool) -> SessionRecord:
     try:
         text = read_plain_text(file, _MOST_BYTES, follow_links=True)
         data: Any = json.loads(text)
@@ -140,14 +125,14 @@ def _read(file: Path, schema: Path | None) -> Json:
     if not isinstance(data, dict):
         raise UserError(f"{file} is no record of evidence")
     try:
-        if schema is not None:
-            read_record.validate(data, schema)
-        record: Json = _cleaned(data) if may_hide(text) else data
+        record = read_record.record_of(data)
+        if may_hide(text):
+            record = read_record.record_of(_cleaned(data))
     except NumalabError as error:
         raise UserError(f"{file}: {error}") from error
     except (*_BAD, RecursionError) as error:
         raise _damaged(file, error) from error
-    if schema is not None:
+    if is_foreign:
         _check_texts(record, file)
     return record
 
@@ -156,27 +141,24 @@ def _cleaned(data: Json) -> Json:
     """With texts that can be shown; only what was handed in stays as it is, since it is read
     again."""
     cleaned: Json = visible_json(data)
-    both = zip(cleaned.get("handed_in") or (), data.get("handed_in") or (), strict=True)
-    for shown_text, handed in both:
-        if isinstance(handed, dict) and "text" in handed:
+    for shown_text, handed in zip(cleaned["handed_in"], data["handed_in"], strict=True):
+        if "text" in handed:
             shown_text["text"] = handed["text"]
     return cleaned
 
 
-def _check_texts(data: Json, file: Path) -> None:
+def _check_texts(record: SessionRecord, file: Path) -> None:
     """Whether the texts in a record that somebody else has written can be read. Raises
     UserError."""
-    for handed in data["handed_in"]:
-        why = toml.why_not_readable(handed.get("text", ""))
+    for handed in record.handed_in:
+        why = toml.why_not_readable(handed.text)
         if why:
-            raise UserError(f"{file} is damaged: {shown(handed['file'])} in it {why}")
+            raise UserError(f"{file} is damaged: {shown(handed.file)} in it {why}")
 
 
-def _parsed(data: Json, file: Path) -> Evidence:
+def _parsed(record: SessionRecord, file: Path) -> Evidence:
     try:
-        return read_record.parse(data)
-    except NumalabError as error:
-        raise UserError(f"{file}: {error}") from error
+        return read_record.evidence_of(record)
     except _BAD as error:
         raise _damaged(file, error) from error
 
@@ -215,11 +197,10 @@ def judge_again(installation: Installation, stored: StoredGrading, again: str = 
 
 def same_node(gradings: list[StoredGrading]) -> Json:
     """The node that all of them were graded on. Raises UserError where they are of several."""
-    names = {str(stored.data["node"].get("name")) for stored in gradings}
+    names = {stored.record.node.name for stored in gradings}
     if len(names) > 1:
         raise UserError(
             f"the records are of {count(len(names), 'node')}, {', '.join(sorted(names))}, and a "
             "file tells of one; write one for each"
         )
-    node: Json = gradings[0].data["node"]
-    return node
+    return gradings[0].here.node

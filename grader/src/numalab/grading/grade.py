@@ -28,6 +28,6 @@ def grade(session: Session, with_times: bool = True) -> Verdict:
             if with_times:
                 take_times(session)
     except (KeyboardInterrupt, Interrupted) as error:
-        session.data["interrupted"] = True
+        session.record.interrupted = True
         raise Interrupted from error
     return session.verdict()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+
+import msgspec
 
 from numalab.evidence.record import Evidence, Json, Seen
 from numalab.judging.quantities import ScoredPredictions, scored_predictions
@@ -56,7 +58,7 @@ class GradedKernel:
 
     def to_json(self) -> Json:
         predictions = self.predictions
-        earlier = [asdict(session) for session in self.here.earlier_times]
+        earlier = msgspec.to_builtins(self.here.earlier_times)
         return with_timing(self.verdict.to_json(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             **({"taken": list(self.taken)} if self.taken else {}),
@@ -64,6 +66,6 @@ class GradedKernel:
             **({"explanation": self.explanation} if self.explanation else {}),
             **({"prediction": predictions.to_json()} if predictions is not None else {}),
             **({"modelled": [one.to_json() for one in self.modelled]} if self.modelled else {}),
-            "build": asdict(self.here.build),
+            "build": msgspec.to_builtins(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

@@ -3,13 +3,13 @@ program."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from numalab import words
 from numalab.errors import NumalabError
+from numalab.evidence.format import HandedText
 from numalab.evidence.kinds import BINDING, CPUSETS, FILE_PLACING
-from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
+from numalab.evidence.record import CONTROL, HANDOUT, PROBE, SOLUTION, SUBMISSION
 from numalab.files import NotPlain, read_plain_text
 from numalab.grading import mpi_runs
 from numalab.grading.explanation import read_explanation
@@ -109,7 +109,7 @@ def read_files(session: Session) -> None:
         is_own = session.installation.is_own(session.folder)
         session.explanation = read_explanation(session.folder, follow_links=is_own)
     if session.variant == SUBMISSION and session.lab.predicted:
-        session.data["handed_in"] += _predictions(session)
+        session.record.handed_in += _predictions(session)
     for file in session.lab.files:
         path = found_file(session.installation, session.lab, session.folder, file.name)
         complaint, variables, text = None, {}, ""
@@ -128,17 +128,11 @@ def read_files(session: Session) -> None:
             complaint = f"{file.name} {error}; hand in a text file."
         except UnicodeDecodeError as error:
             complaint = f"{file.name} {not_utf8(error)}"
-        session.data["handed_in"].append(
-            {
-                "file": file.name,
-                "complaint": complaint,
-                "variables": variables,
-                "text": "" if file.kind in VARIABLES else text,
-            }
-        )
+        kept = "" if file.kind in VARIABLES else text
+        session.record.handed_in.append(HandedText(file.name, complaint, variables, kept))
 
 
-def _predictions(session: Session) -> list[Json]:
+def _predictions(session: Session) -> list[HandedText]:
     """predictions.toml as it was handed in; nothing where it was not, or says nothing."""
     complaint, text = "", ""
     follow_links = session.installation.is_own(session.folder)
@@ -159,14 +153,8 @@ def _predictions(session: Session) -> list[Json]:
         complaint = not_utf8(error)
     except quantities.BadPredictions as error:
         complaint = f"can't be read: {shortened(visible(str(error)), _MOST_SAID)}."
-    return [
-        {
-            "file": quantities.FILE,
-            "complaint": f"{quantities.FILE} {complaint}" if complaint else None,
-            "variables": {},
-            "text": text,
-        }
-    ]
+    shown = f"{quantities.FILE} {complaint}" if complaint else None
+    return [HandedText(quantities.FILE, shown, {}, text)]
 
 
 def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
@@ -182,11 +170,12 @@ def _runtimes_of(session: Session, file: HandedFile) -> dict[str, Path]:
     """The solution's program on each runtime that there is. Where a virtual node announces more of
     its cores than the machine does, libomp would do there what it does not do on the machine."""
     default = session.program(SOLUTION)
-    own: str = session.data["build"].get("openmp_runtime", "libomp")
+    build = session.record.build
+    own = build.openmp_runtime or "libomp"
     programs = {own: default}
-    if own != "libgomp" and session.data["build"].get("c_compiler", "").startswith("GNU"):
+    if own != "libgomp" and (build.c_compiler or "").startswith("GNU"):
         programs["libgomp"] = session.program(SOLUTION, "-libgomp")
-    if session.machine is not None and not session.machine.get("announces_cores", True):
+    if session.machine is not None and not session.machine.announces_cores:
         programs.pop("libomp", None)
     return {runtime: programs[runtime] for runtime in file.runtimes if runtime in programs}
 
@@ -229,11 +218,8 @@ def _place_memory(session: Session, role: str, file: HandedFile, variables: dict
 def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
     """Programs of the monitor's. A file that can't be meant on this machine is judged as it is."""
     topology = topology_of_node(session.node)
-    text = next(
-        handed["text"] for handed in session.data["handed_in"] if handed["file"] == file.name
-    )
     try:
-        written = settings(read_groups(text), topology)
+        written = settings(read_groups(session.handed(file.name).text), topology)
     except BadGroups:
         return
     threads = len(pus_of_nodes(nodes_of_job(file.goal, topology), topology))
@@ -260,7 +246,6 @@ def gather_placements(session: Session) -> None:
     programs = {program.name for file in files for program in _programs_of(session, file)}
     with session.spending("build"):
         build_targets(session.installation, sorted(programs | {session.program(SOLUTION).name}))
-    complaints = {text["file"]: text["complaint"] for text in session.data["handed_in"]}
     with session.spending("evidence"):
         told = "ranks go" if session.lab.mpi else "threads go"
         if all(file.kind == "policy" for file in files):
@@ -269,7 +254,7 @@ def gather_placements(session: Session) -> None:
             told = "programs go that are put into groups"
         session.progress(f"looking where {told}{session.there}")
         for file in files:
-            if complaints[file.name] is None:
+            if session.handed(file.name).complaint is None:
                 _place(session, SUBMISSION, file)
         missed = needs.files_to_compare(session.lab, session.evidence)
         for file in files:
@@ -280,16 +265,14 @@ def gather_placements(session: Session) -> None:
 def _place(session: Session, role: str, file: HandedFile) -> None:
     """Under the student's file, or the solution's. On a virtual node once for both languages,
     since only the kit's program is run."""
-    given = [handed for handed in session.data["handed_in"] if handed["file"] == file.name]
-    whose = json.dumps(given) if role == SUBMISSION else ""
+    whose = repr(session.handed(file.name)) if role == SUBMISSION else ""
     name = f"{session.lab.name} {role} {file.name} {whose}"
-    if name in session.controls:
-        session.data["runs"] += session.controls[name]
+    if session.take_kept(name):
         return
-    before = len(session.data["runs"])
+    before = len(session.record.runs)
     _look_where_it_goes(session, role, file)
     if session.machine is not None:
-        session.controls[name] = session.data["runs"][before:]
+        session.keep_for_others(name, session.record.runs[before:])
 
 
 def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
@@ -300,8 +283,7 @@ def _look_where_it_goes(session: Session, role: str, file: HandedFile) -> None:
     elif role == SOLUTION:
         _bind(session, role, file, _solution_variables(session, file))
     else:
-        files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
-        _bind(session, role, file, files[file.name])
+        _bind(session, role, file, session.handed(file.name).variables)
 
 
 def timed_environments(session: Session) -> dict[str, dict[str, str]]:
@@ -310,7 +292,6 @@ def timed_environments(session: Session) -> dict[str, dict[str, str]]:
     timed = session.lab.timed_placements
     if timed is None:
         return {}
-    files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
     team = thread_goals.timed_team(session.node)
     fast = thread_goals.as_environment(team.on_all_nodes)
     return {
@@ -318,5 +299,5 @@ def timed_environments(session: Session) -> dict[str, dict[str, str]]:
         SOLUTION: fast,
         CONTROL: fast,
         PROBE: fast,
-        SUBMISSION: files[timed.file.name],
+        SUBMISSION: session.handed(timed.file.name).variables,
     }

@@ -21,13 +21,12 @@ import array
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import ON_LINK
-from numalab.evidence.link_jobs import SLOT_BYTES, JobEnd, WrongItem
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
+from numalab.evidence.run_formats import SLOT_BYTES, JobEnd, LinkJob, OutcomeRecord, WrongItem
 from numalab.grading.session import Session
 from numalab.harness.build import LINK_JOB, build_targets
 from numalab.judging import needs
@@ -119,17 +118,16 @@ def look_on_link(session: Session, part: str | None) -> None:
     if not needs.needs_link_control(session.lab, session.evidence, part):
         return
     name = session.program(SOLUTION, LINK_JOB).name
-    if name in session.controls:
-        session.data["runs"] += session.controls[name]
-    else:
+    if not session.take_kept(name):
         build_targets(session.installation, [name])
-        session.controls[name] = [_run(session, SOLUTION, part)]
+        session.keep_for_others(name, [_run(session, SOLUTION, part)])
+    (control,) = session.controls[name]
     # What takes twenty times as long as the solution needs no second try.
-    if own["end"] != "late" or session.controls[name][0]["end"] == "late":
+    if own.end != "late" or (isinstance(control, LinkJob) and control.end == "late"):
         _run(session, SUBMISSION, part)
 
 
-def _run(session: Session, role: str, part: str | None) -> Json:
+def _run(session: Session, role: str, part: str | None) -> LinkJob:
     """One job, kept. Where the nodes can't be booted that is the kit's or the host's doing."""
     assert isinstance(session.place, VirtualPlace)
     whose = "" if role == SUBMISSION else ", with the solution"
@@ -138,12 +136,10 @@ def _run(session: Session, role: str, part: str | None) -> Json:
     with session.spending("evidence"), session.place.boot_cluster(session.progress) as cluster:
         words = session.place.job_words(_RESULTS)
         environment = session.place.environment
-        record = run_job(cluster, session.program(role, LINK_JOB), items, words, environment)
-    run = {
-        "kind": ON_LINK.name, "lab": session.lab.name, "part": part, "team": 2, "role": role,
-        "outcome": {"status": "ok", "printed_bytes": 0}, **record,
-    }  # fmt: skip
-    session.data["runs"].append(run)
+        facts = run_job(cluster, session.program(role, LINK_JOB), items, words, environment)
+    outcome = OutcomeRecord.fine()
+    run = LinkJob(lab=session.lab.name, part=part, team=2, role=role, outcome=outcome, **facts)
+    session.record.runs.append(run)
     return run
 
 
@@ -155,9 +151,9 @@ def run_job(
     environment: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> Json:
-    """What LinkJob has, but for its part. The cluster may be of no use afterwards. words: behind
-    which the job is kept apart (apart.job_words). Raises PlaceLost where its nodes can't even hold
-    the program."""
+    """Return what LinkJob has beside what all runs have. The cluster may be of no use afterwards.
+    words: behind which the job is kept apart (apart.job_words). Raises PlaceLost where its nodes
+    can't even hold the program."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, apart = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(items.content)
@@ -201,7 +197,7 @@ def run_job(
         "items": len(items.lengths),
         "payload_bytes": items.payload_bytes,
         "wrong": wrong,
-        "first_wrong": None if first is None else asdict(first),
+        "first_wrong": first,
         "sent_bytes": 0 if crossed is None else crossed.sent.bytes,
         "sent_frames": 0 if crossed is None else crossed.sent.frames,
         "received_bytes": 0 if crossed is None else crossed.received.bytes,

@@ -24,6 +24,8 @@ from numalab.evidence.kinds import (
     WHOLE_TRACE,
 )
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Kind
+from numalab.evidence.repeats import outcomes
+from numalab.evidence.run_formats import TraceRun
 from numalab.grading.link_runs import look_on_link
 from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
@@ -132,9 +134,9 @@ def _as_before(session: Session, kind: Kind[Any], role: str, part: str | None) -
     if kind not in (TRACE, PLACEMENT):
         return []
     sizes = [
-        str(run["n"])
-        for run in session.data["runs"]
-        if (run["kind"], run.get("role"), run["part"]) == (TRACE.name, role, part)
+        str(run.n)
+        for run in session.record.runs
+        if isinstance(run, TraceRun) and (run.role, run.part) == (role, part)
     ]
     return ["--seed", session.seed, *(["--n", sizes[0]] if sizes else [])]
 
@@ -200,9 +202,9 @@ def _look_whether_node_traces(
 ) -> None:
     """Has the solution traced where the submission says that it can't be: whether that is the
     kernel's doing or the node's."""
-    runs = session.data["runs"]  # without the last one, where it left no record
-    last = runs[-1].get("outcome", {}) if runs else {}
-    if role != SUBMISSION or last.get("status") != "untraceable":
+    runs = session.record.runs  # without the last one, where it left no record
+    ended = outcomes(runs[-1]) if runs else []
+    if role != SUBMISSION or not any(outcome.status == "untraceable" for outcome in ended):
         return
     with contextlib.suppress(NumalabError):  # then it stays the kernel's
         session.build_own(SOLUTION)
@@ -245,20 +247,19 @@ def _look_beside(session: Session, kinds: list[Kind[Any]], part: str | None) -> 
 def _look_at_control(session: Session, part: str | None) -> None:
     """At the solution, to compare; kept for the other kernels of a call."""
     name = f"{session.program(SOLUTION).name} {part or ''}"
-    if name in session.controls:
-        session.data["runs"] += session.controls[name]
+    if session.take_kept(name):
         return
     try:
         session.build_own(SOLUTION)
     except NumalabError:
         return  # nothing to compare with; timing will tell why
     session.progress(f"looking at the solution{session.there}, to compare")
-    before = len(session.data["runs"])
+    before = len(session.record.runs)
     control = session.evidence.of_parts(part).as_control()
     kinds = [kind for kind in LOOKS if _is_needed(session, kind, part) and not control.of(kind)]
     with session.spending("evidence"):
         _look(session, kinds, SOLUTION, part)
-    session.controls[name] = session.data["runs"][before:]
+    session.keep_for_others(name, session.record.runs[before:])
 
 
 # ---- accesses to memory that compilers tell of ---------------------------------------
@@ -267,14 +268,15 @@ def _look_at_control(session: Session, part: str | None) -> None:
 def _has_watched_kernel(session: Session) -> bool:
     """Whether there are programs in which the kernel's accesses are watched; if not it is on record
     why."""
-    if not session.data["build"].get("race_compiler"):
-        session.data["race_error"] = (
+    record = session.record
+    if not record.build.race_compiler:
+        record.race_error = (
             "Data races are found by ThreadSanitizer, and clang, which it comes with, is not there "
             "beside the kit's OpenMP runtime; ./numalab setup installs it where it can."
         )
-    elif session.data["race_error"] is None and "race_refused" not in session.data:
+    elif record.race_error is None and record.race_refused is None:
         _build_watched_kernel(session)
-    return session.data["race_error"] is None and session.data.get("race_refused") is None
+    return record.race_error is None and record.race_refused is None
 
 
 def _look_for_races(session: Session, part: str | None) -> None:
@@ -289,9 +291,9 @@ def _look_for_races(session: Session, part: str | None) -> None:
             _run_race(session, SOLUTION, part)
             own = sanitizers_own_error(session.evidence)
             if own:
-                session.data["race_error"] = (
+                session.record.race_error = (
                     f"Data races can't be looked for here, in the kit's own kernel neither: {own}."
-                    + limits_sentence(session.data["node"].get("limits", ()))
+                    + limits_sentence(session.node.get("limits", ()))
                 )
 
 
@@ -337,7 +339,7 @@ def _build_watched_kernel(session: Session) -> None:
         contract = session.installation.lab_folder(session.lab.name) / session.lab.contract
         complaint = search_complaint(program, session.language, contract, notes_stores)
         if complaint is not None:
-            session.data["race_refused"] = f"Data races were not looked for: {complaint}"
+            session.record.race_refused = f"Data races were not looked for: {complaint}"
 
 
 def _note_no_watched_kernel(
@@ -351,9 +353,9 @@ def _note_no_watched_kernel(
         session.installation, session.lab, session.language, programs, targets, session.sandbox
     )
     if failure is not None:
-        session.data["race_error"] = f"Data races can't be looked for, since {why}"
+        session.record.race_error = f"Data races can't be looked for, since {why}"
     else:
-        session.data["race_refused"] = (
+        session.record.race_refused = (
             f"Data races can't be looked for, since {why}. The kit's own kernels do."
         )
 

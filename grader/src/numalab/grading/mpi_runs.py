@@ -9,6 +9,7 @@ from numalab import words
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
+from numalab.evidence.run_formats import OutcomeRecord, RanksRun
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.judging import needs
@@ -43,19 +44,17 @@ def plan_on(node: Json, text: str, name: str) -> RankPlan:
 def _read(session: Session, role: str, file: HandedFile) -> str:
     """The text of the student's file, or of the solution's. Raises NumalabError."""
     if role == SUBMISSION:
-        texts = (handed for handed in session.data["handed_in"] if handed["file"] == file.name)
-        return str(next(texts)["text"])
+        return session.handed(file.name).text
     return kits_text(session.installation.solution_folder(session.lab.name), file.name)
 
 
 def _refuse(session: Session, role: str, part: str | None, name: str, why: str) -> None:
     """Keeps that a launch can't be meant on the node."""
-    session.data["runs"].append(
-        {
-            "kind": "ranks", "lab": session.lab.name, "part": part, "team": 1, "role": role,
-            "ranks": [], "outcome": {"status": "ok", "printed_bytes": 0}, "file": name,
-            "refused": f"{why}.",
-        }
+    session.record.runs.append(
+        RanksRun(
+            lab=session.lab.name, part=part, team=1, role=role, ranks=(),
+            outcome=OutcomeRecord.fine(), file=name, refused=f"{why}.",
+        )
     )  # fmt: skip
 
 
@@ -119,13 +118,12 @@ def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan
     """Where two ranks are timed: by the student's launch files, or where one is of no use
     by the kit's launch."""
     assert session.lab.launch is not None
-    complaints = {handed["file"]: handed["complaint"] for handed in session.data["handed_in"]}
     plans: dict[str | None, RankPlan] = {}
     for file in session.lab.files:
         if file.kind != "launch" or session.lab.part_of(file) != part:
             continue
         name, plan = None, None
-        if complaints[file.name] is None:
+        if session.handed(file.name).complaint is None:
             try:
                 plan = plan_on(session.node, _read(session, SUBMISSION, file), file.name)
                 name = file.name

@@ -3,9 +3,11 @@ students predict is so the same whatever their kernels do."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import STORES
-from numalab.evidence.record import Json, Kind
+from numalab.evidence.record import Kind
 from numalab.grading.looks import look_once
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets
@@ -15,8 +17,7 @@ from numalab.labs.quantities import FILE
 
 def _are_handed_in(session: Session) -> bool:
     return any(
-        handed["file"] == FILE and handed["complaint"] is None
-        for handed in session.data["handed_in"]
+        handed.file == FILE and handed.complaint is None for handed in session.record.handed_in
     )
 
 
@@ -36,15 +37,14 @@ def look_for_predictions(session: Session) -> None:
                 _look(session, kind, role, part)
 
 
-def _look(session: Session, kind: Kind[Json], role: str, part: str | None) -> None:
+def _look(session: Session, kind: Kind[Any], role: str, part: str | None) -> None:
     """Kept for the other kernels of a call."""
     program = session.program(role, kind.program)
     name = f"{program} {part or ''} {kind.name}, predicted"
-    if name in session.controls:
-        session.data["runs"] += session.controls[name]
+    if session.take_kept(name):
         return
     session.progress("looking at what was predicted")
-    before = len(session.data["runs"])
+    before = len(session.record.runs)
     try:
         build_targets(
             session.installation, [f"{program.name}-built" if kind.program else program.name]
@@ -53,4 +53,4 @@ def _look(session: Session, kind: Kind[Json], role: str, part: str | None) -> No
         look_once(session, kind, role, part, team=team)
     except NumalabError:
         return  # its score leaves it out, and says so
-    session.controls[name] = session.data["runs"][before:]
+    session.keep_for_others(name, session.record.runs[before:])

@@ -11,14 +11,23 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
 
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
-from numalab.evidence.mixes import Mix, thread_rates
+from numalab.evidence.mixes import read_thread_rates
 from numalab.evidence.record import SUBMISSION, Json, Kind
+from numalab.evidence.run_formats import (
+    Mix,
+    OutcomeRecord,
+    ProbedProcess,
+    ReferenceRatesRun,
+    SaturationRound,
+    SaturationRun,
+)
 from numalab.files import MIB
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets
@@ -51,6 +60,9 @@ _WHY_NOT = {
 }
 
 
+Run = TypeVar("Run", ReferenceRatesRun, SaturationRun)
+
+
 class _Failed(NumalabError):
     """The probe did not come to its end."""
 
@@ -78,7 +90,7 @@ def measure_rates(session: Session) -> None:
                     _measure(session, part, runs(session))
 
 
-class _Rates(Protocol):
+class _Rates(Protocol[Run]):
     """One kind of run. what: it measures, as a step is told."""
 
     kind: ClassVar[Kind[Any]]
@@ -86,56 +98,66 @@ class _Rates(Protocol):
 
     def __init__(self, session: Session) -> None: ...
 
-    def facts(self) -> Json:
-        """That its record has beside what all have, before anything is measured."""
+    def begin(self, common: Mapping[str, Any]) -> Run:
+        """Return the run's record before anything is measured. common: what all have."""
 
-    def prepare(self, run: Json) -> None:
-        """What is measured before the generations. Raises Interrupted and _Failed."""
+    def prepare(self, run: Run) -> None:
+        """Measure what comes before the rounds. Raises Interrupted and _Failed."""
 
-    def generation(self, run: Json) -> Json:
-        """One of them. Raises as prepare."""
+    def add_round(self, run: Run) -> None:
+        """Measure a round. Raises as prepare."""
 
 
-def _measure(session: Session, part: str | None, rates: _Rates) -> None:
+def _measure(session: Session, part: str | None, rates: _Rates[Any]) -> None:
     """Goes on where an earlier kernel or file of the call stopped."""
     session.progress("building what measures rates")
     build_targets(session.installation, [session.installation.probe.name])
     name = f"{session.lab.name} {rates.kind.name} {session.effort.quick}"
     earlier = session.controls.get(name)
     arrays, array_bytes = pool_of(session.node)
-    run: Json = {
-        "kind": rates.kind.name, "lab": session.lab.name, "part": part, "team": session.threads,
-        "role": SUBMISSION, "seed": secrets.token_hex(8),
-        "array_bytes": array_bytes, "arrays": arrays,
-        "outcome": {"status": "ok", "printed_bytes": 0}, "generations": [], **rates.facts(),
-    }  # fmt: skip
-    if earlier is not None:
+    if earlier is None:
+        run = rates.begin({
+            "lab": session.lab.name, "part": part, "team": session.threads, "role": SUBMISSION,
+            "seed": secrets.token_hex(8), "array_bytes": array_bytes, "arrays": arrays,
+            "outcome": OutcomeRecord.fine(), "generations": [],
+        })  # fmt: skip
+    else:
         run = copy.deepcopy(earlier[0])
-    session.data["runs"].append(run)
+    session.record.runs.append(run)
     try:
         if earlier is None:
             session.progress(rates.what)
             rates.prepare(run)
         _take_generations(session, part, rates, run)
     except _Failed as error:
-        run["outcome"] = {"status": "kit_error", "error": str(error), "printed_bytes": 0}
+        run.outcome = OutcomeRecord(status="kit_error", error=str(error), printed_bytes=0)
+        session.read_again(run)
     else:
-        session.controls[name] = [copy.deepcopy(run)]
+        session.keep_for_others(name, [copy.deepcopy(run)])
 
 
-def _take_generations(session: Session, part: str | None, rates: _Rates, run: Json) -> None:
+def _take_generations(
+    session: Session, part: str | None, rates: _Rates[Any], run: ReferenceRatesRun | SaturationRun
+) -> None:
     """Until the judge has decided, or the session's time is over."""
     effort, began = session.effort, time.monotonic()
     while needs.needs_rates(rates.kind, session.lab, session.evidence, part):
-        taken, spent_s = len(run["generations"]), time.monotonic() - began
+        taken, spent_s = len(run.generations), time.monotonic() - began
         budget_s = max(effort.budget_s, LEAST_BUDGET_S)
         if taken >= effort.most_generations or spent_s > budget_s:
             return
         session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
-        run["generations"].append(rates.generation(run))
+        rates.add_round(run)
+        session.read_again(run)
 
 
-def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, threads: int) -> Json:
+def _probed(
+    session: Session,
+    run: ReferenceRatesRun | SaturationRun,
+    loops: Sequence[Mix],
+    places: str,
+    threads: int,
+) -> ProbedProcess:
     """One process. places: as OMP_PLACES has them. Raises Interrupted and _Failed."""
     environment = shell_variables.for_observers() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
@@ -145,8 +167,8 @@ def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, thre
         str(session.installation.probe),
         "mixes",
         f"loops={','.join(mix.as_argument for mix in loops)}",
-        f"bytes={run['array_bytes']}",
-        f"arrays={run['arrays']}",
+        f"bytes={run.array_bytes}",
+        f"arrays={run.arrays}",
         f"repetitions={REPETITIONS}",
     ]
     done = HERE.execute(command, environment)
@@ -160,19 +182,17 @@ def _probed(session: Session, run: Json, loops: Sequence[Mix], places: str, thre
         )
     try:
         record: Json = json.loads(done.output)
-    except json.JSONDecodeError as error:
+        process = msgspec.convert(
+            {name: record[name] for name in ProbedProcess.__struct_fields__}, ProbedProcess
+        )
+    except (json.JSONDecodeError, msgspec.ValidationError) as error:
         raise _Failed(f"the probe gave no record, but {done.output[:200]!r}") from error
-    if record["threads"] != threads:
-        raise _Failed(f"the probe ran with {record['threads']} threads and not {threads}")
-    return {
-        "threads": threads,
-        "thread_pus": record["thread_pus"],
-        "bytes_on_huge_pages": record["bytes_on_huge_pages"],
-        "loops": record["loops"],
-    }
+    if process.threads != threads:
+        raise _Failed(f"the probe ran with {process.threads} threads and not {threads}")
+    return process
 
 
-class _UnseenLoops(_Rates):
+class _UnseenLoops(_Rates[ReferenceRatesRun]):
     """Loops that rates are worked out of, and loops that are predicted, in one process."""
 
     kind = LIGHTSPEED
@@ -181,19 +201,20 @@ class _UnseenLoops(_Rates):
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def facts(self) -> Json:
-        return {"unseen": []}
+    def begin(self, common: Mapping[str, Any]) -> ReferenceRatesRun:
+        return ReferenceRatesRun(**common, unseen=[])
 
-    def prepare(self, run: Json) -> None:
-        run["unseen"] = [asdict(mix) for mix in loop_times.draw_unseen(run["seed"])]
+    def prepare(self, run: ReferenceRatesRun) -> None:
+        run.unseen = list(loop_times.draw_unseen(run.seed))
 
-    def generation(self, run: Json) -> Json:
-        loops = [*loop_times.MEASURED, *(Mix(**mix) for mix in run["unseen"])]
+    def add_round(self, run: ReferenceRatesRun) -> None:
+        loops = [*loop_times.MEASURED, *run.unseen]
         random.SystemRandom().shuffle(loops)
-        return _probed(self.session, run, loops, "cores", self.session.threads)
+        threads = self.session.threads
+        run.generations.append(_probed(self.session, run, loops, "cores", threads))
 
 
-class _ThreadRates(_Rates):
+class _ThreadRates(_Rates[SaturationRun]):
     """The rate of a triad over threads of one NUMA node."""
 
     kind = SATURATION
@@ -204,19 +225,18 @@ class _ThreadRates(_Rates):
         self.pus = saturation.cores_of_a_numa_node(session.node)
         self.places = ",".join(f"{{{pu}}}" for pu in self.pus)
 
-    def facts(self) -> Json:
-        return {"pus": list(self.pus), "curve": [], "drawn": []}
+    def begin(self, common: Mapping[str, Any]) -> SaturationRun:
+        return SaturationRun(**common, pus=list(self.pus), curve=[], drawn=[])
 
-    def prepare(self, run: Json) -> None:
-        run["curve"] = self._rates_of(run, saturation.curve_counts(len(self.pus)))
-        curve = thread_rates(run).curve
-        run["drawn"] = list(saturation.draw_counts(curve, run["seed"]))
+    def prepare(self, run: SaturationRun) -> None:
+        run.curve = self._rates_of(run, saturation.curve_counts(len(self.pus)))
+        run.drawn = list(saturation.draw_counts(read_thread_rates(run).curve, run.seed))
 
-    def generation(self, run: Json) -> Json:
-        counts = sorted({1, *run["drawn"], len(self.pus)})
-        return {"processes": self._rates_of(run, counts)}
+    def add_round(self, run: SaturationRun) -> None:
+        counts = sorted({1, *run.drawn, len(self.pus)})
+        run.generations.append(SaturationRound(processes=self._rates_of(run, counts)))
 
-    def _rates_of(self, run: Json, counts: Sequence[int]) -> list[Json]:
+    def _rates_of(self, run: SaturationRun, counts: Sequence[int]) -> list[ProbedProcess]:
         """A process for each number of threads, in random order."""
         shuffled = random.SystemRandom().sample(counts, len(counts))
         return [_probed(self.session, run, (TRIAD,), self.places, count) for count in shuffled]

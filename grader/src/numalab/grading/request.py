@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.evidence.format import OtherPlaces, ShownMachine
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.explanation import keep_explanation
@@ -36,7 +37,7 @@ from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.places import HERE, Elsewhere, verdict_over
+from numalab.judging.places import HERE, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, of_machine
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
@@ -116,7 +117,7 @@ class Graded:
 
     kernels: list[GradedKernel]
     node: Json
-    machines: dict[str, Json]
+    machines: dict[str, ShownMachine]
     interrupted: bool
     not_kept: str | None
 
@@ -217,8 +218,8 @@ def grade_kernel(
         verdict = session.verdict()
         if machines is not None:
             named = tuple(machine.name for machine in machines)
-            elsewhere = Elsewhere(named, interrupted_at=HERE)
-            session.data["elsewhere"] = elsewhere.to_json()
+            elsewhere = OtherPlaces(named, interrupted_at=HERE)
+            session.record.elsewhere = elsewhere
             verdict = verdict_over(session.lab, session.evidence, {}, elsewhere)
         return Sessions(session, [], verdict, True)
     if machines is None:
@@ -257,7 +258,7 @@ def graded_kernel(installation: Installation, sessions: Sessions) -> GradedKerne
         hints_seen=seen_hints(installation.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
-        here_only=session.data["elsewhere"] is None,
+        here_only=session.record.elsewhere is None,
         not_read=_not_read(session),
         taken=taken_words(installation, lab, session.language, session.folder),
         explanation=session.explanation,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from numalab.errors import NumalabError, UserError
+from numalab.evidence.format import SeededNode
 from numalab.evidence.record import Json
+from numalab.evidence.refused import recorded_node
 from numalab.grading.session import Session
 from numalab.labs.seeded_answers import answer_files
 from numalab.machines.structure import structure_of_node
@@ -18,10 +20,10 @@ def look_at_seeded_node(session: Session) -> None:
     file = next((file for file in session.lab.files if file.goal in machines), None)
     if file is None or session.machine is not None:
         return
-    handed = next(text for text in session.data["handed_in"] if text["file"] == file.name)
-    if handed["complaint"] is not None:
+    handed = session.handed(file.name)
+    if handed.complaint is not None:
         return
-    answers = answer_files()[file.goal].read(handed["text"], None)
+    answers = answer_files()[file.goal].read(handed.text, None)
     if answers.are_none:
         return
     node: Json | None = None
@@ -32,10 +34,10 @@ def look_at_seeded_node(session: Session) -> None:
         try:
             with session.spending(f"evidence on {machine.name}"):
                 node = described_node(session.installation, machine, session.progress)
-                node = {key: value for key, value in node.items() if key != "evidence"}
                 structure_of_node(node)
         except (UserError, NumalabError) as trouble:
             error = str(trouble)
         except LookupError as missing:
             node, error = None, f"{machine.name} does not tell its {missing}"
-    session.data["seeded_node"] = {"seed": answers.seed, "node": node, "error": error}
+    known = None if node is None else recorded_node(node)
+    session.record.seeded_node = SeededNode(answers.seed, known, error)

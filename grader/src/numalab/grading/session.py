@@ -15,18 +15,17 @@ from typing import Any
 import numalab
 from numalab.errors import NumalabError
 from numalab.evidence import read_record
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.left_out import WhyLeftOut
-from numalab.evidence.record import (
-    HANDOUT,
-    PROBE,
+from numalab.evidence.format import (
     SCHEMA_VERSION,
-    SOLUTION,
-    SUBMISSION,
-    Evidence,
-    Json,
-    Kind,
+    Build,
+    BuildFacts,
+    HandedText,
+    SessionRecord,
+    ShownMachine,
 )
+from numalab.evidence.kinds import GENERATION
+from numalab.evidence.read_record import Parsed
+from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence, Json, Kind
 from numalab.evidence.refused import recorded_node
 from numalab.evidence.repeats import (
     blame_submission,
@@ -38,6 +37,7 @@ from numalab.evidence.repeats import (
     paused_s,
     why_again,
 )
+from numalab.evidence.run_formats import AnyRunRecord, TimingRun, WhyLeftOut
 from numalab.files import read_json, write_json
 from numalab.grading.continuing import (
     OTHER_RECORD,
@@ -98,7 +98,7 @@ class Session:
     parts: tuple[str | None, ...] = ()  # whose kernel is run here; empty: all
     timing_refused: str | None = None  # why nothing may be timed on this node
     place: monitor.Place = monitor.HERE
-    machine: Json | None = None  # what stands behind a virtual node
+    machine: ShownMachine | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
     waits_its_turn: Callable[[], None] = lambda: None  # before anything is timed
@@ -107,8 +107,9 @@ class Session:
     afresh: bool = False  # whatever was kept, times begin anew
     explanation: str = ""  # what the student says of it
     # Runs of the kit's own, which are the same for all kernels of a call.
-    controls: dict[str, list[Json]] = field(default_factory=dict)
-    data: Json = field(default_factory=dict)
+    controls: dict[str, list[AnyRunRecord]] = field(default_factory=dict)
+    record: SessionRecord = field(init=False)
+    parsed: Parsed = field(default_factory=dict)  # of its runs
     spent_s: dict[str, float] = field(default_factory=dict)
     paused_s: float = 0.0  # how long the node stood still while the monitor ran
     is_held_up: bool = False  # the node paused in the newest run, however often it was repeated
@@ -121,33 +122,32 @@ class Session:
     def __post_init__(self) -> None:
         environment = monitor.worker_environment(self.lab, self.threads)
         self.parts = self.parts or self.lab.kernel_parts
-        self.data = {
-            "schema": SCHEMA_VERSION,
-            "kit_version": numalab.__version__,
-            "lab": self.lab.name,
-            "language": self.language,
-            "variant": self.variant,
-            "size": self.effort.size,
-            "quick": self.effort.quick,
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": self.machine,
-            "node": recorded_node(self.node),
-            "environment": monitor.recorded_environment(environment),
-            "sandbox": level_of(self.sandbox) if self.machine is None else "virtual_machine",
-            "timing_refused": self.timing_refused,
-            "timing_error": None,
-            "race_error": None,
-            "elsewhere": None,  # until other places are asked
-            "handed_in": [],
-            "unchanged_files": unchanged_files(
-                self.installation, self.lab, self.language, self.folder
+        known: dict[str, Any] = {
+            "language": self.language, "variant": self.variant, "size": self.effort.size,
+        }  # fmt: skip
+        self.record = SessionRecord(
+            **known,
+            schema=SCHEMA_VERSION,
+            kit_version=numalab.__version__,
+            lab=self.lab.name,
+            quick=self.effort.quick,
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=self.machine,
+            node=recorded_node(self.node),
+            environment=monitor.recorded_environment(environment),
+            sandbox=level_of(self.sandbox) if self.machine is None else "virtual_machine",
+            timing_refused=self.timing_refused,
+            timing_error=None,
+            race_error=None,
+            elsewhere=None,  # until other places are asked
+            handed_in=[],
+            unchanged_files=tuple(
+                unchanged_files(self.installation, self.lab, self.language, self.folder)
             ),
-            "starting_code": is_starting_code(
-                self.installation, self.lab, self.language, self.folder
-            ),
-            "build": {"kernel": {"status": "ok", "message": "", "output": ""}},
-            "runs": [],
-        }
+            starting_code=is_starting_code(self.installation, self.lab, self.language, self.folder),
+            build=BuildFacts(kernel=Build("ok", "", "")),
+            runs=[],
+        )
 
     @property
     def threads(self) -> int:
@@ -155,7 +155,7 @@ class Session:
 
     @property
     def evidence(self) -> Evidence:
-        return read_record.parse(self.data)
+        return read_record.evidence_of(self.record, self.parsed)
 
     @contextlib.contextmanager
     def turns_for_times(self) -> Iterator[None]:
@@ -180,6 +180,23 @@ class Session:
         finally:
             self.spent_s[on] = self.spent_s.get(on, 0.0) + time.monotonic() - start
 
+    def handed(self, file: str) -> HandedText:
+        """Return a file beside the kernel as it was handed in; files are read."""
+        return next(text for text in self.record.handed_in if text.file == file)
+
+    def keep_for_others(self, name: str, taken: Sequence[AnyRunRecord]) -> None:
+        """Keep runs of numalab's own for the other kernels of a call."""
+        self.controls[name] = list(taken)
+
+    def take_kept(self, name: str) -> bool:
+        """Take runs that an earlier kernel of the call has left. Returns whether there are any."""
+        self.record.runs += self.controls.get(name, [])
+        return name in self.controls
+
+    def read_again(self, run: AnyRunRecord) -> None:
+        """Note that a run has changed since its evidence was asked for."""
+        self.parsed.pop(id(run), None)
+
     def verdict(self) -> Verdict:
         with self.spending("judging"):
             return judge.judge(self.lab, self.evidence)
@@ -197,12 +214,8 @@ class Session:
                 self.installation, self.lab, self.language, self.folder, self.sandbox,
                 found_file(self.installation, self.lab, self.folder, KERNEL_FILES[self.language]),
             )  # fmt: skip
-            self.data["build"] = {
-                "kernel": {
-                    "status": built.status, "message": built.message, "output": built.output
-                },
-                **build_facts(self.installation),
-            }  # fmt: skip
+            kernel = Build(built.status, built.message, built.output)
+            self.record.build = BuildFacts(kernel=kernel, **build_facts(self.installation))
         return built.status == "ok"
 
     def program(self, role: str, suffix: str = "") -> Path:
@@ -256,7 +269,7 @@ class Session:
                 return monitor.MonitorRun(run.run, [*kept_apart, *words], variables)
 
         record = self._held_against_kit(kind, run, own)
-        return record is not None and all(outcome["status"] == "ok" for outcome in outcomes(record))
+        return record is not None and all(outcome.status == "ok" for outcome in outcomes(record))
 
     def _with_kits_own(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
         """Raises NumalabError."""
@@ -271,11 +284,11 @@ class Session:
             record = monitor.run_monitor(self.installation, self.lab, own(), self.place)
         except NumalabError:
             return False
-        return all(outcome["status"] == "ok" for outcome in outcomes(record))
+        return all(outcome.status == "ok" for outcome in outcomes(record))
 
     def _held_against_kit(
         self, kind: Kind[Any], run: monitor.MonitorRun, own: Callable[[], monitor.MonitorRun]
-    ) -> Json | None:
+    ) -> AnyRunRecord | None:
         """One run that counts. Where the kit fails in one of a student's, that takes turns with the
         same run of the kit's own: what fails each time, beside a kit that does not, is the
         student's doing; what fails with the kit's own, too, is the kit's. A kernel that brings it
@@ -288,8 +301,8 @@ class Session:
             if record is not None and (
                 self.is_held_up or not (failed_for_kit(record) or ended_at_start(record))
             ):
-                if turn > 1 and kind is GENERATION:
-                    record["second_try"] = True
+                if turn > 1 and isinstance(record, TimingRun):
+                    record.second_try = True
                 break
             if not self._goes_well(own):
                 if record is None:
@@ -299,12 +312,12 @@ class Session:
                 break
             # A student's launch file is its own case: one that fails says nothing of another.
             what = f"kit_failed {run.facts.get('file', '')}"
-            who = (kind.name, None if record is None else record["part"], what)
+            who = (kind.name, None if record is None else record.part, what)
             if turn == TURNS or who in self.benefited:
                 self._blame_submission(record, lost)
                 break
             if record is not None:
-                record["tried_again"] = "kit_failed"
+                record.tried_again = "kit_failed"
             if kind is not GENERATION:
                 self.benefited.add(who)
             self.progress(f"once more, since {_AGAIN['kit_failed']}{self.there}")
@@ -312,20 +325,20 @@ class Session:
 
     def _taken_or_lost(
         self, kind: Kind[Any], run: monitor.MonitorRun
-    ) -> tuple[Json | None, monitor.NoRecord | None]:
+    ) -> tuple[AnyRunRecord | None, monitor.NoRecord | None]:
         """A record, or why there is none."""
         try:
             return self._taken(kind, run), None
         except monitor.NoRecord as error:
             return None, error
 
-    def _blame_submission(self, record: Json | None, lost: monitor.NoRecord | None) -> None:
+    def _blame_submission(self, record: AnyRunRecord | None, lost: monitor.NoRecord | None) -> None:
         if record is not None:
             blame_submission(record)
         elif lost is not None:
-            self.data["monitor_lost"] = str(lost)
+            self.record.monitor_lost = str(lost)
 
-    def _taken(self, kind: Kind[Any], run: monitor.MonitorRun) -> Json:
+    def _taken(self, kind: Kind[Any], run: monitor.MonitorRun) -> AnyRunRecord:
         """One run that counts, and before it those that do not, all kept. What a pause of the node
         has spoilt is done again, a number of times; what was late or disturbed once. A kernel that
         brings that about when it loses gains nothing by it: a generation can't be won by its
@@ -334,9 +347,9 @@ class Session:
         pauses, is_second, is_doubted, self.is_held_up = 0, False, False, False
         while True:
             record = monitor.run_monitor(self.installation, self.lab, run, self.place)
-            self.data["runs"].append(record)
-            if is_doubted:
-                record["second_try"] = True
+            self.record.runs.append(record)
+            if is_doubted and isinstance(record, TimingRun):
+                record.second_try = True
             self.paused_s += paused_s(record)
             why = why_again(kind, record)
             if why == "paused":
@@ -351,10 +364,10 @@ class Session:
             else:
                 is_second = True
                 if kind is GENERATION:
-                    is_doubted = (kind.name, record["part"], SUBMISSION) in doubted(kind, record)
+                    is_doubted = (kind.name, record.part, SUBMISSION) in doubted(kind, record)
                 else:
                     self.benefited |= doubted(kind, record)
-            record["tried_again"] = why
+            record.tried_again = why
             self.progress(f"once more, since {_AGAIN[why]}{self.there}")
 
     # ---- keeping -----------------------------------------------------------
@@ -374,15 +387,14 @@ class Session:
             self.node,
             self.effort,
             self.threads,
-            self.data,
+            self.record,
         )
-        self.data["fingerprint"] = now[0]
+        self.record.fingerprint = now[0]
         if self.afresh:
             return
         found = earlier_times([self.results, *self.earlier], now)
-        self.data["runs"] += found.runs
-        if found.taken:
-            self.data["earlier_times"] = list(found.taken)
+        self.record.runs += found.runs
+        self.record.earlier_times = tuple(found.taken)
 
     def _set_aside(self) -> None:
         """The record before this one where it has times of something else, or this one came to
@@ -390,7 +402,7 @@ class Session:
         before = self.results / RECORD
         record = read_json(before)
         kept = record.get("fingerprint") if isinstance(record, dict) else None
-        if kept is not None and kept != self.data.get("fingerprint"):
+        if kept is not None and kept != self.record.fingerprint:
             before.replace(self.results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
@@ -398,7 +410,7 @@ class Session:
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()
-            write_json(self.results / RECORD, self.data, indent=None)
+            write_json(self.results / RECORD, read_record.as_json(self.record), indent=None)
             write_json(self.results / "verdict.json", verdict.to_json())
         except OSError as error:
             raise NumalabError(

@@ -141,7 +141,7 @@ def take_times(session: Session) -> None:
         wanted = _all_of(roles)
         session.build_own(*(wanted - {SUBMISSION}))
     except NumalabError as error:
-        session.data["timing_error"] = str(error)
+        session.record.timing_error = str(error)
         return
     try:
         if _all_of(beside) - wanted:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalab.errors import NumalabError
-from numalab.evidence.record import Build, Json
+from numalab.evidence.format import Build
+from numalab.evidence.record import Json
 from numalab.file_systems.room import build_place, shortage
 from numalab.files import NotPlain, read_plain
 from numalab.harness.build_folder import check_build_folder, drop_foreign_build

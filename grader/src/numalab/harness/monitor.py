@@ -15,9 +15,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+from msgspec.structs import replace
+
 from numalab.errors import Interrupted, NumalabError
+from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
+from numalab.evidence.run_formats import (
+    AnyRunRecord,
+    CheckRun,
+    OutcomeRecord,
+    RaceReport,
+    RaceRun,
+)
 from numalab.file_systems.room import MIB, shared_memory_place, shortage
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
@@ -151,7 +162,7 @@ class NoRecord(NumalabError):
 
 def run_monitor(
     installation: Installation, lab: Lab, asked: MonitorRun, place: Place = HERE
-) -> Json:
+) -> AnyRunRecord:
     """One run and its whole record. Raises NoRecord when there is none, NumalabError where programs
     ended for want of room for their files, and Interrupted after Ctrl-C once the monitor has ended
     its workers."""
@@ -160,27 +171,37 @@ def run_monitor(
     command += [*place.monitor_options, *asked.options]
     done = place.execute(command, asked.environment)
     try:
-        record: Json = json.loads(done.output)
+        data: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
         check_room(asked, place)
         raise NoRecord(
             f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
-    if any(outcome["status"] == "cancelled" for outcome in outcomes(record)):
-        raise Interrupted
-    if any(outcome.get("signal") == "SIGBUS" for outcome in outcomes(record)):
-        check_room(asked, place)
     if may_hide(done.output):
-        record = visible_json(record)
-    for found in (*outcomes(record), *_open_requests(record)):
-        line = _kernel_line(found.get("frames", []), asked)
-        found |= {"line": line} if line else {}
-    race = None
-    if asked.run == "race":
-        race = _race_of(record, asked)
-        _forget_archers_advice(record["outcome"])
-    return record | ({"race": race} if race else {}) | dict(asked.facts)
+        data = visible_json(data)
+    try:
+        record = run_of(data | dict(asked.facts))
+    except msgspec.ValidationError as error:
+        raise NoRecord(
+            f"the monitor's record of '{asked.run}' is not of its form: {error}"
+        ) from error
+    ended = outcomes(record)
+    if any(outcome.status == "cancelled" for outcome in ended):
+        raise Interrupted
+    if any(outcome.signal == "SIGBUS" for outcome in ended):
+        check_room(asked, place)
+    for outcome in ended:
+        outcome.line = _kernel_line(outcome.frames or (), asked) or outcome.line
+    if isinstance(record, CheckRun):
+        for results in (check.results for check in record.checks):
+            if results.requests is not None:
+                line = _kernel_line(results.requests.frames, asked)
+                results.requests = replace(results.requests, line=line or "")
+    if isinstance(record, RaceRun):
+        record.race = _race_of(record.outcome, asked)
+        _forget_archers_advice(record.outcome)
+    return record
 
 
 def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
@@ -193,22 +214,14 @@ def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None
         raise NumalabError(short)
 
 
-def _open_requests(record: Json) -> Iterator[Json]:
-    """Of MPI, that a kernel has left, of all results that were checked."""
-    for check in record.get("checks", ()):
-        if "requests" in check["results"]:
-            yield check["results"]["requests"]
-
-
 _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
-def _race_of(record: Json, asked: MonitorRun) -> Json | None:
+def _race_of(outcome: OutcomeRecord, asked: MonitorRun) -> RaceReport | None:
     """What ThreadSanitizer's report says in what a race run printed: the kernel's lines of
     the two accesses. None: there is no report."""
-    outcome = record["outcome"]
-    printed = outcome.get("printed", "")
-    if outcome.get("exit_code") != _RACE_EXIT_CODE or "data race" not in printed:
+    printed = outcome.printed or ""
+    if outcome.exit_code != _RACE_EXIT_CODE or "data race" not in printed:
         return None
     accesses = []
     for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
@@ -217,19 +230,19 @@ def _race_of(record: Json, asked: MonitorRun) -> Json | None:
         line = _kernel_line(frames, asked)
         if line:
             accesses.append(line)
-    return {"accesses": accesses}
+    return RaceReport(accesses=accesses)
 
 
 _ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
 
 
-def _forget_archers_advice(outcome: Json) -> None:
+def _forget_archers_advice(outcome: OutcomeRecord) -> None:
     """Takes out of what was printed that an option should stand in the environment: it stands in
     the program."""
-    if "printed" in outcome:
-        printed = _ADVICE.sub("", outcome["printed"])
-        outcome["printed_bytes"] -= len(outcome["printed"]) - len(printed)
-        outcome["printed"] = printed
+    if outcome.printed is not None:
+        printed = _ADVICE.sub("", outcome.printed)
+        outcome.printed_bytes -= len(outcome.printed) - len(printed)
+        outcome.printed = printed
 
 
 @contextmanager

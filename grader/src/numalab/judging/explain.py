@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numalab.evidence.left_out import LeftOut
-from numalab.evidence.record import Json, Race
+from numalab.evidence.record import Json, LeftOut, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
 from numalab.judging import printed_words
 from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from numalab import words
+from numalab.evidence.format import Build
 from numalab.evidence.kinds import CHECK, GENERATION, ON_LINK, RANKS
 from numalab.evidence.numa_nodes import not_counted
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import HANDOUT, SOLUTION, Build, Evidence
+from numalab.evidence.record import HANDOUT, SOLUTION, Evidence
 from numalab.judging.memory_rules import unfit_mode
 from numalab.judging.refusals import loss
 from numalab.judging.rules import is_needed, judges_answers, rule_of

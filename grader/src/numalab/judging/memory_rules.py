@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from numalab import words
 from numalab.evidence.kinds import MEMORY, PAGE_TABLES
-from numalab.evidence.record import SOLUTION, Evidence, KernelTable
+from numalab.evidence.record import SOLUTION, Evidence
+from numalab.evidence.run_formats import KernelTable
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
     by_value,

@@ -38,9 +38,10 @@ from typing import Any
 
 from numalab import words
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
-from numalab.evidence.mixes import Mix, ThreadRates, UnseenLoops
+from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.record import Evidence, Json
 from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import Mix
 from numalab.judging.registry import Rule
 from numalab.judging.sequential import Decision, decide, interval, looks
 from numalab.judging.soundness import by_value, not_looked_at

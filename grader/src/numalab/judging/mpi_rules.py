@@ -9,7 +9,7 @@ from numalab import words
 from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
 from numalab.evidence.record import Evidence, ThreadLevel
 from numalab.evidence.results import Outcome
-from numalab.evidence.thread_levels import LEVELS
+from numalab.evidence.run_formats import LEVELS
 from numalab.judging import explain, rank_goals
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (

@@ -4,9 +4,9 @@ over stored records, so that a grading and who judges it again later use the sam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
+from numalab.evidence.format import OtherPlaces
 from numalab.evidence.record import Evidence
 from numalab.judging import judge, needs
 from numalab.judging.judge import sound_parts
@@ -26,33 +26,6 @@ HERE = "here"
 NOT_MEASURED = (
     "Not measured there: it was graded before this was asked for. Grading again measures it."
 )
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """What a grading did beyond this node, as far as records of evidence don't tell. named: the
-    machines that were asked for; none: the lab's own, as far as they are needed; not_booted: by
-    machine why there is none; interrupted_at: "here" or the machine at which it was stopped, so
-    that nobody waited for the rest; ended: by machine that the kernel has ended it."""
-
-    named: tuple[str, ...] = ()
-    not_booted: Mapping[str, str] = field(default_factory=dict)
-    interrupted_at: str | None = None
-    ended: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def read_elsewhere(data: Mapping[str, Any]) -> Elsewhere:
-    """From what to_json gave, in earlier versions without `ended`. Raises KeyError where it lacks
-    another key."""
-    return Elsewhere(
-        tuple(data["named"]),
-        dict(data["not_booted"]),
-        data["interrupted_at"],
-        dict(data.get("ended", {})),
-    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +83,7 @@ def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ..
 
 
 def verdict_over(
-    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: Elsewhere | None
+    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: OtherPlaces | None
 ) -> Verdict:
     """The verdict on what was seen here and there, by machine. elsewhere: None where nothing but
     this node was meant to be asked.
@@ -128,7 +101,7 @@ def verdict_over(
 
 
 def _over_places(
-    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: Elsewhere | None
+    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: OtherPlaces | None
 ) -> Verdict:
     """As verdict_over, with what needs no place in each."""
     verdict = judge.judge(lab, here)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from numalab import words
-from numalab.evidence.record import Json, Rank
+from numalab.evidence.record import Json
+from numalab.evidence.run_formats import Rank
 from numalab.judging.thread_goals import Reached
 from numalab.machines.topology import Topology, topology_of_node, without_own
 

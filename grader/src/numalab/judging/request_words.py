@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalab.evidence.results import OpenRequests
+from numalab.evidence.run_formats import OpenRequests
 from numalab.words import count
 
 

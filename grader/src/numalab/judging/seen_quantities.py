@@ -13,16 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
-from numalab.evidence.record import (
-    HANDOUT,
-    SOLUTION,
-    Check,
-    Evidence,
-    KernelTable,
-    Kind,
-    Memory,
-    Trace,
-)
+from numalab.evidence.record import HANDOUT, SOLUTION, Check, Evidence, Kind, Memory, Trace
+from numalab.evidence.run_formats import KernelTable
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.touch import united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import TracedArray

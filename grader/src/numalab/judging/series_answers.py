@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from numalab.evidence.drawn_series import DrawnSeries
+from numalab.evidence.run_formats import DrawnSeries
 
 # By how much the number of stops, and what they take, may be off. The driver that draws them checks
 # results with it, too, and a record has no place for it.

@@ -7,7 +7,8 @@ from dataclasses import replace
 from numalab import words
 from numalab.evidence.kinds import CHECK, GENERATION, STORES
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
-from numalab.evidence.store_notes import Overrun, Slots, Stores
+from numalab.evidence.run_formats import Overrun, Slots
+from numalab.evidence.store_notes import Stores
 from numalab.judging import explain
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import by_value, missing_runs, unusable

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab import words
-from numalab.evidence.record import Json, Thread
+from numalab.evidence.record import Json
+from numalab.evidence.run_formats import Thread
 from numalab.labs.core_goals import CORE_GOALS, wanted_cores
 from numalab.machines.structure import structure_of_node
 from numalab.machines.topology import Pus, Topology, topology_of_node, units_of, without_own

@@ -8,8 +8,7 @@ from statistics import median
 from typing import Any, Literal
 
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.left_out import LeftOut
-from numalab.evidence.record import Evidence
+from numalab.evidence.record import Evidence, LeftOut
 from numalab.judging.judge import evidence_for
 from numalab.judging.rates import Rates, rates_of
 from numalab.judging.sequential import UNDECIDED, Decision, interval

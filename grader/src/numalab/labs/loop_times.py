@@ -15,7 +15,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalab.evidence.mixes import Mix
+from numalab.evidence.run_formats import Mix
 from numalab.labs.formula import Language
 
 # Timed for the rates. No kind stands alone, and each rate rests on little that is subtracted.

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalab.evidence.mixes import Mix
+from numalab.evidence.run_formats import Mix
 from numalab.labs import loop_times, saturation
 from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
 from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.evidence import read_record
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
@@ -448,7 +449,7 @@ class OpenLab:
             for c in kernel.verdict.criteria
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
-        records = tuple(session.data for _, session in sessions)
+        records = tuple(read_record.as_json(session.record) for _, session in sessions)
         where = HERE if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import io
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -371,15 +370,22 @@ def load_run(
     """A stored record. lab: that it is of, left out: by its name. Raises NumalabError where it is
     none."""
     installation = installation or open_installation()
-    evidence = read_record.load(
-        path, installation.root / "common" / "schema" / "evidence.schema.json"
-    )
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = read_record.load_record(path)
+    evidence = read_record.evidence_of(record)
     lab = lab or labs_and_variants(installation.root)[evidence.lab]
-    where = record["machine"]["name"] if record["machine"] else "here"
+    where = record.machine.name if record.machine else "here"
     verdict = judge(lab, evidence)
     verdict = of_machine(verdict, where) if evidence.is_virtual else verdict
-    return Run(installation, lab, label, where, ((where, evidence),), verdict, (record,), True)
+    return Run(
+        installation,
+        lab,
+        label,
+        where,
+        ((where, evidence),),
+        verdict,
+        (read_record.as_json(record),),
+        True,
+    )
 
 
 # ---- helpers -----------------------------------------------------------------------

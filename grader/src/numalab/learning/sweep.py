@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.evidence import read_record
 from numalab.evidence.kinds import GENERATION
@@ -128,7 +130,7 @@ def settings_of(
                 f"{number} threads are more than the {session.threads} cores of this node; what "
                 "takes turns on a core measures the turns"
             )
-    known = {handed["file"]: handed["complaint"] for handed in session.data["handed_in"]}
+    known = {handed.file: handed.complaint for handed in session.record.handed_in}
     for file in files:
         if known.get(file):
             raise UserError(f"{file} can't be used: {known[file]}")
@@ -163,14 +165,13 @@ def measure(session: Session, part: str | None, settings: Sequence[Setting], rou
 
 def _rates(session: Session, part: str | None, setting: Setting) -> Iterator[float]:
     """Of one process, by its best repetition; none where the node stood still meanwhile."""
-    files = {handed["file"]: handed["variables"] for handed in session.data["handed_in"]}
-    variables = None if setting.file is None else files[setting.file]
+    variables = None if setting.file is None else session.handed(setting.file).variables
     environment = monitor.worker_environment(session.lab, setting.threads, placement=variables)
     worker = monitor.worker_option(SUBMISSION, session.program(SUBMISSION))
     session.run(
         GENERATION, [*worker, *repeating(session.effort, part, setting.threads)], environment
     )
-    newest = read_record.parse(session.data | {"runs": session.data["runs"][-1:]})
+    newest = read_record.evidence_of(replace(session.record, runs=session.record.runs[-1:]))
     for generation in newest.of(GENERATION):
         if not generation.ok:
             ended = generation.roles[SUBMISSION].outcome

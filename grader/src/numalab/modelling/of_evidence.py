@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
-from numalab.evidence.record import Evidence, Json, Placement, Rank, Thread, Trace
+from numalab.evidence.record import Evidence, Json, Placement, Trace
+from numalab.evidence.run_formats import Origin, Rank, Thread
 from numalab.evidence.touch import Users, Uses, united_uses, worker_of, workers, written_from
-from numalab.evidence.traced_pages import Origin
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy
 from numalab.labs.launch import plan as launch_plan

@@ -10,7 +10,6 @@ from typing import Any
 
 from numalab import words
 from numalab.evidence.cpusets import Cpusets
-from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import (
     BINDING,
     CPUSETS,
@@ -23,7 +22,8 @@ from numalab.evidence.kinds import (
     TRACE,
 )
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import SOLUTION, Evidence, Kind, Locate, Rank, Seen, Thread
+from numalab.evidence.record import SOLUTION, Evidence, Kind, Locate, Seen
+from numalab.evidence.run_formats import DrawnSeries, Rank, Thread
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals

@@ -17,9 +17,9 @@ from numalab.evidence.record import (
     SUBMISSION,
     Evidence,
     Generation,
-    KernelTable,
     PageTablesOfLife,
 )
+from numalab.evidence.run_formats import KernelTable
 from numalab.judging.timing_claims import best_s
 from numalab.reports.rate_words import duration
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from numalab import words
-from numalab.evidence.record import Evidence, Thread
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import Thread
 from numalab.evidence.touch import UNBOUND
 from numalab.evidence.work import WorkShare
 from numalab.pu_lists import format_pus

@@ -10,10 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.record import (
-    Build,
-    Seen,
-)
+from numalab.evidence.format import Build
+from numalab.evidence.record import Seen
 from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict

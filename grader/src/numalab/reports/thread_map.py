@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.record import Json, Seen, Thread
+from numalab.evidence.record import Json, Seen
+from numalab.evidence.run_formats import Thread
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.reports.comparison import SeatView, located_views, seat_views

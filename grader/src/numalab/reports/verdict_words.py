@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from numalab import words
+from numalab.evidence.format import Build
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
-from numalab.evidence.record import Build, Evidence
+from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call
 from numalab.judging.rules import reads

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from numalab.errors import Interrupted, NumalabError, UserError, reason_of
+from numalab.evidence.format import ShownMachine
 from numalab.evidence.numa_nodes import usable_numa_nodes
-from numalab.evidence.record import Json
+from numalab.evidence.run_formats import AnyRunRecord
 from numalab.harness.monitor import Finished, describe_node
 from numalab.harness.sandbox import hidden_folders
 from numalab.installation import Installation
@@ -67,19 +68,19 @@ class VirtualPlace:
             self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
         )
         self.monitor_options = apart.monitor_options(installation.guest_confine, self._sight)
-        self.machine: Json = {
-            "name": machine.name,
-            "source": machine.source,
-            "accelerator": plan.accelerator,
-            "guest_kernel": plan.kernel.version,
-            "cores_per_numa_node": plan.machine.cores_per_node.most,
-            "cores_per_numa_node_of_machine": machine.cores_per_node.most,
+        self.machine = ShownMachine(
+            name=machine.name,
+            source=machine.source,
+            accelerator=plan.accelerator,
+            guest_kernel=plan.kernel.version,
+            cores_per_numa_node=plan.machine.cores_per_node.most,
+            cores_per_numa_node_of_machine=machine.cores_per_node.most,
             # Of one made from a seed the smallest: they have memory of their own.
-            "numa_node_memory_bytes": plan.node_memory_mib * 2**20,
-            "announces_cores": announces_cores(machine),
-            "architecture": machine.architecture,
-        }
-        self.controls: dict[str, list[Json]] = {}
+            numa_node_memory_bytes=plan.node_memory_mib * 2**20,
+            announces_cores=announces_cores(machine),
+            architecture=machine.architecture,
+        )
+        self.controls: dict[str, list[AnyRunRecord]] = {}
         self.node = describe_node(installation, self)
 
     def close(self) -> None:

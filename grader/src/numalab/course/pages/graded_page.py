@@ -43,8 +43,7 @@ def drawn_page(
 
     try:
         gradings = [
-            read_grading(folder / "evidence" / result["language"], labs, None)
-            for result in whole.results
+            read_grading(folder / "evidence" / result["language"], labs) for result in whole.results
         ]
         kernels = [
             replace(judge_again(installation, grading, AGAIN), verdict=read_verdict(result))
@@ -56,6 +55,6 @@ def drawn_page(
     again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")
     notes = {name: note for grading in gradings for name, note in grading.machine_notes()}
     occasion = Occasion(
-        f"{graded_at}, judged again {again}", gradings[0].data["node"], list(notes.items())
+        f"{graded_at}, judged again {again}", gradings[0].here.node, list(notes.items())
     )
     return page([Submission("", kernels)], occasion)

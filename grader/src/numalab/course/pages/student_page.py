@@ -26,7 +26,7 @@ from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
 from numalab.course.pages.seen import Picture
 from numalab.course.records import Attempt, Json, Student
-from numalab.evidence.record import Build
+from numalab.evidence.format import Build
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.labs.declaration import KERNEL_FILES, VARIANT_ENDING, Lab

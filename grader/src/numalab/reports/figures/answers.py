@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
-from numalab.evidence.drawn_series import DrawnSeries
 from numalab.evidence.kinds import SERIES
 from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import DrawnSeries
 from numalab.judging.series_answers import KindCount, count_kinds
 from numalab.reports.answer_picture import ANSWERS
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled

@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from numalab.errors import NothingToDraw
-from numalab.evidence.record import Evidence, KernelTable
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import KernelTable
 from numalab.palette import BLUE, GREEN, THREAD_COLOURS
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, node_words, styled
 from numalab.reports.memory_table import memory_columns

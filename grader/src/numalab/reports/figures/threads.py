@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from numalab import words
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
-from numalab.evidence.record import Evidence, Json, Placement, Thread, Trace
+from numalab.evidence.record import Evidence, Json, Placement, Trace
+from numalab.evidence.run_formats import Thread
 from numalab.palette import ink_on, place_colour
 from numalab.reports.figures.boxes import (
     LABELLED_PU_H,

@@ -87,7 +87,7 @@ def _language(account: Account, attempts: Sequence[Attempt]) -> str | None:
 def _grading(folder: Path, language: str, labs: Mapping[str, Lab]) -> StoredGrading | None:
     """None where its records are gone, or of another kit: then only the verdict is left."""
     try:
-        return read_grading(folder / "evidence" / language, labs, None)
+        return read_grading(folder / "evidence" / language, labs)
     except UserError:
         return None
 

@@ -1,0 +1,78 @@
+"""Evidence of runs that a test writes as JSON, without what it is not about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from numalab.evidence.read_record import as_json, run_of
+from numalab.evidence.record import Json, Kind
+from numalab.evidence.run_formats import AnyRunRecord
+from numalab.grading.session import Session
+
+Form = TypeVar("Form")
+_OF_ALL = {
+    "lab": "x", "part": None, "team": 1, "role": "submission", "seed": "0" * 16, "n": 1,
+    "computes": 1, "order": 0, "repetition": 0, "started_s": 0.0, "one_at_a_time": False,
+    "residency": None, "thread": 0, "thread_pus": [], "bytes_on_huge_pages": 0,
+    "cpu_s": 1.0, "team_cpu_s": 1.0, "results": {"checked": 1, "wrong": 0}, "initialize_s": 1.0,
+    "checks": [], "samples": [], "bytes_moved": 0, "file": None, "ranks": [],
+    "frames": [], "environment": {}, "sizes": [], "cpus": None, "mems": None,
+    "outcome": {"status": "ok", "printed_bytes": 0}, "printed_bytes": 0,
+    "method": "userfaultfd", "sees_write_after_read": True, "first_writer": [], "users": [],
+}  # fmt: skip
+_FORMS = {form.__struct_config__.tag: form for form in AnyRunRecord.__args__}
+
+
+def filled(form: Any, data: Json) -> Json:
+    """Return a JSON object with the required keys that it lacks, at all depths."""
+    if msgspec.inspect.is_struct_type(form) and isinstance(data, dict):
+        fields = {field.encode_name: field for field in msgspec.structs.fields(form)}
+        whole = {
+            name: _OF_ALL[name]
+            for name, field in fields.items()
+            if field.required and name in _OF_ALL
+        }
+        for name, value in data.items():
+            whole[name] = filled(fields[name].type, value) if name in fields else value
+        return whole
+    for part in getattr(form, "__args__", ()):
+        if isinstance(data, list) and getattr(form, "__origin__", None) in (list, tuple):
+            return [filled(part, entry) for entry in data]  # type: ignore[return-value]
+        if isinstance(data, list) == (getattr(part, "__origin__", None) in (list, tuple)):
+            whole = filled(part, data)
+            if whole != data:
+                return whole
+    return data
+
+
+def parsed(kind: Kind[Any], data: Json, **more: Any) -> Any:
+    """Return the evidence of a run of a kind. data: keys that the kind's runs do not have are left
+    out."""
+    tag = kind.run or kind.name
+    names = {field.encode_name for field in msgspec.structs.fields(_FORMS[tag])}
+    own = {name: value for name, value in (data | more).items() if name in names}
+    return kind.parse(run_of(filled(_FORMS[tag], own) | {"kind": tag}))
+
+
+def form_of(form: type[Form], data: Json) -> Form:
+    """Return a part of a run's record."""
+    return msgspec.convert(filled(form, data), form)
+
+
+def recorded_run(data: Json) -> AnyRunRecord:
+    """Return a run's record. data: its kind, and what the test is about."""
+    return run_of(filled(_FORMS[data["kind"]], data) | {"kind": data["kind"]})
+
+
+def kept_runs(session: Session) -> list[Json]:
+    """Return a session's runs as they are stored."""
+    runs: list[Json] = as_json(session.record)["runs"]
+    return runs
+
+
+def recorded_runs(runs: Iterable[Json]) -> list[AnyRunRecord]:
+    """Return runs of a session, of what an earlier one has stored."""
+    return [run_of(run) for run in runs]
