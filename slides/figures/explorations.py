@@ -35,7 +35,7 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
 
 
 def read_found(data: Json) -> Found:
-    """From what to_json made of it; only the node's PUs are lost. Raises NumalabError."""
+    """From what json_data made of it; only the node's PUs are lost. Raises NumalabError."""
     try:
         if data["schema"] != 1:
             raise NumalabError(f"the exploration has schema version {data['schema']}, not 1")

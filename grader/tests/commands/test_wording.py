@@ -27,7 +27,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import CriterionVerdict, Status, Warned, with_machine
+from numalab.judging.verdict import CriterionVerdict, Status, Warned, merge_machine
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
 from numalab.reports.rate_words import duration
@@ -320,7 +320,7 @@ def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.Cri
     """The rows of what was seen here, and alike on hydra and on nebula."""
     verdict = judge(lab, parse(here))
     for where in ("hydra", "nebula"):
-        verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
+        verdict = merge_machine(verdict, judge(lab, parse(there)), where, None)
     return list(verdict_words.criterion_rows(verdict.criteria))
 
 

@@ -90,7 +90,7 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
             ),
         ),
     )  # fmt: skip
-    assert read_verdict(verdict.to_json()) == verdict
+    assert read_verdict(verdict.json_data()) == verdict
 
 
 def test_the_better_language_counts_unless_one_is_named(lab: Lab) -> None:

@@ -55,7 +55,7 @@ def test_a_score_earns_a_share_and_survives_the_record(first_touch: Lab) -> None
     first = first_touch.criteria[0]
     assert verdict.points == first_touch.max_points - 0.75 * first.points
     assert verdict.status == "pass" and verdict.earnable_points == first_touch.max_points
-    assert read_verdict(verdict.to_json()) == verdict
+    assert read_verdict(verdict.json_data()) == verdict
     rows = list(criterion_rows(verdict.criteria))
     assert rows[0].points == f"{rounded_points(0.25 * first.points)}/{first.points}"
 
@@ -67,7 +67,7 @@ def test_a_score_earns_nothing_where_it_does_not_pass(first_touch: Lab) -> None:
 
 def test_whole_points_stay_whole_numbers(first_touch: Lab) -> None:
     verdict = scored(first_touch, 1.0)
-    assert isinstance(verdict.to_json()["points"], int)
+    assert isinstance(verdict.json_data()["points"], int)
     assert not any(c.is_partial for c in verdict.criteria)
 
 
@@ -113,7 +113,7 @@ def test_a_part_is_in_what_other_systems_take(row: StandingRow) -> None:
 
 
 def test_a_rejudging_tells_another_part(first_touch: Lab) -> None:
-    old, new = scored(first_touch, 0.5).to_json(), scored(first_touch, 0.25).to_json()
+    old, new = scored(first_touch, 0.5).json_data(), scored(first_touch, 0.25).json_data()
     (change,) = changes(old, new)
     assert (change.old, change.new) == ("pass", "pass")
     assert change.old_points == 2 * change.new_points > 0

@@ -141,7 +141,7 @@ def judged_as(
         return SimpleNamespace(path=path, lab=of, here=here, there={})
 
     monkeypatch.setattr(rejudging, "read_grading", read)
-    verdict = SimpleNamespace(to_json=lambda: new)
+    verdict = SimpleNamespace(json_data=lambda: new)
     monkeypatch.setattr(rejudging, "judge_again", lambda installation, grading: verdict)
 
 
@@ -175,7 +175,7 @@ def test_verdicts_lie_beside_the_records_of_each_place(
     course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verdict(*said: Any) -> Any:
-        return SimpleNamespace(to_json=lambda: list(said))
+        return SimpleNamespace(json_data=lambda: list(said))
 
     monkeypatch.setattr(rejudging, "read_verdict", lambda result: verdict("all", result["lab"]))
     monkeypatch.setattr(rejudging, "judge", lambda lab, evidence: (lab, evidence))

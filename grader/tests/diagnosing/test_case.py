@@ -16,9 +16,9 @@ from numalab.diagnosing.case import (
     Suspect,
     bank,
     case_of,
-    is_shown_there,
+    differ_in_report,
     make_case,
-    told_apart,
+    needs_several_nodes,
 )
 from numalab.errors import NumalabError
 from numalab.installation import find_installation
@@ -70,15 +70,15 @@ def test_other_choices_have_other_reports(name: str) -> None:
     for suspect in BANKS[name]:
         case = case_of(KIT, LABS[name], suspect, BANKS[name], Seed(7, "a"))
         others = set(case.questions[0].choices) - {suspect.wrong.mistake}
-        assert all(told_apart(suspect.wrong, by_mistake[other]) for other in others)
+        assert all(differ_in_report(suspect.wrong, by_mistake[other]) for other in others)
 
 
 def test_mistakes_with_the_same_reports_are_not_told_apart() -> None:
     wrongs = {suspect.wrong.name: suspect.wrong for suspect in BANKS[LAB.name]}
-    assert not told_apart(wrongs["dynamic_in_compute"], wrongs["dynamic_in_both"])
-    assert not told_apart(wrongs["only_b_in_parallel"], wrongs["cleared_before_loop"])
-    assert told_apart(wrongs["dynamic_in_compute"], wrongs["one_thread"])
-    assert told_apart(wrongs["static_1_in_both"], wrongs["other_way_round"])
+    assert not differ_in_report(wrongs["dynamic_in_compute"], wrongs["dynamic_in_both"])
+    assert not differ_in_report(wrongs["only_b_in_parallel"], wrongs["cleared_before_loop"])
+    assert differ_in_report(wrongs["dynamic_in_compute"], wrongs["one_thread"])
+    assert differ_in_report(wrongs["static_1_in_both"], wrongs["other_way_round"])
 
 
 def _criteria(lab: str, name: str) -> tuple[str, str]:
@@ -107,7 +107,7 @@ def test_wrong_results_are_not_asked_about_elsewhere() -> None:
 
 def test_machines_of_cases_have_several_numa_nodes() -> None:
     suspect = next(one for one in BANKS[LAB.name] if one.wrong.name == "only_b_in_parallel")
-    assert is_shown_there(LAB, suspect.wrong)
+    assert needs_several_nodes(LAB, suspect.wrong)
     for number in range(1, 40):
         machine_seed = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(number, "a")).machine_seed
         assert machine_seed is not None

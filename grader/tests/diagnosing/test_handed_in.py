@@ -13,10 +13,10 @@ from numalab.diagnosing.handed_in import (
     FILE,
     MOST_BYTES,
     answered,
-    diagnosis_beside,
     diagnosis_words,
     file_text,
     keep_first,
+    score_diagnosis,
     scored,
 )
 from numalab.errors import UserError
@@ -91,10 +91,10 @@ def test_a_file_that_is_none_is_told(case: Case, change: tuple[str, str], told: 
 
 
 def test_what_can_not_be_scored_is_worth_nothing_and_says_why(case: Case, tmp_path: Path) -> None:
-    assert diagnosis_beside(KIT, LAB, tmp_path) is None
+    assert score_diagnosis(KIT, LAB, tmp_path) is None
     path = tmp_path / FILE
     path.write_text(file_text(case, right(case)))
-    assert diagnosis_words(LAB.name, diagnosis_beside(KIT, LAB, tmp_path) or {}).endswith(
+    assert diagnosis_words(LAB.name, score_diagnosis(KIT, LAB, tmp_path) or {}).endswith(
         f"{len(case.questions)} of {len(case.questions)} answers are right."
     )
     for content, told in (
@@ -103,13 +103,13 @@ def test_what_can_not_be_scored_is_worth_nothing_and_says_why(case: Case, tmp_pa
         (b"lab = 1\n", "has no key"),
     ):
         path.write_bytes(content)
-        found = diagnosis_beside(KIT, LAB, tmp_path)
+        found = score_diagnosis(KIT, LAB, tmp_path)
         assert found is not None
         assert found["score"] == 0
         assert told in found["complaint"]
     path.unlink()
     path.symlink_to("/etc/passwd")
-    found = diagnosis_beside(KIT, LAB, tmp_path)
+    found = score_diagnosis(KIT, LAB, tmp_path)
     assert found is not None
     assert "link" in found["complaint"]
 

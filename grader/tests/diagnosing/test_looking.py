@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.diagnosing.case import Case, Suspect, bank, case_of, is_shown_there, make_case
+from numalab.diagnosing.case import Case, Suspect, bank, case_of, make_case, needs_several_nodes
+from numalab.diagnosing.case_run import look
 from numalab.diagnosing.handed_in import FILE
-from numalab.diagnosing.looking import look
 from numalab.diagnosing.report import LETTERS, report_lines
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
@@ -93,7 +93,7 @@ def test_each_case_shows_as_declared(
     report = shown(
         installation, case_of(installation, lab, suspect, BANKS[name], Seed(7, "a")), places
     )
-    assert ("virtual node" in report) == is_shown_there(lab, suspect.wrong)
+    assert ("virtual node" in report) == needs_several_nodes(lab, suspect.wrong)
 
 
 # ---- the command --------------------------------------------------------------------------------

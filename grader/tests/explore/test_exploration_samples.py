@@ -149,7 +149,7 @@ def test_values_of_a_configuration_by_round() -> None:
     ids=["schedules", "tables", "one_table", "streams", "virtual"],
 )
 def test_all_of_an_exploration_comes_back(found: Found) -> None:
-    data = json.loads(json.dumps(found.to_json()))
+    data = json.loads(json.dumps(found.json_data()))
     again = read_found(data)
     node = {key: value for key, value in found.node.items() if key != "pu_list"}
     assert (again.samples, again.node) == (found.samples, node)
@@ -178,7 +178,7 @@ def test_all_of_an_exploration_comes_back(found: Found) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_exploration_is_refused(changes: dict[str, Any], says: str) -> None:
-    data = invented(SCHEDULES, lambda *_: 1e-3, 1).to_json()
+    data = invented(SCHEDULES, lambda *_: 1e-3, 1).json_data()
     with pytest.raises(NumalabError, match=says):
         read_found(data | changes)
     with pytest.raises(NumalabError, match="not what"):

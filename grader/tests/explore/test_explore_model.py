@@ -166,7 +166,7 @@ def test_report_fits_and_says_what_limits(capsys: pytest.CaptureFixture[str]) ->
     text = " ".join(printed.split())
     assert "a link, distance 21" in text and "12.0 [12.0..12.0]" in text
     assert "bottleneck: link" in text and "within 15 %" in text
-    told = found.to_json()
+    told = found.json_data()
     assert told["compared"][1]["bottleneck"] == ["link"]
     assert len(told["samples"]) == 6 * len(found.plan.configurations)
 
@@ -308,7 +308,7 @@ def test_one_numa_node_says_why_others_do_not_count() -> None:
 def test_results_in_a_file() -> None:
     plan = model_plan(TWO, FREE)
     found = measured(plan, as_modelled, rounds=2)
-    told = found.to_json()
+    told = found.json_data()
     rates = told.pop("rates")
     assert [(one["of"], one["distance"], round(one["gb_s"], 6)) for one in rates] == [
         ("core", 10, 10.0), ("controller", None, 30.0), ("core", 21, 5.0), ("link", 21, 12.0),

@@ -193,9 +193,9 @@ def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str
 
 def test_an_exploration_is_read_back() -> None:
     for found in (made_up(), on_two_cores(), made_up(TWO, flat)):
-        data = found.to_json()
+        data = found.json_data()
         again = read_found(json.loads(json.dumps(data)))
-        assert again.to_json() == data
+        assert again.json_data() == data
         assert again.virtual == (
             found.virtual
             and replace(
@@ -350,7 +350,7 @@ def test_pages_are_seen_where_they_live(installation: Installation) -> None:
         assert share(1, placement, ONE) == share(1, placement, ALL) == 1
         assert share(2, placement, ALL) == 1
         assert share(2, placement, ONE) == pytest.approx(0.5, abs=0.01)
-    data = json.loads(json.dumps(found.to_json()))["virtual"]
+    data = json.loads(json.dumps(found.json_data()))["virtual"]
     assert data["machine"]["name"] == "hydra"
     assert data["node"]["numa_nodes"] == 2
 

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 def here(**more: Any) -> Json:
     """A node with one NUMA node: local_pages can't be shown on it."""
-    return invented.evidence(ONE_NODE, **more) | {"elsewhere": Elsewhere().to_json()}
+    return invented.evidence(ONE_NODE, **more) | {"elsewhere": Elsewhere().json_data()}
 
 
 def on(machine: str, **more: Any) -> Json:
@@ -133,7 +133,7 @@ def test_what_is_kept_of_places_is_read_as_it_was_written(schema: Path) -> None:
         Elsewhere(), Elsewhere(("hydra",), {"hydra": "gone"}), Elsewhere(interrupted_at="here"),
         Elsewhere(ended={"hydra": "It ended."}),
     ):  # fmt: skip
-        told = json.loads(json.dumps(elsewhere.to_json()))
+        told = json.loads(json.dumps(elsewhere.json_data()))
         assert read_elsewhere(told) == elsewhere
         validate(here() | {"elsewhere": told}, schema)
     earlier = {key: told[key] for key in ("named", "not_booted", "interrupted_at")}
@@ -168,7 +168,7 @@ def test_earlier_records_don_t_tell_who_was_asked(
 
 
 def test_an_interrupted_grading_is_one_still(labs: dict[str, Lab], tmp_path: Path) -> None:
-    stopped = here() | {"elsewhere": Elsewhere(interrupted_at="hydra").to_json()}
+    stopped = here() | {"elsewhere": Elsewhere(interrupted_at="hydra").json_data()}
     assert read_grading(kept(tmp_path / "a", stopped), labs, None).is_interrupted
     untimed = here() | {"timing_error": NOT_DECIDED}
     assert read_grading(kept(tmp_path / "b", untimed), labs, None).is_interrupted

@@ -31,7 +31,7 @@ from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.judging.places import left_open
-from numalab.judging.verdict import verdict_on, with_machine
+from numalab.judging.verdict import merge_machine, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import criterion_rows
@@ -302,7 +302,7 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
             for c in hybrid.criteria
         ),
     )
-    on_hydra = with_machine(here, right, "hydra", {"ranks_placed"})
+    on_hydra = merge_machine(here, right, "hydra", {"ranks_placed"})
     assert on_hydra.statuses["ranks_placed"] == "pass"
     verdict = left_open(hybrid, evidence, on_hydra, ["nebula", "westmere-ex"], with_first=False)
     assert verdict.statuses["ranks_placed"] == "inconclusive"

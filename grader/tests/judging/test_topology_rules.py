@@ -20,7 +20,7 @@ from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import HandedText, Json
 from numalab.grading.handed_in import complaint_of
 from numalab.installation import Installation, find_installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
 from numalab.judging.places import Elsewhere, looks, verdict_over
 from numalab.judging.verdict import CriterionVerdict
@@ -148,7 +148,7 @@ def test_the_kernel_and_the_kits_own_do_not_matter(lab: Lab) -> None:
     data["build"]["kernel"]["status"] = "does_not_compile"
     assert judged(lab, data).cause == "missed"
     assert judged(lab, record(lab) | {"build": data["build"]}).status == "pass"
-    assert needs.files_to_compare(lab, parse(data)) == ()
+    assert planner.files_to_compare(lab, parse(data)) == ()
     # Nor what the solution shows of other rules in the same session.
     data["runs"] = [invented.placement(invented.ONE_NODE, lambda owner, page: 0, "solution")]
     assert judged(lab, data).cause == "missed"

@@ -107,7 +107,7 @@ RULE = '''"""The rule of this lab."""
 from numalab.evidence.kinds import CHECK
 from numalab.evidence.record import Evidence
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value
+from numalab.judging.soundness import judge_value
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
 
@@ -115,7 +115,7 @@ from numalab.labs.declaration import Criterion
 @Rule("even_n", runs=(CHECK,))
 def even_n(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     n = evidence.of(CHECK)[0].checked[0].n
-    return by_value(criterion, float(n % 2 == 0), f"n is {n}.", unit="share")
+    return judge_value(criterion, float(n % 2 == 0), f"n is {n}.", unit="share")
 '''
 
 

@@ -21,7 +21,7 @@ from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate
-from numalab.modelling.of_evidence import Comparison, carried_over
+from numalab.modelling.speedups import ModelledSpeedup, extrapolate
 from numalab.reports.modelled_words import sentences
 
 KIT = find_installation("gnu")
@@ -35,12 +35,12 @@ def machine(name: str) -> Machine:
     return replace(find_machine(KIT, name), rates=RATES)
 
 
-def over(record: dict[str, Any], name: str = "nebula") -> Comparison:
-    (found,) = carried_over(LAB, SPEEDUP, parse(record), "on hydra", machine(name))
+def over(record: dict[str, Any], name: str = "nebula") -> ModelledSpeedup:
+    (found,) = extrapolate(LAB, SPEEDUP, parse(record), "on hydra", machine(name))
     return found
 
 
-def flows(comparison: Comparison) -> dict[tuple[int, int], float]:
+def flows(comparison: ModelledSpeedup) -> dict[tuple[int, int], float]:
     assert comparison.yours is not None
     return {(flow.user, flow.home): flow.share for flow in comparison.yours.flows}
 

@@ -20,7 +20,7 @@ from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.rates import Rate, Resource
-from numalab.modelling.of_evidence import Comparison, comparisons
+from numalab.modelling.speedups import ModelledSpeedup, modelled_speedups
 
 KIT = find_installation("gnu")
 Json = dict[str, Any]
@@ -48,14 +48,14 @@ def criterion(of: Lab, name: str) -> Criterion:
     return next(c for c in of.criteria if c.name == name)
 
 
-def first_touch(record: Json, where: Machine) -> Comparison:
+def first_touch(record: Json, where: Machine) -> ModelledSpeedup:
     declared = lab("01_first_touch")
     speedup = criterion(declared, "speedup")
-    (found,) = comparisons(declared, speedup, read_record.parse(record), where, {})
+    (found,) = modelled_speedups(declared, speedup, read_record.parse(record), where, {})
     return found
 
 
-def bottleneck(comparison: Comparison) -> list[tuple[str, tuple[int, ...]]]:
+def bottleneck(comparison: ModelledSpeedup) -> list[tuple[str, tuple[int, ...]]]:
     assert comparison.yours is not None
     return [(demand.of, demand.numbers) for demand in comparison.yours.bottleneck]
 
@@ -154,14 +154,14 @@ def test_nothing_is_modelled_of_what_was_not_seen() -> None:
         less = record | {"runs": [run for run in record["runs"] if run["kind"] != kind]}
         evidence = read_record.parse(less)
         speedup = criterion(declared, "speedup")
-        assert comparisons(declared, speedup, evidence, machine("hydra", 4), {}) == ()
+        assert modelled_speedups(declared, speedup, evidence, machine("hydra", 4), {}) == ()
 
 
 def test_a_machine_without_rates_says_so() -> None:
     found = first_touch(invented.evidence(TWO), machine("hydra", 4, ()))
     assert found.speedup is None and found.yours is None
     assert found.why_not.startswith("No time is modelled on hydra: no published rate")
-    assert found.to_json()["why_not"] == found.why_not
+    assert found.json_data()["why_not"] == found.why_not
 
 
 def test_pages_in_memory_of_no_known_rate_say_so() -> None:
@@ -219,10 +219,10 @@ def record(*runs: Json) -> Json:
     return invented.evidence(TWO) | {"lab": "02_affinity", "runs": list(runs)}
 
 
-def placed(where: Machine, *runs: Json) -> list[Comparison]:
+def placed(where: Machine, *runs: Json) -> list[ModelledSpeedup]:
     declared = lab("02_affinity")
     evidence = read_record.parse(record(*runs))
-    return list(comparisons(declared, criterion(declared, "bandwidth"), evidence, where, {}))
+    return list(modelled_speedups(declared, criterion(declared, "bandwidth"), evidence, where, {}))
 
 
 def test_a_spread_team_has_the_memory_of_several_nodes() -> None:
@@ -276,7 +276,7 @@ def test_a_rank_on_each_numa_node_over_the_slow_launches(
     run = invented.launched("launch.toml", "launch", ranks, team=4)
     evidence = read_record.parse(record(run))
     rates = (*RATES[:3], made_up("link", 10))
-    found = comparisons(
+    found = modelled_speedups(
         declared, criterion(declared, name), evidence, machine("hydra", 4, rates), slow_launches()
     )
     (only,) = found
@@ -288,7 +288,7 @@ def test_a_rank_on_each_numa_node_over_the_slow_launches(
 def test_a_launch_that_has_no_meaning_is_not_modelled() -> None:
     declared = lab("07_hybrid")
     run = invented.launched("launch.toml", "launch", (), refused="too many ranks")
-    found = comparisons(
+    found = modelled_speedups(
         declared, criterion(declared, "over_flat"), read_record.parse(record(run)),
         machine("hydra", 4), slow_launches(),
     )  # fmt: skip

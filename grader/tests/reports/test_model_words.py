@@ -10,7 +10,7 @@ from support.evidence_parts import modelled, modelled_pair
 from support.golden_texts import check_text
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import Comparison, Crowded
+from numalab.modelling.speedups import Crowded, ModelledSpeedup
 from numalab.modelling.times import Demand, Flow, Missing, Modelled
 from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.modelled_words import (
@@ -76,7 +76,7 @@ def test_slower_ones_have_a_digit_more(speedup: float, told: str) -> None:
     assert times_words(speedup) == told
 
 
-def missing(*yours: Missing, theirs: tuple[Missing, ...] = ()) -> Comparison:
+def missing(*yours: Missing, theirs: tuple[Missing, ...] = ()) -> ModelledSpeedup:
     assert PAIR.yours is not None and PAIR.theirs is not None
     return replace(
         PAIR, yours=replace(PAIR.yours, without=yours), theirs=replace(PAIR.theirs, without=theirs)

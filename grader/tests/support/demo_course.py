@@ -166,7 +166,7 @@ class _Dice:
             criteria.append(
                 verdict_on(one, status, cause, why, value=value, unit="share")  # type: ignore[arg-type]
             )
-        return Verdict(lab.name, language, "submission", tuple(criteria)).to_json()
+        return Verdict(lab.name, language, "submission", tuple(criteria)).json_data()
 
 
 def _score(dice: _Dice, key: str, scores: Range | None) -> Json:

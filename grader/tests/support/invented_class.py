@@ -33,7 +33,7 @@ def lab_result(
         )
         for one in lab.criteria
     )
-    return Verdict(lab.name, language, "submission", criteria).to_json()
+    return Verdict(lab.name, language, "submission", criteria).json_data()
 
 
 def row(student: Student, lab: str, counting: Attempt | None, **more: Any) -> StandingRow:

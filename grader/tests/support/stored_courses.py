@@ -17,7 +17,7 @@ from numalab.grading.from_records import judge_again, read_grading
 from numalab.grading.kit_digests import judged_by, measured_by
 from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.judging.verdict import of_machine
+from numalab.judging.verdict import tag_machine
 from numalab.labs.declaration import load_labs
 
 Json = dict[str, Any]
@@ -81,11 +81,11 @@ def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -
         write_json(evidence / name / "evidence.json", record, indent=None)
     grading = read_grading(evidence, labs, None)
     shown = judge_again(installation, grading)
-    write_json(evidence / "verdict.json", shown.verdict.to_json())
+    write_json(evidence / "verdict.json", shown.verdict.json_data())
     for name, seen in grading.there.items():
-        verdict = of_machine(judge(labs[lab], seen), name)
-        write_json(evidence / f"on_{name}" / "verdict.json", verdict.to_json())
-    result = shown.to_json() | {"spent_s": {"timing": 1.5}}
+        verdict = tag_machine(judge(labs[lab], seen), name)
+        write_json(evidence / f"on_{name}" / "verdict.json", verdict.json_data())
+    result = shown.json_data() | {"spent_s": {"timing": 1.5}}
     node = {key: value for key, value in kernel.here["node"].items() if key != "pu_list"}
     write_json(
         partial / "result.json",

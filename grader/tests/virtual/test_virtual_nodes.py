@@ -17,7 +17,7 @@ from support.guests import GALLERY, pu_list, run, start, text
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_in
 from numalab.installation import Installation
-from numalab.judging.thread_goals import as_environment, timed_team
+from numalab.judging.thread_goals import environment_of, timed_team
 from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -435,8 +435,8 @@ def test_what_is_timed_differs_in_numa_nodes_alone(
     team = timed_team({"numa_nodes": len(machine.numa_nodes), "pu_list": pu_list(machine)})
     table = machine.pu_table
     seen = [
-        pus_of_threads(node, programs / program, team.threads, **as_environment(places))
-        for places in (team.on_one_node, team.on_all_nodes)
+        pus_of_threads(node, programs / program, team.threads, **environment_of(places))
+        for places in (team.single_node, team.all_nodes)
     ]
     assert len(seen[0]) == len(seen[1]) == machine.cores_per_node.most
     for pus in seen:

@@ -14,6 +14,7 @@ from numalab.evidence.record import Evidence, Kind
 from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.series_answers import (
+    ANSWERS,
     TOLERANCE,
     Answer,
     KindCount,
@@ -22,7 +23,7 @@ from numalab.judging.series_answers import (
     describe_kinds,
     meaning_of,
 )
-from numalab.judging.soundness import by_value, missing_runs
+from numalab.judging.soundness import judge_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 
@@ -62,7 +63,7 @@ def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
 
 
 def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, int]]:
-    counted = [(of, int(getattr(of, answer))) for of in kinds]
+    counted = [(of, of.answers[answer]) for of in kinds]
     found = [pair for pair in counted if pair[1]]
     return sorted(found, key=lambda pair: -pair[1])
 
@@ -114,7 +115,7 @@ def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         worst = _worst(count_kinds(series), "wrong")
         example = next(one for one in wrong if one.kind == worst[0][0].kind)
         why = f"Of {len(series)} clocks these: {_listed(worst)}. {_stops_in_words(example)}"
-    return by_value(criterion, float(len(wrong)), why, unit="clocks misread")
+    return judge_value(criterion, float(len(wrong)), why, unit="clocks misread")
 
 
 # Fewer stops than that, and one that is missed may be chance.
@@ -202,7 +203,7 @@ def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     )
     if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
-    return by_value(criterion, off, why, unit=_OFF)
+    return judge_value(criterion, off, why, unit=_OFF)
 
 
 # ---- decisions --------------------------------------------------------------------------
@@ -214,9 +215,7 @@ def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if isinstance(series, CriterionVerdict):
         return series
     kinds = count_kinds(series)
-    right, wrong, left_open = (
-        sum(getattr(of, answer) for of in kinds) for answer in ("right", "wrong", "open")
-    )
+    right, wrong, left_open = (sum(of.answers[answer] for of in kinds) for answer in ANSWERS)
     score = (right - wrong) / max(1, len(series))
     why = (
         f"Of {len(series)} series {right} answers were right, {wrong} wrong, {left_open} left open "
@@ -226,7 +225,7 @@ def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why += f" Wrong: {_listed(_worst(kinds, 'wrong'))}."
     if left_open:
         why += f" Left open: {_listed(_worst(kinds, 'open'))}."
-    return by_value(criterion, score, why, unit="share of the series")
+    return judge_value(criterion, score, why, unit="share of the series")
 
 
 explain(

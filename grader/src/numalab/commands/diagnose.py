@@ -13,6 +13,7 @@ from numalab.commands.shared import progress_line, shown_path, taking_one, virtu
 from numalab.commands.which_lab import named_lab
 from numalab.commands.whose import seed_of_options, whose_options
 from numalab.diagnosing.case import Case, Question, make_case
+from numalab.diagnosing.case_run import CaseRun, look
 from numalab.diagnosing.handed_in import (
     FILE,
     Answer,
@@ -20,7 +21,6 @@ from numalab.diagnosing.handed_in import (
     file_text,
     keep_first,
 )
-from numalab.diagnosing.looking import Looked, look
 from numalab.diagnosing.report import (
     LETTERS,
     chosen_by_letters,
@@ -130,7 +130,7 @@ def diagnose(installation: Installation, options: _Options) -> int:
     return _graded(installation, case, answered(case, chosen), is_kept=options.seed is None)
 
 
-def _looked(installation: Installation, case: Case) -> Looked:
+def _looked(installation: Installation, case: Case) -> CaseRun:
     with (
         installation.lock(),
         virtual_places(installation) as places,
@@ -186,7 +186,7 @@ def _graded(
     return EXIT_PASSED if all(answer.right for answer in answers) else EXIT_FAILED
 
 
-def _write(folder: Path, case: Case, looked: Looked) -> int:
+def _write(folder: Path, case: Case, looked: CaseRun) -> int:
     """Raises NumalabError."""
     lines = [line.plain.rstrip() for line in report_lines(case, looked, _COLUMNS)]
     for number, question in enumerate(case.questions, 1):

@@ -103,9 +103,9 @@ def _measure_here(
         if is_one_node:
             console.print()
             console.print(report.ONE_NODE, markup=False, highlight=False)
-    told = products if isinstance(products, str) else products.to_json()
+    told = products if isinstance(products, str) else products.json_data()
     return EXIT_PASSED, {
-        "pairs": pairs.to_json(),
+        "pairs": pairs.json_data(),
         "copies": asdict(copies),
         "jobs": [asdict(rates) for rates in jobs],
         "products": told,

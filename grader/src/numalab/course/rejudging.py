@@ -23,7 +23,7 @@ from numalab.grading.from_records import ON, StoredGrading, judge_again, read_gr
 from numalab.grading.kit_digests import judged_by
 from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.judging.verdict import Status, of_machine, read_verdict
+from numalab.judging.verdict import Status, read_verdict, tag_machine
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep
 
@@ -175,7 +175,7 @@ def judge_attempt(
         kept = {key: old[key] for key in _SCORED if key in old}
         new = (
             kept
-            | judge_again(installation, grading).to_json()
+            | judge_again(installation, grading).json_data()
             | {"spent_s": old.get("spent_s", {})}
         )
         results.append(new)
@@ -257,7 +257,7 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
 
 def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
     """Beside the records, of all places together and of each virtual node."""
-    write_json(folder / _VERDICT, read_verdict(result).to_json())
+    write_json(folder / _VERDICT, read_verdict(result).json_data())
     for name, evidence in grading.there.items():
-        shown = of_machine(judge(grading.lab, evidence), name)
-        write_json(folder / f"{ON}{name}" / _VERDICT, shown.to_json())
+        shown = tag_machine(judge(grading.lab, evidence), name)
+        write_json(folder / f"{ON}{name}" / _VERDICT, shown.json_data())

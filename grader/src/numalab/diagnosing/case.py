@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from numalab.diagnosing.lines import other_names, renamed, wrong_lines
-from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
+from numalab.diagnosing.known_mistakes import KnownMistake, read_mistakes
+from numalab.diagnosing.lines import mistaken_lines, other_names, renamed
 from numalab.draws import draw, pick, shuffled
 from numalab.errors import NumalabError, reason_of
 from numalab.installation import Installation
@@ -36,7 +36,7 @@ _MORE_NODES = (2, 4, 8)
 class Suspect:
     """A mistake in one language, with its cure. lines: that are wrong, as far as there are such."""
 
-    wrong: WrongSubmission
+    wrong: KnownMistake
     language: Language
     cure: str
     lines: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Case:
         return self.suspect.language
 
 
-def told_apart(one: WrongSubmission, other: WrongSubmission) -> bool:
+def differ_in_report(one: KnownMistake, other: KnownMistake) -> bool:
     """Whether the reports of two mistakes differ, whatever the luck of timing: by the cause, by a
     criterion that fails always with one and never with the other, or, where both give right
     results, by what is said of the criterion that fails first."""
@@ -96,7 +96,7 @@ def _graded_without_times(lab: Lab) -> list[str]:
 
 
 def _suspects(
-    installation: Installation, lab: Lab, wrongs: Sequence[WrongSubmission]
+    installation: Installation, lab: Lab, wrongs: Sequence[KnownMistake]
 ) -> list[Suspect]:
     """Those with a cure that evidence shows: nothing is timed for a case."""
     shown = set(_graded_without_times(lab))
@@ -107,7 +107,7 @@ def _suspects(
         for language in wrong.languages:
             path = wrong.kernels[language]
             right = installation.solution_folder(lab.name) / KERNEL_FILES[language]
-            lines = wrong_lines(_text(path), _text(right), path.suffix)
+            lines = mistaken_lines(_text(path), _text(right), path.suffix)
             found.append(Suspect(wrong, language, wrong.cure, lines))
     return found
 
@@ -138,14 +138,14 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
         for other in suspects
         if other.language == suspect.language
         and other.cure != suspect.cure
-        and told_apart(suspect.wrong, other.wrong)
+        and differ_in_report(suspect.wrong, other.wrong)
     ]
 
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
     """The mistakes of a lab that serve as cases: enough others are told apart from them. Raises
     NumalabError."""
-    suspects = _suspects(installation, lab, read_wrong(installation, lab))
+    suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
@@ -154,7 +154,7 @@ def labs_with_cases(installation: Installation) -> list[str]:
     return [
         name
         for name, lab in load_labs(installation.root).items()
-        if any(wrong.cure for wrong in read_wrong(installation, lab))
+        if any(wrong.cure for wrong in read_mistakes(installation, lab))
     ]
 
 
@@ -173,7 +173,7 @@ def make_case(
     return case_of(installation, lab, pick(f"{text}: case", among), cases, seed)
 
 
-def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
+def needs_several_nodes(lab: Lab, wrong: KnownMistake) -> bool:
     """Whether a machine with several NUMA nodes shows more of it than this one may."""
     return correct.name not in wrong.fails and any(
         c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
@@ -186,7 +186,7 @@ def case_of(
     """Of one mistake."""
     text = f"numalab diagnose {seed.number} {lab.name}"
     others = _others(suspect, cases)
-    is_there = is_shown_there(lab, suspect.wrong)
+    is_there = needs_several_nodes(lab, suspect.wrong)
     questions = [
         _mistake_question(text, lab, suspect, others),
         *_criteria_question(text, lab, suspect, cases, is_there),
@@ -248,7 +248,7 @@ def _cure_question(text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspe
     )
 
 
-def _fails_with(lab: Lab, wrong: WrongSubmission, is_several: bool) -> tuple[str, ...]:
+def _fails_with(lab: Lab, wrong: KnownMistake, is_several: bool) -> tuple[str, ...]:
     """The criteria, times left out, that a mistake fails on a machine with several NUMA nodes, or
     with one."""
     is_checked = {c.name for c in lab.criteria if c.kind == "correctness"}  # once, for all places
@@ -257,13 +257,13 @@ def _fails_with(lab: Lab, wrong: WrongSubmission, is_several: bool) -> tuple[str
 
 
 def _criteria_question(
-    text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], is_shown_there: bool
+    text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], needs_several_nodes: bool
 ) -> list[Question]:
     """None where it depends on luck, or where all is said with that the results are wrong."""
     wrong = suspect.wrong
     if correct.name in wrong.fails or set(wrong.may_fail) & set(_graded_without_times(lab)):
         return []
-    asks_for_several = not is_shown_there
+    asks_for_several = not needs_several_nodes
     right = _fails_with(lab, wrong, asks_for_several)
     names = _graded_without_times(lab)
     pool = dict.fromkeys(_fails_with(lab, one.wrong, asks_for_several) for one in cases)

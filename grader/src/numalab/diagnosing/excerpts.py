@@ -15,7 +15,7 @@ _SCRIPT_COMMENT = re.compile(r"(?:^|\s)#[^\n]*$", re.MULTILINE)
 _COMMENTS = {".c": _C_COMMENT, ".f90": _FORTRAN_COMMENT}
 
 
-def without_comments(text: str, suffix: str) -> list[str]:
+def strip_comments(text: str, suffix: str) -> list[str]:
     """The lines that are left, empty ones left out. suffix: of the file; what is no kernel has
     comments that begin with #."""
     text = _COMMENTS.get(suffix, _SCRIPT_COMMENT).sub("", text)
@@ -26,8 +26,8 @@ def excerpt(wrong: str, right: str, suffix: str) -> list[str]:
     """The lines of the wrong text that differ from the right one, or stand where something is left
     out, with some around them; GAP where lines are passed over. Empty where nothing differs but
     comments, or more does than can be shown."""
-    lines = without_comments(wrong, suffix)
-    matcher = difflib.SequenceMatcher(a=without_comments(right, suffix), b=lines, autojunk=False)
+    lines = strip_comments(wrong, suffix)
+    matcher = difflib.SequenceMatcher(a=strip_comments(right, suffix), b=lines, autojunk=False)
     kept: set[int] = set()
     for tag, _, _, start, end in matcher.get_opcodes():
         if tag != "equal":

@@ -73,7 +73,7 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
     return diagnosis_json(case, answered(case, table.table("answers", names).text_values()))
 
 
-def diagnosis_beside(installation: Installation, lab: Lab, folder: Path) -> Json | None:
+def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Of the file in a folder that was handed in; None where there is none, or nothing here that
     could score it. What can't be scored has the score 0 and says why. Raises NumalabError."""
     if installation.is_edition or lab.is_variant:

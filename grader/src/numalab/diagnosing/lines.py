@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from numalab.diagnosing.excerpts import without_comments
+from numalab.diagnosing.excerpts import strip_comments
 from numalab.draws import shuffled
 
 MOST_LINES = 3  # more is no line, but another kernel
@@ -14,7 +14,7 @@ _COUNTERS = "ijk"
 _OTHER_NAMES = "pqrsuvw"
 _COUNTER = re.compile(r"(?<![\w%.'\"\\])[ijk](?![\w'\"])")
 # What a kernel has beside its solution without being wrong.
-_BESIDE = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
+_HARMLESS = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
 
 
 # What declares and does nothing: Fortran's, and C's without a value.
@@ -47,7 +47,7 @@ def _statements(text: str, suffix: str) -> list[str]:
     """One a line, however it is broken and whatever only helps the compiler."""
     found: list[str] = []
     open_ones = 0
-    for line in without_comments(text, suffix):
+    for line in strip_comments(text, suffix):
         line = re.sub(r"\brestrict\b\s*", "", " ".join(line.split()))
         is_continued = open_ones > 0 or bool(found and found[-1].endswith("&"))
         if is_continued and not line.startswith("!$"):
@@ -58,7 +58,7 @@ def _statements(text: str, suffix: str) -> list[str]:
     return found
 
 
-def wrong_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
+def mistaken_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
     """The statements that the wrong text has beside the right one, each once; none where that is
     only without something, or is another kernel. suffix: of the file."""
     ours, theirs = _statements(wrong, suffix), _statements(right, suffix)
@@ -69,7 +69,7 @@ def wrong_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
         for tag, _, _, first, end in matcher.get_opcodes()
         if tag != "equal"
         for line in ours[first:end]
-        if not _BESIDE.fullmatch(line) and not _is_plain_declaration(line, right_types)
+        if not _HARMLESS.fullmatch(line) and not _is_plain_declaration(line, right_types)
     )
     return tuple(found) if len(found) <= MOST_LINES else ()
 

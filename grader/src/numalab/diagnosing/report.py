@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from numalab.diagnosing.case import Case, Question
+from numalab.diagnosing.case_run import CaseRun
 from numalab.diagnosing.handed_in import Answer
-from numalab.diagnosing.looking import Looked
 from numalab.errors import UserError
 from numalab.evidence.kinds import PLACEMENT
-from numalab.judging.work_rules import balanced, looks_at
+from numalab.judging.work_rules import balanced, judge_placements
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.comparison import WorkView
 from numalab.reports.touch_map import touch_map_picture
@@ -22,7 +22,7 @@ from numalab.reports.work_picture import work_picture
 LETTERS = "abcd"
 
 
-def report_lines(case: Case, looked: Looked, columns: int) -> Iterator[Text]:
+def report_lines(case: Case, looked: CaseRun, columns: int) -> Iterator[Text]:
     """Of what the kernel did."""
     node = looked.evidence.node
     what = f"{node['cores']} cores, {node['numa_nodes']} NUMA node"
@@ -44,13 +44,13 @@ def report_lines(case: Case, looked: Looked, columns: int) -> Iterator[Text]:
         yield from _work(case, looked, part, columns)
 
 
-def _work(case: Case, looked: Looked, part: str | None, columns: int) -> Iterator[Text]:
+def _work(case: Case, looked: CaseRun, part: str | None, columns: int) -> Iterator[Text]:
     """How a team shares the work, where the lab asks for it."""
     own = looked.evidence.of_parts(part)
     criterion = next((c for c in case.lab.criteria if balanced.judges(c) and c.part == part), None)
     if criterion is None or not any(run.cpu_time for run in own.of(PLACEMENT)):
         return
-    looks = looks_at(criterion, own)
+    looks = judge_placements(criterion, own)
     yield Text()
     yield from work_picture(
         WorkView(looked.where, part, looks.look, None, criterion.at_least or 0.0, looks.says),

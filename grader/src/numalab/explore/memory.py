@@ -256,7 +256,7 @@ class Products:
         pairs = zip(self.gflops[INTERLEAVE], self.gflops[DEFAULT], strict=False)
         return median_interval([interleaved / default for interleaved, default in pairs])
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return {**asdict(self), "ratio": asdict(self.ratio)}
 
 

@@ -293,7 +293,7 @@ class Explored:
         )
         return replace(self.plan.machine, rates=rates)
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         """All samples, and what follows from them."""
         return {
             "kind": "model",

@@ -226,7 +226,7 @@ class Found:
         """How many samples each configuration has that has any."""
         return samples_each(self.configurations, self.samples)
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         what = self.exploration.what
         whole: Json = {
             "schema": 1,

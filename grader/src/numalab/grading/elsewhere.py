@@ -127,7 +127,7 @@ def grade_elsewhere(
 
 
 def _over_all(session: Session, sessions: Sequence[Session], elsewhere: Elsewhere) -> Verdict:
-    session.data["elsewhere"] = elsewhere.to_json()
+    session.data["elsewhere"] = elsewhere.json_data()
     there = {shown.place.name: shown.evidence for shown in sessions}
     return verdict_over(session.lab, session.evidence, there, elsewhere)
 

@@ -74,8 +74,11 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "judging": ("verdict", "rules, thresholds and the words of verdicts"),
     "judging/audit.py": ("neither", "the command that proves the labs"),
     "judging/effort.py": ("evidence", "how much is measured"),
-    "judging/needs.py": ("evidence", "which runs are made, of whom, and when they stop"),
-    "judging/seen_quantities.py": ("evidence", "which looks predictions need, and what they say"),
+    "judging/planner.py": ("evidence", "which runs are made, of whom, and when they stop"),
+    "judging/observed_quantities.py": (
+        "evidence",
+        "which looks predictions need, and what they say",
+    ),
     "judging/thread_goals.py": ("evidence", "how many threads are timed"),
     "strangers": ("evidence", "what can be read, and texts as records keep them"),
     "strangers/listing.py": ("verdict", "how what compilers said fits a terminal"),

@@ -30,7 +30,7 @@ from numalab.evidence.link_jobs import SLOT_BYTES, JobEnd, WrongItem
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
 from numalab.grading.session import Session
 from numalab.harness.build import LINK_JOB, build_targets
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.strangers.visible import visible_lines
 from numalab.virtual.cluster import Cluster
 from numalab.virtual.network import REMOTE_APART
@@ -116,7 +116,7 @@ def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
 def look_on_link(session: Session, part: str | None) -> None:
     """On two nodes of the session's place. Raises Interrupted, NumalabError and UserError."""
     own = _run(session, SUBMISSION, part)
-    if not needs.needs_link_control(session.lab, session.evidence, part):
+    if not planner.needs_link_control(session.lab, session.evidence, part):
         return
     name = session.program(SOLUTION, LINK_JOB).name
     if name in session.controls:

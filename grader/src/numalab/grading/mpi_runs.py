@@ -11,7 +11,7 @@ from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, RankPlan
@@ -147,7 +147,7 @@ def kits_plan(session: Session) -> RankPlan:
 def time_messages(session: Session) -> None:
     """What messages of all sizes take, where a prediction is asked for."""
     for part in session.lab.parts:
-        if not needs.needs_latency(session.lab, session.evidence, part):
+        if not planner.needs_latency(session.lab, session.evidence, part):
             continue
         session.waits_its_turn()
         session.progress("timing messages")
@@ -156,7 +156,7 @@ def time_messages(session: Session) -> None:
                 _run(session, LATENCY, SUBMISSION, part, plan, file=name)
 
 
-def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, RankPlan] | None:
+def plans_of_roles(session: Session, timed: planner.Timed) -> dict[str, RankPlan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""

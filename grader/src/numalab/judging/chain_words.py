@@ -34,14 +34,14 @@ def turned(bounds: tuple[float | None, float | None]) -> tuple[float | None, flo
     return (None if high is None else 1 / high, None if low is None else 1 / low)
 
 
-def caches(node: Json, generations: Sequence[Generation]) -> str:
+def caches(node: Json, replicates: Sequence[Generation]) -> str:
     """A clause on what was walked through, where this node's caches could hold it; else empty."""
     levels = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
     if not levels:
         return ""
     last = max(levels, key=lambda cache: str(cache["level"]))
     each = int(last["bytes_each"])
-    walked = generations[-1].n * ELEMENT_BYTES
+    walked = replicates[-1].n * ELEMENT_BYTES
     if walked > each:
         return ""
     return (
@@ -50,17 +50,17 @@ def caches(node: Json, generations: Sequence[Generation]) -> str:
     )
 
 
-def step_ns(generation: Generation, role: str) -> float | None:
+def step_ns(replicate: Generation, role: str) -> float | None:
     """Nanoseconds per step in a role's best repetition; None where nobody has counted steps."""
-    steps = generation.loads_in_chain
-    return best_s(generation, role) / steps * 1e9 if steps else None
+    steps = replicate.loads_in_chain
+    return best_s(replicate, role) / steps * 1e9 if steps else None
 
 
-def _steps(generations: Sequence[Generation]) -> str:
+def _steps(replicates: Sequence[Generation]) -> str:
     """What a step takes, as a clause; empty where it is not known."""
     found = []
     for role in (SUBMISSION, SOLUTION):
-        each = [ns for g in generations if (ns := step_ns(g, role)) is not None]
+        each = [ns for g in replicates if (ns := step_ns(g, role)) is not None]
         if not each:
             return ""
         found.append(f"{words.short(statistics.median(each))} ns")
@@ -72,12 +72,12 @@ def measured(
     held: str,
     criterion: Criterion,
     state: TimingState,
-    generations: Sequence[Generation],
+    replicates: Sequence[Generation],
 ) -> tuple[str, str]:
     """What was measured, and what is asked for, as clauses. value: the median ratio of times; held:
     by what interval."""
-    is_mostly_cut = sum(state.cut) > len(generations) / 2
-    steps, least = ("", "at least ") if is_mostly_cut else (_steps(generations), "")
+    is_mostly_cut = sum(state.cut) > len(replicates) / 2
+    steps, least = ("", "at least ") if is_mostly_cut else (_steps(replicates), "")
     taken = f"{steps}{least}{words.ratio(value)} times the kit's time (median{held})"
     inside = sum(
         not slow and not fast for slow, fast in zip(state.missed, _floor_missed(state), strict=True)

@@ -25,7 +25,7 @@ from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
 # How what is of the kit's own kernel was built.
-_KITS_BUILD = Build("ok", "", "")
+_NUMALAB_BUILD = Build("ok", "", "")
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
@@ -37,8 +37,8 @@ def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
     """The evidence that a criterion is judged by."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
-    own = replace(of_part(lab, whole, *parts), unchanged_files=unchanged)
-    return of_timing(own, criterion.slow)
+    own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)
+    return select_timing(own, criterion.slow)
 
 
 def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
@@ -63,13 +63,13 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     )
 
 
-def of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
+def select_parts(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
     own = whole.of_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
-    return replace(own, build=_KITS_BUILD) if is_kits else own
+    return replace(own, build=_NUMALAB_BUILD) if is_kits else own
 
 
-def of_timing(evidence: Evidence, slow: str | None) -> Evidence:
+def select_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """With the generations in which the handout ran under a launch, or as its own kernel."""
     of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
     left_out = tuple(
@@ -162,13 +162,13 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
 
 def _gate_of_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """As gate, and what judges find out by the node alone before they look at a run."""
-    found, of_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
-    if found is None and of_machine is not None:
-        return of_machine(criterion, evidence.node, evidence.is_virtual)
+    found, tag_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
+    if found is None and tag_machine is not None:
+        return tag_machine(criterion, evidence.node, evidence.is_virtual)
     return found
 
 
-def _with_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
+def _add_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
     """What a node can't show, and what is wrong with the file even so."""
     return replace(ungradable, why=f"{ungradable.why} It would fail where it can: {refused.why}")
 
@@ -182,12 +182,12 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
     return None
 
 
-def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
+def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     refused, ungradable = refused_file(lab, criterion, whole), _gate_of_file(lab, criterion, whole)
     # Of what this node can't show nobody loses a point, whatever a file says: a right one earns
     # none either.
     if ungradable is not None:
-        return ungradable if refused is None else _with_complaint(ungradable, refused)
+        return ungradable if refused is None else _add_complaint(ungradable, refused)
     if refused is not None:
         return refused
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
@@ -237,7 +237,7 @@ def _amended(
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """The verdict that the evidence deserves by the lab's criteria."""
-    verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
+    verdicts = [_judge_criterion(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
@@ -248,7 +248,7 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
     )
 
 
-def without_looking(
+def verdict_without_run(
     lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
 ) -> Verdict:
     """The verdict on a kernel that is not run at a place, for all that could be seen there."""
@@ -262,7 +262,7 @@ def without_looking(
     )
 
 
-def of_sound_parts(
+def mark_unrun_parts(
     lab: Lab,
     whole: Verdict,
     sound: Sequence[str | None],

@@ -42,8 +42,8 @@ from numalab.evidence.mixes import Mix, ThreadRates, UnseenLoops
 from numalab.evidence.record import Evidence, Json
 from numalab.evidence.results import Outcome
 from numalab.judging.registry import Rule
-from numalab.judging.sequential import Decision, decide, interval, looks
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.sequential import Decision, decide, decide_stepwise, interval
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.timing_state import thresholds
 from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, verdict_on
 from numalab.labs import loop_times
@@ -115,20 +115,20 @@ def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         told = model.counted()
     except BadModel as error:
         return _bad_file(criterion, error)
     wrong = {name: value for name, value in told.items() if value != LOOPS[name].bytes_moved}
     if not wrong:
         why = f"The bytes of all {len(LOOPS)} loops are right."
-        return by_value(criterion, 0.0, why, unit="loops")
+        return judge_value(criterion, 0.0, why, unit="loops")
     which = "; ".join(
         f"`{LOOPS[name].code}` does not move {words.short(value, 9)}"
         for name, value in wrong.items()
     )
     why = f"{words.count(len(wrong), 'loop')} of {len(LOOPS)}: {which}.{_advice(told)}"
-    return by_value(criterion, float(len(wrong)), why, unit="loops")
+    return judge_value(criterion, float(len(wrong)), why, unit="loops")
 
 
 def _advice(told: dict[str, float]) -> str:
@@ -185,13 +185,13 @@ def held(
     things = list(offs[0])
     # Each thing may fail a prediction, and all have to pass it.
     asked = thresholds(evidence)
-    asked = replace(asked, to_fail=asked.to_fail * len(things))
+    asked = replace(asked, e_to_fail=asked.e_to_fail * len(things))
     claims, model = {}, {}
     for thing in things:
         won = [off[thing] <= at_most for off in offs]
         kits = [off[thing] <= at_most for off in own]
         lost = [not win and fits for win, fits in zip(won, kits, strict=True)]
-        claims[thing] = looks(won, asked, lost)[-1]
+        claims[thing] = decide_stepwise(won, asked, lost)[-1]
         model[thing] = decide(kits, asked)
     return Held(tuple(offs), tuple(own), claims, model)
 
@@ -212,17 +212,17 @@ def _verdict(
         return verdict_on(criterion, "fail", "not_predicted", fails, **known)
     if reached == {"above"}:
         return verdict_on(criterion, "pass", "reached", passes, **known)
-    generations = words.count(len(found.offs), "generation")
+    replicates = words.count(len(found.offs), "generation")
     fits = found.within(found.own, at_most)
     if any(
         claim.reached == "below" and _is_steady([off[thing] for off in found.own], at_most)
         for thing, claim in found.model.items()
     ):
-        why = f"The kit's own model misses it here, too: it holds in {fits} of {generations}."
+        why = f"The kit's own model misses it here, too: it holds in {fits} of {replicates}."
         return verdict_on(criterion, "not_gradable", "solution_misses_it", why, **known)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED, **known)
-    so_far = f"the prediction holds in {found.within(found.offs, at_most)} of {generations}"
+    so_far = f"the prediction holds in {found.within(found.offs, at_most)} of {replicates}"
     if fits == len(found.own):
         why = f"Not decided in the time allowed: {so_far}. Grade again."
         return verdict_on(criterion, "inconclusive", "not_decided", why, **known)
@@ -258,11 +258,11 @@ def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         formula = model.time_ns()
         runs = evidence.of(LIGHTSPEED)
         if not runs:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
@@ -275,7 +275,7 @@ def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     own = [_own_offs(run, times) for times in run.times_ns]
     found = held([_offs(run, ratios) for ratios in seen], own, criterion.at_most, evidence)
     if found is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     loops = "; ".join(map(mix_in_words, run.unseen))
     passes = (
         f"The times of {len(run.unseen)} loops that were not among those measured ({loops}) are "
@@ -377,14 +377,14 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         formula = model.share()
         few = _too_few_cores(criterion, evidence.node)
         if few is not None:
             return few
         runs = evidence.of(SATURATION)
         if not runs:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
@@ -399,7 +399,7 @@ def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     own = [_share_offs(_shares(run, rates, _of_kit)) for rates in run.rates_gb_s]
     found = held(list(map(_share_offs, seen)), own, criterion.at_most, evidence)
     if found is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     drawn = " and ".join(map(str, run.drawn))
     passes = (
         f"The share of {len(run.pus)} cores' rate that {drawn} threads reach is predicted within "

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from numalab.evidence.record import Evidence
-from numalab.judging import judge, needs
+from numalab.judging import judge, planner
 from numalab.judging.judge import sound_parts
-from numalab.judging.rules import is_shown_here_only, judges_answers
+from numalab.judging.rules import is_local_only, judges_answers
 from numalab.judging.soundness import is_sound, unseen
 from numalab.judging.verdict import (
     NOT_GRADED,
@@ -18,7 +18,7 @@ from numalab.judging.verdict import (
     CriterionVerdict,
     Status,
     Verdict,
-    with_machine,
+    merge_machine,
 )
 from numalab.labs.declaration import RUN_UNDER, Lab
 
@@ -40,12 +40,12 @@ class Elsewhere:
     interrupted_at: str | None = None
     ended: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def read_elsewhere(data: Mapping[str, Any]) -> Elsewhere:
-    """From what to_json gave, in earlier versions without `ended`. Raises KeyError where it lacks
+    """From what json_data gave, in earlier versions without `ended`. Raises KeyError where it lacks
     another key."""
     return Elsewhere(
         tuple(data["named"]),
@@ -65,7 +65,7 @@ class Look:
     only: frozenset[str] | None
 
 
-def on_all(lab: Lab) -> frozenset[str]:
+def criteria_of_all_machines(lab: Lab) -> frozenset[str]:
     """The criteria that are graded on each of the lab's machines."""
     return frozenset(c.name for c in lab.criteria if c.on_machines)
 
@@ -76,10 +76,10 @@ def can_run(lab: Lab, here: Evidence) -> bool:
     return bool(sound_parts(lab, here) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
-def _shown_here(lab: Lab) -> frozenset[str]:
+def _local_criteria(lab: Lab) -> frozenset[str]:
     """The criteria that no other place has to show: answers in files, and what a grading looks at
     here only."""
-    return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_shown_here_only(c))
+    return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_local_only(c))
 
 
 def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
@@ -87,7 +87,9 @@ def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
     return [
         c
         for c in verdict.criteria
-        if c.status == "not_gradable" and c.kind == "evidence" and c.name not in _shown_here(lab)
+        if c.status == "not_gradable"
+        and c.kind == "evidence"
+        and c.name not in _local_criteria(lab)
     ]
 
 
@@ -98,14 +100,16 @@ def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ..
     sound = sound_parts(lab, here)
     if named:
         return tuple(Look(name, sound, None) for name in named)
-    to_show = frozenset(c.name for c in _missing(lab, judge.judge(lab, here))) | on_all(lab)
+    to_show = frozenset(
+        c.name for c in _missing(lab, judge.judge(lab, here))
+    ) | criteria_of_all_machines(lab)
     if not to_show or not can_run(lab, here):
         return ()
     made = []
     for name in lab.machines:
-        sound = tuple(part for part in sound if needs.is_shown(lab, part, to_show))
+        sound = tuple(part for part in sound if planner.is_shown(lab, part, to_show))
         made.append(Look(name, sound, to_show))
-        to_show = on_all(lab)
+        to_show = criteria_of_all_machines(lab)
     return tuple(made)
 
 
@@ -121,13 +125,13 @@ def verdict_over(
     else stay not gradable, with the reason. What nobody waited for is open, and so is what was
     not asked for when the kernel was graded.
     """
-    verdict = _over_places(lab, here, there, elsewhere)
-    only_here = _shown_here(lab)
+    verdict = _combine_places(lab, here, there, elsewhere)
+    only_here = _local_criteria(lab)
     kept = [c for c in verdict.criteria if c.where == HERE or c.name not in only_here]
     return replace(verdict, criteria=tuple(kept))
 
 
-def _over_places(
+def _combine_places(
     lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: Elsewhere | None
 ) -> Verdict:
     """As verdict_over, with what needs no place in each."""
@@ -136,12 +140,12 @@ def _over_places(
         return verdict
     named, not_booted = elsewhere.named, elsewhere.not_booted
     if elsewhere.interrupted_at == HERE:
-        return left_open(lab, here, verdict, named or lab.machines, are_the_labs=not named)
+        return mark_undecided(lab, here, verdict, named or lab.machines, are_the_labs=not named)
     ended = "can be built" if here.build.status != "ok" else "is right here"
     missing = _missing(lab, verdict)
     is_run = can_run(lab, here)
     if not named:
-        verdict = _with_reason(
+        verdict = _add_reason(
             verdict,
             [c for c in missing if not (is_run and _is_run(lab, here, c))],
             f"A virtual node shows it, once the kernel {ended}.",
@@ -152,35 +156,35 @@ def _over_places(
         why = f"Not run there, until the kernel {ended}."
         if look.machine in elsewhere.ended:
             told = elsewhere.ended[look.machine]
-            shown = judge.without_looking(lab, here, "fail", "ended_node", told)
+            shown = judge.verdict_without_run(lab, here, "fail", "ended_node", told)
         elif look.machine in there:
             shown = judge.judge(lab, there[look.machine])
-            shown = judge.of_sound_parts(lab, shown, look.parts, status, "not_run_there", why)
+            shown = judge.mark_unrun_parts(lab, shown, look.parts, status, "not_run_there", why)
         elif look.machine in not_booted:
             told = not_booted[look.machine]
             if not named:
-                return _with_reason(verdict, missing, f"No virtual node could show it: {told}")
-            shown = judge.without_looking(lab, here, "error", "not_booted", told)
+                return _add_reason(verdict, missing, f"No virtual node could show it: {told}")
+            shown = judge.verdict_without_run(lab, here, "error", "not_booted", told)
         elif elsewhere.ended:
             continue  # one that it has ended is enough
         elif not is_run:
-            shown = judge.without_looking(lab, here, status, "not_run_there", why)
+            shown = judge.verdict_without_run(lab, here, status, "not_run_there", why)
         else:
             cause: Cause = "not_measured" if elsewhere.interrupted_at is None else "interrupted"
             is_first = number == 0
-            verdict = left_open(lab, here, verdict, [look.machine], not named, is_first, cause)
+            verdict = mark_undecided(lab, here, verdict, [look.machine], not named, is_first, cause)
             continue
-        verdict = with_machine(verdict, shown, look.machine, look.only)
+        verdict = merge_machine(verdict, shown, look.machine, look.only)
     return verdict
 
 
-def left_open(
+def mark_undecided(
     lab: Lab,
     here: Evidence,
     verdict: Verdict,
     names: Sequence[str],
     are_the_labs: bool = True,
-    with_first: bool = True,
+    includes_first: bool = True,
     cause: Cause = "interrupted",
 ) -> Verdict:
     """The verdict with what was not seen on machines: it is open. are_the_labs: they were not
@@ -189,14 +193,14 @@ def left_open(
     bad = {part for part in lab.kernel_parts if not is_sound(here.of_parts(part))}
     parts = [part for part in lab.kernel_parts if part not in bad]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
-    undone = judge.without_looking(lab, here, "inconclusive", cause, why)
-    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
+    undone = judge.verdict_without_run(lab, here, "inconclusive", cause, why)
+    undone = judge.mark_unrun_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
     needs_more = {c.name for c in lab.criteria if c.needs_numa_nodes > here.numa_nodes}
     for number, name in enumerate(names):
-        only = on_all(lab)
-        if with_first and number == 0:
+        only = criteria_of_all_machines(lab)
+        if includes_first and number == 0:
             only |= needs_more
-        verdict = with_machine(verdict, undone, name, only if are_the_labs else None)
+        verdict = merge_machine(verdict, undone, name, only if are_the_labs else None)
     return verdict
 
 
@@ -207,7 +211,7 @@ def _is_run(lab: Lab, here: Evidence, found: CriterionVerdict) -> bool:
     return not (judge.is_of_kernel(lab, criterion) and unseen(lab, criterion, parts))
 
 
-def _with_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
+def _add_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
     """Says of what this node can't show why no virtual node has shown it either."""
     names = {c.name for c in missing}
     return replace(

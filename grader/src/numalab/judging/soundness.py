@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import KernelRun, Outcome, Results
-from numalab.judging import explain, meddling
+from numalab.judging import explain, tampering
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 from numalab.processes.limits import ENDING, limits_sentence
 
-LOOKS_OF_KERNEL = tuple(kind for kind in LOOKS if kind.in_soundness)
+KERNEL_RUNS = tuple(kind for kind in LOOKS if kind.in_soundness)
 
 
 def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
     """What was looked at of the kernel, beside its results."""
-    return tuple(run for kind in LOOKS_OF_KERNEL for run in evidence.of(kind))
+    return tuple(run for kind in KERNEL_RUNS for run in evidence.of(kind))
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
@@ -30,17 +30,16 @@ def outcomes(evidence: Evidence) -> Iterator[Outcome]:
     blameless = "untraceable" if node_refuses_tracing(evidence) else None
     yield from (check.outcome for check in evidence.of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
-    for generation in evidence.of(GENERATION):
-        if SUBMISSION in generation.roles and not timed_out(generation):
-            yield generation.roles[SUBMISSION].outcome
+    for replicate in evidence.of(GENERATION):
+        if SUBMISSION in replicate.roles and not timed_out(replicate):
+            yield replicate.roles[SUBMISSION].outcome
 
 
-def timed_out(generation: Generation) -> bool:
+def timed_out(replicate: Generation) -> bool:
     """The submission met the time limit while it was timed. It has come to its end in
     every smaller run, so this says that it is slow, not that it is wrong."""
     return (
-        SUBMISSION in generation.roles
-        and generation.roles[SUBMISSION].outcome.status == "timed_out"
+        SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
     )
 
 
@@ -50,15 +49,15 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
     """With n and the number of ranks, where they say something."""
-    for kind in (CHECK, *LOOKS_OF_KERNEL):
+    for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.of(kind):
             yield from run.all_results
-    for generation in evidence.of(GENERATION):
-        if SUBMISSION in generation.roles:
-            yield generation.roles[SUBMISSION].results, generation.n, None
+    for replicate in evidence.of(GENERATION):
+        if SUBMISSION in replicate.roles:
+            yield replicate.roles[SUBMISSION].results, replicate.n, None
 
 
-def is_wrong(results: Results) -> bool:
+def has_mistake(results: Results) -> bool:
     return (
         results.wrong > 0
         or results.wrote_before_array is not None
@@ -75,11 +74,11 @@ def is_sound(evidence: Evidence) -> bool:
         evidence.build.status == "ok"
         and evidence.monitor_lost is None
         and first_bad(outcomes(evidence)) is None
-        and not any(is_wrong(results) for results, *_ in all_results(evidence))
+        and not any(has_mistake(results) for results, *_ in all_results(evidence))
     )
 
 
-def wrong_in(lab: Lab, results: Results) -> str:
+def mistake_origin(lab: Lab, results: Results) -> str:
     """Where wrong results began, as of CriterionVerdict.began_in."""
     first = results.first_wrong
     if first is None:
@@ -87,7 +86,7 @@ def wrong_in(lab: Lab, results: Results) -> str:
     return first.phase if first.phase in lab.functions else first.array
 
 
-def ended_in(lab: Lab, outcome: Outcome) -> str:
+def end_origin(lab: Lab, outcome: Outcome) -> str:
     """Where a run ended before its end, as of CriterionVerdict.began_in."""
     phase = str(outcome.detail.get("doing", ""))
     return phase if phase in lab.functions else mpi_function(outcome)
@@ -159,7 +158,7 @@ def missing_runs(
     if bad is None and not runs:
         bad = first_bad(outcomes(evidence))
         if bad is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
     return None if bad is None else unusable(criterion, bad, evidence)
 
 
@@ -175,11 +174,11 @@ NO_CORES = (
 )
 
 
-def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+def not_measured(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Open, as what a further grading may decide: where nothing that was seen explains that the
     run which decides it is missing."""
     if evidence.monitor_lost is not None:
-        why = meddling.monitor_lost(evidence.monitor_lost)
+        why = tampering.monitor_lost(evidence.monitor_lost)
         return verdict_on(criterion, "fail", "disturbed_monitor", why)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
@@ -199,7 +198,7 @@ def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[
     return [part for part in of_criterion if part not in parts]
 
 
-def by_value(
+def judge_value(
     criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
 ) -> CriterionVerdict:
     """Passes or fails by the criterion's bounds; written so that NaN fails. missed: the cause

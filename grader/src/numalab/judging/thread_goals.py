@@ -136,22 +136,22 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-def _on_cores(threads: Sequence[Thread], wanted: Sequence[frozenset[int]]) -> Reached:
+def _single_cores(threads: Sequence[Thread], required: Sequence[frozenset[int]]) -> Reached:
     """One thread on each of these cores, and none elsewhere."""
     holders: dict[frozenset[int], list[int]] = {}
     loose, outside = [], []
     for thread in threads:
         allowed = set(thread.allowed_pus)
-        core = next((core for core in wanted if allowed <= core), None)
+        core = next((core for core in required if allowed <= core), None)
         if core is not None:
             holders.setdefault(core, []).append(thread.number)
-        elif any(allowed & core for core in wanted):
+        elif any(allowed & core for core in required):
             loose.append(thread.number)
         else:
             outside.append(thread.number)
     crowded = [numbers for numbers in holders.values() if len(numbers) > 1]
     misplaced = len(loose) + len(outside) + sum(len(numbers) - 1 for numbers in crowded)
-    empty = len(wanted) - len(holders)
+    empty = len(required) - len(holders)
     if outside:
         why = f"{words.threads(outside)} may run on none of the cores that are asked for"
     elif loose:
@@ -182,7 +182,7 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
     if goal in CORE_GOALS:
-        return _on_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
+        return _single_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
     topology = topology_of_node(node)
     return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
 
@@ -196,12 +196,12 @@ class TimedTeam:
     that one memory has to serve them, or dealt out over all. What is compared so differs in nothing
     else: neither in the number of threads nor in what siblings share. Both as places, by number."""
 
-    on_one_node: tuple[Pus, ...]
-    on_all_nodes: tuple[Pus, ...]
+    single_node: tuple[Pus, ...]
+    all_nodes: tuple[Pus, ...]
 
     @property
     def threads(self) -> int:
-        return len(self.on_one_node)
+        return len(self.single_node)
 
 
 def timed_team(node: Json) -> TimedTeam:
@@ -216,7 +216,7 @@ def timed_team(node: Json) -> TimedTeam:
     return TimedTeam(tuple(next(iter(by_node.values()))[:fewest]), tuple(in_turn[:fewest]))
 
 
-def as_environment(places: Sequence[Pus]) -> dict[str, str]:
+def environment_of(places: Sequence[Pus]) -> dict[str, str]:
     """One thread on each place, in their order, under every OpenMP runtime."""
     lists = ("{" + ",".join(map(str, pus)) + "}" for pus in places)
     return {"OMP_PLACES": ",".join(lists), "OMP_PROC_BIND": "close"}

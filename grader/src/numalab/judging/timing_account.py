@@ -11,11 +11,18 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Evidence
 from numalab.judging.judge import evidence_for
-from numalab.judging.rates import Rates, rates_of
+from numalab.judging.rates import TimedRates, rates_of
 from numalab.judging.sequential import UNDECIDED, Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
 from numalab.judging.timing_claims import CLAIMS, claim_of
-from numalab.judging.timing_state import Asked, Floor, TimingState, asked_of, complete, timing_state
+from numalab.judging.timing_state import (
+    Floor,
+    RequiredSpeed,
+    TimingState,
+    complete,
+    required_speed,
+    timing_state,
+)
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab
 
@@ -41,7 +48,7 @@ class Side:
 
     margins: tuple[float, ...]
     cut: tuple[bool, ...]
-    looks: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]
     good: str
     bad: str
     holds: str
@@ -50,14 +57,14 @@ class Side:
 
     @property
     def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
+        return self.decisions[-1] if self.decisions else UNDECIDED
 
 
 def _ceiling_side(state: TimingState) -> Side:
     return Side(
         margins=state.margins,
         cut=state.cut,
-        looks=state.looks,
+        decisions=state.decisions,
         good="fast enough",
         bad="too slow",
         holds="as fast as is asked for",
@@ -70,7 +77,7 @@ def _floor_side(floor: Floor) -> Side:
     return Side(
         margins=floor.margins,
         cut=(False,) * len(floor.margins),
-        looks=floor.looks,
+        decisions=floor.decisions,
         good="slow enough",
         bad="too fast",
         holds="no faster than a chain of loads",
@@ -98,10 +105,10 @@ class TimingAccount:
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
-    asked: Asked | None
+    asked: RequiredSpeed | None
     stopped_because: Stopped
     left_out: tuple[LeftOut, ...] = ()
-    rates: Rates | None = None
+    rates: TimedRates | None = None
 
     @property
     def is_effect_lost(self) -> bool:
@@ -120,20 +127,23 @@ class TimingAccount:
         nothing from below."""
         return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         """Lists have an entry for each generation; those of signs end with the decision, and None
         among them was cut too early to know. signs: what speaks for the claim; missed: against."""
         state = self.state
-        looks = state.looks
+        decisions = state.decisions
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
             "asked": None if self.asked is None else asdict(self.asked),
-            "signs": list(state.signs[: len(looks)]),
-            "missed": list(state.missed[: len(looks)]),
-            "e_for": [look.e_for for look in looks],
-            "e_against": [look.e_against for look in looks],
-            "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
+            "signs": list(state.signs[: len(decisions)]),
+            "missed": list(state.missed[: len(decisions)]),
+            "e_for": [decision.e_for for decision in decisions],
+            "e_against": [decision.e_against for decision in decisions],
+            "threshold": {
+                "to_pass": state.thresholds.e_to_pass,
+                "to_fail": state.thresholds.e_to_fail,
+            },
             "margin_interval": list(interval(state.margins, state.thresholds, state.cut)),
             "floor": None if state.floor is None else _floor_json(state.floor),
             "confidence": state.thresholds.confidence,
@@ -143,20 +153,20 @@ class TimingAccount:
             "control": _decision_json(state.control),
             "unsteady": _decision_json(state.unsteady),
             "stopped_because": self.stopped_because,
-            "rates": None if self.rates is None else self.rates.to_json(),
+            "rates": None if self.rates is None else self.rates.json_data(),
             "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
 
 
 def _floor_json(floor: Floor) -> dict[str, Any]:
-    """Of the claim that the submission is not too fast, as those of to_json."""
-    looks = floor.looks
+    """Of the claim that the submission is not too fast, as those of json_data."""
+    decisions = floor.decisions
     return {
         "margins": list(floor.margins),
-        "signs": list(floor.signs[: len(looks)]),
-        "missed": list(floor.missed[: len(looks)]),
-        "e_for": [look.e_for for look in looks],
-        "e_against": [look.e_against for look in looks],
+        "signs": list(floor.signs[: len(decisions)]),
+        "missed": list(floor.missed[: len(decisions)]),
+        "e_for": [decision.e_for for decision in decisions],
+        "e_against": [decision.e_against for decision in decisions],
     }
 
 
@@ -205,14 +215,14 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
-        is_wrong = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
-        if not own.of(GENERATION) or is_wrong:
+        has_mistake = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
+        if not own.of(GENERATION) or has_mistake:
             continue
         state = timing_state(criterion, own)
         if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
-        generations = complete(own, claim_of(criterion).roles(criterion))
-        asked = asked_of(criterion, generations) if generations else None
+        replicates = complete(own, claim_of(criterion).roles(criterion))
+        asked = required_speed(criterion, replicates) if replicates else None
         stopped = _stopped(verdict_here, state, own)
         left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
         rates = rates_of(own, claim_of(criterion).roles(criterion))
@@ -222,9 +232,9 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
     return accounts
 
 
-def with_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
+def add_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
     """A verdict's JSON with what each timed criterion's decision rests on."""
-    timings = {account.criterion.name: account.to_json() for account in accounts}
+    timings = {account.criterion.name: account.json_data() for account in accounts}
     return result | {
         "criteria": [
             entry | {"timing": timings[entry["name"]]}

@@ -48,10 +48,10 @@ class Claim:
         return criterion.rule == self.name
 
 
-def best_s(generation: Generation, role: str) -> float:
+def best_s(replicate: Generation, role: str) -> float:
     """The minimum of a role's repetitions: what a repetition takes undisturbed. Of one that
     was cut, what it took at least."""
-    return min(generation.elapsed_s[role])
+    return min(replicate.elapsed_s[role])
 
 
 def reference_of(criterion: Criterion) -> str:
@@ -63,24 +63,24 @@ def _reference_and_submission(criterion: Criterion) -> tuple[str, ...]:
     return reference_of(criterion), SUBMISSION
 
 
-def _efficiency_limit_s(criterion: Criterion, generation: Generation) -> float:
+def _efficiency_limit_s(criterion: Criterion, replicate: Generation) -> float:
     assert criterion.asked_share is not None
-    return best_s(generation, reference_of(criterion)) / criterion.asked_share
+    return best_s(replicate, reference_of(criterion)) / criterion.asked_share
 
 
-def _chain_limit_s(criterion: Criterion, generation: Generation) -> float:
+def _chain_limit_s(criterion: Criterion, replicate: Generation) -> float:
     assert criterion.at_most is not None
-    return best_s(generation, SOLUTION) * criterion.at_most
+    return best_s(replicate, SOLUTION) * criterion.at_most
 
 
-def _chain_least_s(criterion: Criterion, generation: Generation) -> float:
+def _chain_least_s(criterion: Criterion, replicate: Generation) -> float:
     assert criterion.at_least is not None
-    return best_s(generation, SOLUTION) * criterion.at_least
+    return best_s(replicate, SOLUTION) * criterion.at_least
 
 
-def _speedup_limit_s(criterion: Criterion, generation: Generation) -> float:
+def _speedup_limit_s(criterion: Criterion, replicate: Generation) -> float:
     """Return the geometric mean: as far below the handout as above the solution."""
-    return math.sqrt(best_s(generation, HANDOUT) * best_s(generation, SOLUTION))
+    return math.sqrt(best_s(replicate, HANDOUT) * best_s(replicate, SOLUTION))
 
 
 def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
@@ -89,31 +89,31 @@ def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
     return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
 
 
-def _speedup_passes_below_s(criterion: Criterion, generation: Generation) -> float:
-    return speedup_passes_below_s(best_s(generation, HANDOUT), best_s(generation, SOLUTION))
+def _speedup_passes_below_s(criterion: Criterion, replicate: Generation) -> float:
+    return speedup_passes_below_s(best_s(replicate, HANDOUT), best_s(replicate, SOLUTION))
 
 
-OF_LIGHTSPEED = "at_least_of_lightspeed"
+REFERENCE_KEY = "at_least_of_lightspeed"
 
 
 def _check_efficiency(lab: Lab, criterion: Criterion, table: Table) -> None:
     """Fail unless it is held against either the solution or the probe."""
     if criterion.at_least_of_lightspeed is None:
         if criterion.at_least is None:
-            table.fail(f"efficiency needs either 'at_least' or '{OF_LIGHTSPEED}'; add one")
+            table.fail(f"efficiency needs either 'at_least' or '{REFERENCE_KEY}'; add one")
         return
     if criterion.at_least is not None or criterion.at_most is not None:
         table.fail(
-            f"'{OF_LIGHTSPEED}' takes the place of 'at_least'; keep one of them", OF_LIGHTSPEED
+            f"'{REFERENCE_KEY}' takes the place of 'at_least'; keep one of them", REFERENCE_KEY
         )
     if not criterion.at_least_of_lightspeed > 0:
-        table.wrong(OF_LIGHTSPEED, "it must be above 0")
+        table.wrong(REFERENCE_KEY, "it must be above 0")
     if not lab.has_probe(criterion.part):
         of = f' with part = "{criterion.part}"' if criterion.part else ""
         table.fail(
-            f"'{OF_LIGHTSPEED}' needs a probe: add a [[lightspeed]]{of} and flops_per_element, and "
+            f"'{REFERENCE_KEY}' needs a probe: add a [[lightspeed]]{of} and flops_per_element, and "
             f"solutions/{lab.name}/probe.c",
-            OF_LIGHTSPEED,
+            REFERENCE_KEY,
         )
 
 
@@ -123,7 +123,7 @@ EFFICIENCY = Claim(
     _efficiency_limit_s,
     reference_of,
     _reference_and_submission,
-    keys=(OF_LIGHTSPEED,),
+    keys=(REFERENCE_KEY,),
     check=_check_efficiency,
 )
 SPEEDUP = Claim(

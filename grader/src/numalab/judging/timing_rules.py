@@ -11,15 +11,15 @@ from numalab import words
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import Outcome
-from numalab.judging import chain_words, explain, meddling
+from numalab.judging import chain_words, explain, tampering
 from numalab.judging.registry import Rule
 from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
     first_bad,
+    has_mistake,
     held_up,
     is_sound,
-    is_wrong,
-    not_looked_at,
+    not_measured,
     outcomes,
     timed_out,
     unusable,
@@ -35,11 +35,11 @@ from numalab.judging.timing_claims import (
     reference_of,
 )
 from numalab.judging.timing_state import (
-    Asked,
+    RequiredSpeed,
     TimingState,
-    asked_of,
     complete,
-    spending_of,
+    required_speed,
+    time_budget_use,
     timing_state,
 )
 from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
@@ -120,10 +120,10 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
     untimed = _not_timed(criterion, evidence)
     if untimed is not None:
         return untimed
-    generations = complete(evidence, claim_of(criterion).roles(criterion))
-    if not generations:
-        return not_looked_at(criterion, evidence)
-    times = _times(criterion, evidence, generations)
+    replicates = complete(evidence, claim_of(criterion).roles(criterion))
+    if not replicates:
+        return not_measured(criterion, evidence)
+    times = _times(criterion, evidence, replicates)
     verdicts = (rule(times) for rule in _RULES_IN_ORDER)
     verdict = next(verdict for verdict in verdicts if verdict is not None)
     if verdict.cause in ("too_noisy", "not_decided") and evidence.is_held_up:
@@ -149,14 +149,14 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED)
     if evidence.timing_error is not None:
         return verdict_on(criterion, "error", "kit", evidence.timing_error)
-    for generation in evidence.of(GENERATION):
-        if timed_out(generation):
-            return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
-        probe = generation.roles.get(PROBE)
-        if reference_of(criterion) == PROBE and probe is not None and is_wrong(probe.results):
+    for replicate in evidence.of(GENERATION):
+        if timed_out(replicate):
+            return verdict_on(criterion, "fail", "too_slow", _too_slow(replicate))
+        probe = replicate.roles.get(PROBE)
+        if reference_of(criterion) == PROBE and probe is not None and has_mistake(probe.results):
             why = "The kit's probe gave a wrong result, so its times are no measure."
             return verdict_on(criterion, "error", "kit", why)
-        for role, part in generation.roles.items():
+        for role, part in replicate.roles.items():
             if part.outcome.blames:
                 return _spoilt(criterion, evidence, role, part.outcome)
             if not part.outcome.ok:
@@ -171,8 +171,8 @@ def _spoilt(
     """Whoever's process did not come to its end, it does without what the student handed in."""
     said = explain.outcome(outcome, evidence.language) or ""
     if criterion.slow is not None:
-        return verdict_on(criterion, "fail", "bad_file", meddling.under_a_launch(said))
-    why = meddling.beside_the_kits_own(role, said)
+        return verdict_on(criterion, "fail", "bad_file", tampering.launch_failed(said))
+    why = tampering.other_process_failed(role, said)
     return verdict_on(criterion, "fail", "disturbed_monitor", why)
 
 
@@ -188,20 +188,20 @@ class _Times:
     state: TimingState
     value: float
     interval: tuple[float | None, float | None]
-    asked: Asked
-    whose: str
+    asked: RequiredSpeed
+    reference: str
     speed: str
     count: str
-    over_kits: float
+    reference_ratio: float
 
     @property
     def measured(self) -> str:
         return f"{self.speed}; {self.count}"
 
     def verdict(
-        self, status: Status, cause: Cause, why: str, by_signs: bool = True
+        self, status: Status, cause: Cause, why: str, rests_on_signs: bool = True
     ) -> CriterionVerdict:
-        is_by_signs = by_signs and status in ("pass", "fail", "not_gradable")
+        is_by_signs = rests_on_signs and status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
             status,
@@ -219,12 +219,12 @@ class _Times:
         effect = self.state.effect
         assert effect is not None
         return (
-            f"{self.whose} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
+            f"{self.reference} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
             f"{effect.wins} of {words.count(effect.signs, 'generation')}"
         )
 
 
-def kits_name(criterion: Criterion) -> str:
+def reference_name(criterion: Criterion) -> str:
     """What an efficiency is held against, in words."""
     return "the probe" if reference_of(criterion) == PROBE else "the solution"
 
@@ -234,33 +234,35 @@ def _slow_name(criterion: Criterion) -> str:
     return criterion.over if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
-def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
+def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[Generation]) -> _Times:
     state = timing_state(criterion, evidence)
-    whose = _slow_name(criterion) if SPEEDUP.judges(criterion) else kits_name(criterion)
+    reference = _slow_name(criterion) if SPEEDUP.judges(criterion) else reference_name(criterion)
     role = claim_of(criterion).compared_with(criterion)
-    ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in generations]
+    ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in replicates]
     value = statistics.median(ratios)
-    is_mostly_cut = sum(state.cut) > len(generations) / 2
+    is_mostly_cut = sum(state.cut) > len(replicates) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
-    asked = asked_of(criterion, generations)
+    asked = required_speed(criterion, replicates)
     if CHAIN.judges(criterion):
         value, bounds = 1 / value, chain_words.turned(bounds)
         held = _interval_words(bounds, state)
-        taken, count = chain_words.measured(value, held, criterion, state, generations)
-        return _Times(criterion, evidence, state, value, bounds, asked, whose, taken, count, 0.0)
-    speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
-    count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
+        taken, count = chain_words.measured(value, held, criterion, state, replicates)
+        return _Times(
+            criterion, evidence, state, value, bounds, asked, reference, taken, count, 0.0
+        )
+    speed = _speed_words(value, reference, is_mostly_cut, _interval_words(bounds, state))
+    count = f"{required_text(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
     count += f"and reached in {_wins_words(state)}"
     if EFFICIENCY.judges(criterion) and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
     kits = reference_of(criterion)
-    over_kits = [best_s(g, kits) / best_s(g, SUBMISSION) for g in generations]
-    low, _ = interval(over_kits, state.thresholds, state.cut)
-    over = min(over_kits) if low is None else low
-    return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count, over)
+    reference_ratio = [best_s(g, kits) / best_s(g, SUBMISSION) for g in replicates]
+    low, _ = interval(reference_ratio, state.thresholds, state.cut)
+    over = min(reference_ratio) if low is None else low
+    return _Times(criterion, evidence, state, value, bounds, asked, reference, speed, count, over)
 
 
-def ratios_asked(asked: Asked) -> str:
+def required_text(asked: RequiredSpeed) -> str:
     """Each generation asks for its own, where it is the middle between two times."""
     least, most = f"{asked.least:.2f}", f"{asked.most:.2f}"
     return least if least == most else f"{least} to {most}, by generation,"
@@ -269,7 +271,7 @@ def ratios_asked(asked: Asked) -> str:
 def _wins_words(state: TimingState) -> str:
     claim = state.claim
     reached = f"{claim.wins} of {words.count(claim.signs, 'generation')}"
-    if claim.reached is not None and len(state.looks) < len(state.margins):
+    if claim.reached is not None and len(state.decisions) < len(state.margins):
         return f"{reached}, which decided ({len(state.margins)} were taken)"
     return reached
 
@@ -288,12 +290,13 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
 def _implausible(times: _Times) -> CriterionVerdict | None:
     """Nobody is accused: it may be a discovery."""
     most = times.criterion.plausible_up_to
-    if times.state.outcome != "pass" or times.over_kits <= most:
+    if times.state.outcome != "pass" or times.reference_ratio <= most:
         return None
     return times.verdict(
         "inconclusive",
         "implausible",
-        f"{words.ratio(times.over_kits)} times {kits_name(times.criterion)}'s speed or more: "
+        f"{words.ratio(times.reference_ratio)} times {reference_name(times.criterion)}'s speed "
+        "or more: "
         f"above {most:g} "
         "times is more than the work allows by what is known. An instructor has to look at how it "
         "is done, and sets the points by hand; nothing is lost, and grading again changes nothing.",
@@ -303,7 +306,7 @@ def _implausible(times: _Times) -> CriterionVerdict | None:
 def _fast_enough(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "pass":
         return None
-    why = f"{words.first_upper(times.measured)}.{_on_chain(times)}"
+    why = f"{words.first_upper(times.measured)}.{_chain_text(times)}"
     return times.verdict("pass", "reached", why)
 
 
@@ -340,32 +343,32 @@ def _slower(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "fail":
         return None
     cause: Cause = "too_fast" if times.state.is_too_fast else "too_slow"
-    return times.verdict("fail", cause, f"{words.first_upper(times.measured)}.{_on_chain(times)}")
+    return times.verdict("fail", cause, f"{words.first_upper(times.measured)}.{_chain_text(times)}")
 
 
-def _on_chain(times: _Times) -> str:
+def _chain_text(times: _Times) -> str:
     """What there is to say of times that have two sides; else empty."""
     if not CHAIN.judges(times.criterion):
         return ""
-    generations = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
+    replicates = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
     said = chain_words.why_failed(times.state) if times.state.outcome == "fail" else ""
-    return said + chain_words.caches(times.evidence.node, generations)
+    return said + chain_words.caches(times.evidence.node, replicates)
 
 
 def _overspent(times: _Times) -> CriterionVerdict | None:
     """Nothing is decided since the submission used up the time in which it would be."""
-    spending = spending_of(times.evidence)
+    spending = time_budget_use(times.evidence)
     if not spending.is_overspent:
         return None
     return times.verdict(
         "fail",
         "too_slow",
-        f"Far too slow beside what is timed: in {words.count(spending.generations, 'generation')} "
+        f"Far too slow beside what is timed: in {words.count(spending.replicates, 'generation')} "
         f"the kernel's process took {words.short(spending.submission_s)} s in all to start and for "
-        f"each of its functions, where {kits_name(times.criterion)}'s took "
-        f"{words.short(spending.kits_s, 2)} s. The {spending.allowed_s:.0f} s that a grading "
+        f"each of its functions, where {reference_name(times.criterion)}'s took "
+        f"{words.short(spending.reference_s, 2)} s. The {spending.allowed_s:.0f} s that a grading "
         "has for that are used up.",
-        by_signs=False,
+        rests_on_signs=False,
     )
 
 
@@ -376,13 +379,13 @@ def _effect_lost(times: _Times) -> CriterionVerdict | None:
     return times.verdict(
         "inconclusive",
         "too_noisy",
-        f"The node is too noisy now to grade a speedup: {times.whose} took "
+        f"The node is too noisy now to grade a speedup: {times.reference} took "
         f"{times.asked.effect:.2f} times the solution's time (median), and "
         f"{LEAST_HANDOUT_RATIO:g} times are needed. {AGAIN_WHEN_QUIET}",
     )
 
 
-def _effect_open(times: _Times) -> CriterionVerdict | None:
+def _effect_undecided(times: _Times) -> CriterionVerdict | None:
     """Too slow for a speedup, but whether this node has one to earn is not known."""
     effect = times.state.effect
     if effect is None or effect.reached is not None or times.state.claim.reached != "below":
@@ -416,7 +419,8 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
         "inconclusive",
         "cut_too_early",
         f"In {words.count(unknown, 'generation')} the repetitions were cut off before they took "
-        f"as long as is allowed now, {times.asked.median:.2f} times the speed of {times.whose}: "
+        f"as long as is allowed now, {times.asked.median:.2f} times the speed of "
+        f"{times.reference}: "
         "what was asked for has changed since. Only what comes after them counts. Grade again: "
         "new generations are taken.",
     )
@@ -443,33 +447,33 @@ _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
     _slower,
     _overspent,
     _effect_lost,
-    _effect_open,
+    _effect_undecided,
     _unstable,
     _cut_too_early,
     _not_decided,
 )
 
 
-def _speed_words(value: float, whose: str, is_cut: bool, held: str) -> str:
+def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
     """value: times as fast as whose, at most that where it was cut; held: by what interval."""
     if not is_cut:
-        return f"{words.ratio(value)} times {whose}'s speed (median{held})"
+        return f"{words.ratio(value)} times {reference}'s speed (median{held})"
     if value > 0.5:
-        return f"at most {words.ratio(value)} times {whose}'s speed (median)"
+        return f"at most {words.ratio(value)} times {reference}'s speed (median)"
     times = math.floor(1 / value)
-    return f"more than {times} times slower than {whose} (median), and stopped there"
+    return f"more than {times} times slower than {reference} (median), and stopped there"
 
 
-def _too_slow(generation: Generation) -> str:
-    detail = generation.roles[SUBMISSION].outcome.detail
-    found = [name for name in (SOLUTION, PROBE) if generation.elapsed_s.get(name)]
+def _too_slow(replicate: Generation) -> str:
+    detail = replicate.roles[SUBMISSION].outcome.detail
+    found = [name for name in (SOLUTION, PROBE) if replicate.elapsed_s.get(name)]
     beside = (
-        f", where the {found[0]} takes {words.short(best_s(generation, found[0]), 2)} s"
+        f", where the {found[0]} takes {words.short(best_s(replicate, found[0]), 2)} s"
         if found
         else ""
     )
     size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
     return (
-        f"Far too slow: {explain.one_of(detail['doing'])} took more than "
+        f"Far too slow: {explain.name_call(detail['doing'])} took more than "
         f"{explain.time_limit(detail)} ({size}){beside}; it was stopped."
     )

@@ -27,7 +27,7 @@ from numalab.judging.sequential import (
     Decision,
     Thresholds,
     decide,
-    looks,
+    decide_stepwise,
 )
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, claim_of
 from numalab.labs.declaration import Criterion
@@ -41,12 +41,12 @@ CUT_RATIO = 8.0
 UNSTEADY_RATIO = 2.0
 
 
-def _shows_effect(generation: Generation) -> bool:
-    return best_s(generation, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(generation, SOLUTION)
+def _shows_effect(replicate: Generation) -> bool:
+    return best_s(replicate, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(replicate, SOLUTION)
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequiredSpeed:
     """For how many times the speed of the solution (efficiency) or the handout (speedup) the
     generations ask: least, median and most of them; effect: of a speedup, how many times the
     solution's time the handout took (median), None else."""
@@ -63,15 +63,15 @@ class Asked:
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
-def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
+def required_speed(criterion: Criterion, replicates: Sequence[Generation]) -> RequiredSpeed:
     """generations: one or more, with the roles that are needed."""
     claim = claim_of(criterion)
     role = claim.compared_with(criterion)
-    ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in generations]
+    ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in replicates]
     effect = None
     if claim.needs_effect:
-        effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
-    return Asked(min(ratios), statistics.median(ratios), max(ratios), effect)
+        effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in replicates)
+    return RequiredSpeed(min(ratios), statistics.median(ratios), max(ratios), effect)
 
 
 def thresholds(evidence: Evidence) -> Thresholds:
@@ -87,11 +87,11 @@ class Floor:
     margins: tuple[float, ...]
     signs: tuple[bool | None, ...]
     missed: tuple[bool, ...]
-    looks: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]
 
     @property
     def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
+        return self.decisions[-1] if self.decisions else UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class TimingState:
     signs: tuple[bool | None, ...]
     missed: tuple[bool, ...]
     thresholds: Thresholds
-    looks: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]
     effect: Decision | None
     control: Decision
     unsteady: Decision
@@ -124,7 +124,7 @@ class TimingState:
 
     @property
     def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
+        return self.decisions[-1] if self.decisions else UNDECIDED
 
     @property
     def claims(self) -> tuple[Decision, ...]:
@@ -160,9 +160,9 @@ class TimingState:
 
 def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
     return [
-        generation
-        for generation in evidence.of(GENERATION)
-        if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
+        replicate
+        for replicate in evidence.of(GENERATION)
+        if replicate.ok and all(replicate.elapsed_s.get(role) for role in roles)
     ]
 
 
@@ -176,104 +176,103 @@ PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class Spending:
+class TimeBudgetUse:
     """What generations have waited for, in seconds, all of them together; hogging: in how many of
     them the submission took HOGGING_RATIO times as long as the solution, or as the probe where
     there is none; kits_s: what that took; least: generations that are asked for; allowed_s: that
     the submission may take longer until then."""
 
-    generations: int
+    replicates: int
     hogging: int
     submission_s: float
-    kits_s: float
+    reference_s: float
     least: int
     allowed_s: float
 
     @property
     def excess_s(self) -> float:
         """The submission's account: what it took longer than the solution."""
-        return max(0.0, self.submission_s - self.kits_s)
+        return max(0.0, self.submission_s - self.reference_s)
 
     @property
     def is_overspent(self) -> bool:
         return (
-            self.generations < self.least
+            self.replicates < self.least
             and self.hogging >= LEAST_HOGGING
             and self.excess_s > self.allowed_s
         )
 
 
-def kits_role(generation: Generation) -> str:
+def control_role(replicate: Generation) -> str:
     """Whose second process the control is: the solution, or the probe where nothing asks for a
     solution."""
-    return PROBE if PROBE in generation.roles and SOLUTION not in generation.roles else SOLUTION
+    return PROBE if PROBE in replicate.roles and SOLUTION not in replicate.roles else SOLUTION
 
 
-def spending_of(evidence: Evidence) -> Spending:
+def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
     """evidence: with the generations that were taken for one criterion."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
-        (generation.taken_s[SUBMISSION], generation.taken_s[kits_role(generation)])
-        for generation in complete(evidence, (SUBMISSION,))
-        if generation.taken_s  # of older records nothing is known
-        and generation.elapsed_s.get(kits_role(generation))
+        (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
+        for replicate in complete(evidence, (SUBMISSION,))
+        if replicate.taken_s  # of older records nothing is known
+        and replicate.elapsed_s.get(control_role(replicate))
     ]
-    return Spending(
-        generations=len(both),
-        hogging=sum(own_s >= HOGGING_RATIO * kits_s for own_s, kits_s in both),
+    return TimeBudgetUse(
+        replicates=len(both),
+        hogging=sum(own_s >= HOGGING_RATIO * reference_s for own_s, reference_s in both),
         submission_s=sum(own_s for own_s, _ in both),
-        kits_s=sum(kits_s for _, kits_s in both),
-        least=effort.least_generations,
+        reference_s=sum(reference_s for _, reference_s in both),
+        least=effort.min_replicates,
         allowed_s=PATIENCE * effort.budget_s,
     )
 
 
-def is_cut(generation: Generation) -> bool:
-    """Whether the submission's best repetition is one that was stopped: it took at least that
-    long, and nobody knows how long."""
-    times_s = generation.elapsed_s[SUBMISSION]
-    return SUBMISSION in generation.cut and times_s[-1] == min(times_s)
+def is_cut(replicate: Generation, role: str = SUBMISSION) -> bool:
+    """Tell whether a role's best repetition was stopped, so that its time is a lower bound."""
+    times_s = replicate.elapsed_s[role]
+    return role in replicate.cut and times_s[-1] == min(times_s)
 
 
-def _margin(criterion: Criterion, generation: Generation) -> float:
-    limit_s = claim_of(criterion).passes_below_s(criterion, generation)
-    return limit_s / best_s(generation, SUBMISSION)
+def _margin(criterion: Criterion, replicate: Generation) -> float:
+    limit_s = claim_of(criterion).passes_below_s(criterion, replicate)
+    return limit_s / best_s(replicate, SUBMISSION)
 
 
-def _is_missed(criterion: Criterion, generation: Generation) -> bool:
-    return best_s(generation, SUBMISSION) >= claim_of(criterion).limit_s(criterion, generation)
+def _is_missed(criterion: Criterion, replicate: Generation) -> bool:
+    return best_s(replicate, SUBMISSION) >= claim_of(criterion).limit_s(criterion, replicate)
 
 
-def _sign(criterion: Criterion, generation: Generation) -> bool | None:
+def _sign(criterion: Criterion, replicate: Generation) -> bool | None:
     """Whether the submission took less than is allowed; None where it was stopped before it is
     clear that it did not. As long as nothing changes it is stopped long after it. A second try
     is never won: else who spoils the first when it loses would have two draws."""
-    if is_cut(generation) and not _is_missed(criterion, generation):
+    if is_cut(replicate) and not _is_missed(criterion, replicate):
         return None
-    if generation.is_second_try:
+    if replicate.is_second_try:
         return False
-    return _margin(criterion, generation) > 1
+    return _margin(criterion, replicate) > 1
 
 
-def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]:
+def _limits_s(criterion: Criterion, replicate: Generation) -> tuple[float, ...]:
     claim = claim_of(criterion)
-    most_s = claim.limit_s(criterion, generation)
-    return (most_s,) if claim.least_s is None else (claim.least_s(criterion, generation), most_s)
+    most_s = claim.limit_s(criterion, replicate)
+    return (most_s,) if claim.least_s is None else (claim.least_s(criterion, replicate), most_s)
 
 
-def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
+def _is_unsteady(criterion: Criterion, replicate: Generation) -> bool:
     """Further from the limit, the nearer one of two, on whichever side, than the kit's two
     processes of one program from each other."""
-    own_s = best_s(generation, SUBMISSION)
-    own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, generation))
-    kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, kits_role(generation))))
+    own_s = best_s(replicate, SUBMISSION)
+    own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, replicate))
+    kits = abs(math.log(best_s(replicate, CONTROL) / best_s(replicate, control_role(replicate))))
     return own > UNSTEADY_RATIO * kits
 
 
-def _known(criterion: Criterion, generations: Sequence[Generation]) -> Sequence[Generation]:
+def _known(criterion: Criterion, replicates: Sequence[Generation]) -> Sequence[Generation]:
     """Those after the last that was stopped too early."""
-    unknown = [i for i, g in enumerate(generations, start=1) if _sign(criterion, g) is None]
-    return generations[unknown[-1] :] if unknown else generations
+    unknown = [i for i, g in enumerate(replicates, start=1) if _sign(criterion, g) is None]
+    return replicates[unknown[-1] :] if unknown else replicates
 
 
 def _outcome(
@@ -307,7 +306,7 @@ def _outcome_of_sides(
 
 
 def _floor(
-    criterion: Criterion, generations: Sequence[Generation], levels: Thresholds
+    criterion: Criterion, replicates: Sequence[Generation], levels: Thresholds
 ) -> Floor | None:
     """What is too fast by the rule, in the same generations."""
     floor_s = claim_of(criterion).least_s
@@ -315,21 +314,23 @@ def _floor(
         return None
     margins: list[float] = []
     signs: list[bool | None] = []
-    for generation in generations:
-        least_s = floor_s(criterion, generation)
-        margins.append(best_s(generation, SUBMISSION) / least_s)
+    for replicate in replicates:
+        least_s = floor_s(criterion, replicate)
+        margins.append(best_s(replicate, SUBMISSION) / least_s)
         # Of one that was stopped it is known only where it had taken long enough by then.
-        is_unknown = is_cut(generation) and margins[-1] <= 1
-        signs.append(None if is_unknown else margins[-1] > 1 and not generation.is_second_try)
+        is_unknown = is_cut(replicate) and margins[-1] <= 1
+        signs.append(None if is_unknown else margins[-1] > 1 and not replicate.is_second_try)
     missed = tuple(margin <= 1 for margin in margins)
-    return Floor(tuple(margins), tuple(signs), missed, tuple(looks(signs, levels, missed)))
+    return Floor(
+        tuple(margins), tuple(signs), missed, tuple(decide_stepwise(signs, levels, missed))
+    )
 
 
-def _meets(criterion: Criterion, generation: Generation, role: str) -> bool:
+def _meets(criterion: Criterion, replicate: Generation, role: str) -> bool:
     """Whether a process of the kit's, the control, is within what is asked for."""
-    claim, own_s = claim_of(criterion), best_s(generation, role)
-    is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, generation)
-    return is_long_enough and own_s < claim.limit_s(criterion, generation)
+    claim, own_s = claim_of(criterion), best_s(replicate, role)
+    is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, replicate)
+    return is_long_enough and own_s < claim.limit_s(criterion, replicate)
 
 
 def levels_of(criterion: Criterion, evidence: Evidence) -> Thresholds:
@@ -337,37 +338,37 @@ def levels_of(criterion: Criterion, evidence: Evidence) -> Thresholds:
     that does not hold has to be shown, whatever the other one is, so a pass is no likelier."""
     levels = thresholds(evidence)
     sides = 1 if claim_of(criterion).least_s is None else 2
-    return replace(levels, to_fail=sides * levels.to_fail)
+    return replace(levels, e_to_fail=sides * levels.e_to_fail)
 
 
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     """evidence: with the generations that were taken for the criterion."""
     levels = levels_of(criterion, evidence)
-    generations = complete(evidence, claim_of(criterion).roles(criterion))
-    signs = tuple(_sign(criterion, g) for g in generations)
-    missed = tuple(_is_missed(criterion, g) for g in generations)
-    claim = looks(signs, levels, missed)
+    replicates = complete(evidence, claim_of(criterion).roles(criterion))
+    signs = tuple(_sign(criterion, g) for g in replicates)
+    missed = tuple(_is_missed(criterion, g) for g in replicates)
+    claim = decide_stepwise(signs, levels, missed)
     effect = None
     if claim_of(criterion).needs_effect:
-        effect = looks([_shows_effect(g) for g in generations], levels)
-    floor = _floor(criterion, generations, levels) if generations else None
+        effect = decide_stepwise([_shows_effect(g) for g in replicates], levels)
+    floor = _floor(criterion, replicates, levels) if replicates else None
     outcome, needed = (
-        _outcome(claim, effect) if floor is None else _outcome_of_sides(claim, floor.looks)
+        _outcome(claim, effect) if floor is None else _outcome_of_sides(claim, floor.decisions)
     )
-    with_control = [g for g in _known(criterion, generations) if g.elapsed_s.get(CONTROL)]
+    with_control = [g for g in _known(criterion, replicates) if g.elapsed_s.get(CONTROL)]
     return TimingState(
-        margins=tuple(_margin(criterion, g) for g in generations),
-        cut=tuple(map(is_cut, generations)),
+        margins=tuple(_margin(criterion, g) for g in replicates),
+        cut=tuple(map(is_cut, replicates)),
         signs=signs,
         missed=missed,
         thresholds=levels,
-        looks=tuple(claim),
+        decisions=tuple(claim),
         effect=None if effect is None else (effect or [UNDECIDED])[-1],
         control=decide([_meets(criterion, g, CONTROL) for g in with_control], levels),
         unsteady=decide(
             [_is_unsteady(criterion, g) for g in with_control],
             # Who is unsteady fails.
-            Thresholds(levels.to_fail, math.inf, levels.interval),
+            Thresholds(levels.e_to_fail, math.inf, levels.interval),
         ),
         outcome=outcome,
         needed=needed,
@@ -380,12 +381,12 @@ def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     criteria: all those about the same generations."""
     longest = 0.0
     for criterion in criteria:
-        generations = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))
-        if not generations:
+        replicates = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))
+        if not replicates:
             return None
-        for generation in generations:
-            allowed_s = CUT_RATIO * claim_of(criterion).limit_s(criterion, generation)
-            if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
+        for replicate in replicates:
+            allowed_s = CUT_RATIO * claim_of(criterion).limit_s(criterion, replicate)
+            if best_s(replicate, SUBMISSION) < allowed_s and not is_cut(replicate):
                 return None
             longest = max(longest, allowed_s)
     return longest or None

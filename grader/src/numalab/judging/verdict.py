@@ -201,7 +201,7 @@ class CriterionVerdict:
             self, points=0, withheld=needed, withheld_status=status, withheld_points=self.points
         )
 
-    def with_own_points(self) -> CriterionVerdict:
+    def restore_points(self) -> CriterionVerdict:
         """Return the same with the points that nothing else decides."""
         if not self.withheld:
             return self
@@ -209,7 +209,7 @@ class CriterionVerdict:
             self, points=self.withheld_points, withheld="", withheld_status=None, withheld_points=0
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "name": self.name,
             "kind": self.kind,
@@ -256,7 +256,7 @@ def status_over(statuses: Collection[Status]) -> Status:
     return _worst(statuses)
 
 
-def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
+def combined_status(same: Sequence[CriterionVerdict]) -> Status:
     """As status_over."""
     return status_over([criterion.status for criterion in same])
 
@@ -284,7 +284,7 @@ class Verdict:
 
     def _settled(self) -> tuple[CriterionVerdict, ...]:
         """Return the criteria with the points that they earn beside each other."""
-        own = [criterion.with_own_points() for criterion in self.criteria]
+        own = [criterion.restore_points() for criterion in self.criteria]
         return tuple(
             criterion.withholding(*needed) if (needed := self._lacks(criterion, own)) else criterion
             for criterion in own
@@ -299,13 +299,13 @@ class Verdict:
         if self.unchanged:
             return UNCHANGED, "fail"
         name = self.earns_with.get(criterion.name)
-        status = over_all_places([c for c in own if c.name == name] or [criterion])
+        status = combined_status([c for c in own if c.name == name] or [criterion])
         return (name, status) if name and status != "pass" else None
 
     @property
     def points_if_changed(self) -> float:
         """What the same would earn if it were no starting code."""
-        own = tuple(criterion.with_own_points() for criterion in self.criteria)
+        own = tuple(criterion.restore_points() for criterion in self.criteria)
         return replace(self, criteria=own, unchanged=False).points
 
     @property
@@ -313,7 +313,7 @@ class Verdict:
         """fail before error before inconclusive before pass; not_gradable changes nothing."""
         return _worst({criterion.status for criterion in self.criteria})
 
-    def _by_name(self) -> list[list[CriterionVerdict]]:
+    def _group_by_name(self) -> list[list[CriterionVerdict]]:
         """A criterion that was graded in several places earns its points once."""
         by_name: dict[str, list[CriterionVerdict]] = {}
         for criterion in self.criteria:
@@ -330,19 +330,19 @@ class Verdict:
         """The points of each criterion that passes wherever it could be graded."""
         return {
             same[0].name: max(c.points for c in same)
-            for same in self._by_name()
-            if over_all_places(same) == "pass"
+            for same in self._group_by_name()
+            if combined_status(same) == "pass"
         }
 
     @property
     def max_points(self) -> int:
-        return sum(same[0].max_points for same in self._by_name())
+        return sum(same[0].max_points for same in self._group_by_name())
 
     def points_of(self, *statuses: Status) -> int:
         """That the criteria of these statuses would give."""
         return sum(
             same[0].max_points
-            for same in self._by_name()
+            for same in self._group_by_name()
             if status_over([criterion.points_status for criterion in same]) in statuses
         )
 
@@ -360,7 +360,7 @@ class Verdict:
     @property
     def statuses(self) -> dict[str, Status]:
         """Of each criterion over all places where it was graded."""
-        return {same[0].name: over_all_places(same) for same in self._by_name()}
+        return {same[0].name: combined_status(same) for same in self._group_by_name()}
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")
@@ -375,7 +375,7 @@ class Verdict:
         """Of criteria that fail by another one, that; by criterion."""
         return {c.name: c.explained_by for c in self.failed() if c.explained_by}
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "lab": self.lab,
             "language": self.language,
@@ -389,12 +389,12 @@ class Verdict:
                 if self.unchanged
                 else {}
             ),
-            "criteria": [criterion.to_json() for criterion in self.criteria],
+            "criteria": [criterion.json_data() for criterion in self.criteria],
         }
 
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
-    """From what to_json gave; further keys, such as those of timing, are left out. Raises KeyError
+    """From what json_data gave; further keys, such as those of timing, are left out. Raises KeyError
     where it lacks one."""
     return Verdict(
         lab=data["lab"],
@@ -466,7 +466,7 @@ def verdict_on(
     )
 
 
-def of_machine(verdict: Verdict, where: str) -> Verdict:
+def tag_machine(verdict: Verdict, where: str) -> Verdict:
     """What a virtual node can show. No times, and no results beyond those of the evidence
     runs: a wrong one counts, right ones are not enough to be called correct."""
     return replace(
@@ -479,13 +479,13 @@ def of_machine(verdict: Verdict, where: str) -> Verdict:
     )
 
 
-def with_machine(
+def merge_machine(
     here: Verdict, there: Verdict, where: str, only: Collection[str] | None
 ) -> Verdict:
     """The verdict with what a virtual node has shown; it takes the place of what could not
     be graded here. only: names of the criteria that are added where the virtual node could
     show them; None: all."""
-    added = list(of_machine(there, where).criteria)
+    added = list(tag_machine(there, where).criteria)
     if only is not None:
         added = [
             c

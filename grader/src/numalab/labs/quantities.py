@@ -38,8 +38,8 @@ What = Literal[
     "met", "in_shared_lines", "messages", "of_rank",
 ]  # fmt: skip
 # Of each its unit, and what it needs. It is seen of the solution, or of the handout where that is
-# what students can work out (judging/seen_quantities.py): so no kernel that is handed in makes its
-# author's prediction come true.
+# what students can work out (judging/observed_quantities.py): so no kernel that is handed in makes
+# its author's prediction come true.
 _STRETCH = ("array", "first", "last")
 SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "used_by_lower_half": (SHARE, _STRETCH),

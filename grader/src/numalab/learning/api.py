@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
+from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.grading.elsewhere import left_out
@@ -461,7 +461,7 @@ class OpenLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = diagnosis_beside(self.installation, self.declared, measured.sessions.here.folder)
+        found = score_diagnosis(self.installation, self.declared, measured.sessions.here.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]

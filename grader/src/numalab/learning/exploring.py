@@ -78,7 +78,7 @@ class Explored(Based):
         """Writes all samples, as ./numalab explore --json does. Raises UserError."""
         path = Path(path)
         try:
-            write_json(path, self.found.to_json())
+            write_json(path, self.found.json_data())
         except OSError as error:
             raise UserError(f"{path} can't be written: {reason_of(error)}") from error
         return path

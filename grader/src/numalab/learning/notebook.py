@@ -28,8 +28,8 @@ from matplotlib.text import Text
 
 from numalab.diagnosing import handed_in as diagnosis_file
 from numalab.diagnosing.case import make_case
+from numalab.diagnosing.case_run import CaseRun, look
 from numalab.diagnosing.handed_in import answered, keep_first
-from numalab.diagnosing.looking import Looked, look
 from numalab.diagnosing.report import (
     chosen_by_letters,
     graded_lines,
@@ -93,7 +93,7 @@ class NotebookLab(OpenLab):
     """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    looked_at: dict[str, Looked] = field(default_factory=dict, repr=False)  # cases, by name
+    looked_at: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
 
     @contextmanager
     def _line(self) -> Iterator[None]:

@@ -70,7 +70,7 @@ class Modelled:
     def gb_s(self) -> float:
         return 1 / self.s_per_gb
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return {
             "s_per_gb": self.s_per_gb,
             "threads": self.threads,
@@ -116,7 +116,7 @@ def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
     """machine: the whole one. None where why_not says so, or nothing is moved."""
     if why_not(machine, traffic) is not None or not traffic.total > 0:
         return None
-    moved = traffic.per_gb()
+    moved = traffic.normalized()
     demands = _controllers(machine, moved)
     without: dict[Missing, None] = {}
     for found in (_cores, _l3s, _links):
@@ -134,10 +134,10 @@ def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
     )
 
 
-Found = tuple[list[Demand], list[Missing]]  # what has a rate, and what has none
+Demands = tuple[list[Demand], list[Missing]]  # what has a rate, and what has none
 
 
-def _cores(machine: Machine, traffic: Traffic) -> Found:
+def _cores(machine: Machine, traffic: Traffic) -> Demands:
     nodes, distances = node_of_core(machine), machine.guest_distances()
     share: dict[int, float] = {}
     time_s: dict[int, float] = {}
@@ -159,7 +159,7 @@ def _cores(machine: Machine, traffic: Traffic) -> Found:
         for core in sorted(share)
         if core not in unrated
     ]
-    return known, _without(machine.rates, "core", unknown)
+    return known, _missing_rates(machine.rates, "core", unknown)
 
 
 def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
@@ -172,7 +172,7 @@ def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
     return nearer[max(nearer)] if nearer else None
 
 
-def _l3s(machine: Machine, traffic: Traffic) -> Found:
+def _l3s(machine: Machine, traffic: Traffic) -> Demands:
     """Only where NUMA nodes have several: else their cores meet at the controller anyway."""
     if machine.groups_per_node.most < 2:
         return [], []
@@ -189,7 +189,7 @@ def _l3s(machine: Machine, traffic: Traffic) -> Found:
         share[key] = share.get(key, 0.0) + moved
     rate = known_rate(machine.rates, "l3")
     if rate is None:
-        return [], _without(machine.rates, "l3", set())
+        return [], _missing_rates(machine.rates, "l3", set())
     return [Demand("l3", key, share[key], share[key] / rate) for key in sorted(share)], []
 
 
@@ -221,7 +221,7 @@ def _flows(machine: Machine, traffic: Traffic) -> tuple[Flow, ...]:
     )
 
 
-def _links(machine: Machine, traffic: Traffic) -> Found:
+def _links(machine: Machine, traffic: Traffic) -> Demands:
     demands, unknown = [], set()
     for flow in _flows(machine, traffic):
         if flow.user == flow.home:
@@ -232,10 +232,10 @@ def _links(machine: Machine, traffic: Traffic) -> Found:
         else:
             numbers = (flow.user, flow.home)
             demands.append(Demand("link", numbers, flow.share, flow.share / rate, flow.distance))
-    return demands, _without(machine.rates, "link", unknown)
+    return demands, _missing_rates(machine.rates, "link", unknown)
 
 
-def _without(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[Missing]:
+def _missing_rates(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[Missing]:
     """distances: that are in use and have no rate, of cores and links."""
     if of in BY_DISTANCE and any(rate.of == of for rate in rates):
         return [Missing(of, distance) for distance in sorted(distances)]

@@ -29,7 +29,7 @@ class Traffic:
         """Those that move anything."""
         return frozenset(core for (core, _), moved in self.bytes.items() if moved > 0)
 
-    def per_gb(self) -> Traffic:
+    def normalized(self) -> Traffic:
         """The same loop, as far as it moves 1 in all."""
         return Traffic({key: moved / self.total for key, moved in self.bytes.items()}, self.threads)
 
@@ -84,7 +84,7 @@ def node_of_core(machine: Machine) -> tuple[int, ...]:
     return tuple(node.number for node in machine.numa_nodes for _ in node.cores)
 
 
-def of_own_pages(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
+def own_pages_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
     """Each thread moves as much as the others, to and from pages that it wrote first. threads: the
     PUs on which each may run. One that may run on several NUMA nodes has its pages on all of
     them, wherever it is now."""
@@ -96,7 +96,7 @@ def of_own_pages(machine: Machine, threads: Sequence[Collection[int]]) -> Traffi
     return summed(parts, len(threads))
 
 
-def behind_first(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
+def serial_touch_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
     """Each thread moves as much as the others, and all pages live where the first of them is: as
     where it alone has written them."""
     seated = seats(machine, threads)
@@ -104,7 +104,7 @@ def behind_first(machine: Machine, threads: Sequence[Collection[int]]) -> Traffi
     return summed((((core, home), 1.0) for core in seated), len(threads))
 
 
-def on_one_node(machine: Machine, threads: int) -> Traffic:
+def single_node_traffic(machine: Machine, threads: int) -> Traffic:
     """A team on the first NUMA node that has cores, a thread on each core as far as there are
     enough, with its pages there."""
     node = machine.nodes_with_cores[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import HANDOUT, KERNEL, Comparison
+from numalab.modelling.speedups import HANDOUT, KERNEL, ModelledSpeedup
 from numalab.modelling.times import Demand, Missing, Modelled
 from numalab.words import count, listed, percent
 
@@ -22,7 +22,7 @@ def times_words(speedup: float) -> str:
     return f"{speedup:.1f} times" if speedup > 0.95 else f"{speedup:.2f} times"
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: ModelledSpeedup) -> str:
     """One sentence: what it comes to, and where the pages are."""
     if comparison.speedup is None:
         return comparison.why_not
@@ -38,7 +38,7 @@ def headline(comparison: Comparison) -> str:
     return f"{said}{known}."
 
 
-def _bound(comparison: Comparison) -> tuple[str, str]:
+def _bound(comparison: ModelledSpeedup) -> tuple[str, str]:
     """What stands before and behind a speedup where parts that one of the two uses have no rate:
     they only ever take longer."""
     yours, theirs = (
@@ -93,7 +93,7 @@ def link_name(demand: Demand) -> str:
     return f"link {user} to {home}"
 
 
-def sentences(comparison: Comparison) -> list[str]:
+def sentences(comparison: ModelledSpeedup) -> list[str]:
     """The headline, and what limits both."""
     said = [headline(comparison)]
     yours, theirs = comparison.yours, comparison.theirs
@@ -124,7 +124,7 @@ _PLURAL: Mapping[Resource, str] = {
 }  # fmt: skip
 
 
-def _missing(comparison: Comparison) -> list[Missing]:
+def _missing(comparison: ModelledSpeedup) -> list[Missing]:
     both = (comparison.yours, comparison.theirs)
     missing = {one for model in both if model is not None for one in model.without}
     return sorted(missing, key=lambda one: (one.of, one.distance or 0))
@@ -160,20 +160,20 @@ class Row:
     theirs: Bar
 
 
-def heads(comparison: Comparison) -> tuple[str, str]:
+def heads(comparison: ModelledSpeedup) -> tuple[str, str]:
     """Of the two sides of a picture."""
     whose = "yours" if comparison.whose == KERNEL else comparison.whose
     return whose, comparison.over.removeprefix("the ").replace("same team on one", "team on one")
 
 
-def title(comparison: Comparison) -> str:
+def title(comparison: ModelledSpeedup) -> str:
     """Of the picture, with the number of threads and the unit."""
     assert comparison.yours is not None
     threads = count(comparison.yours.threads, "thread")
     return f"Modelled on {comparison.machine}, {threads}: ms per GB moved, and share of the bytes"
 
 
-def rows(comparison: Comparison) -> list[Row]:
+def rows(comparison: ModelledSpeedup) -> list[Row]:
     """Each controller; each link, or of many the busiest over each distance; the busiest L3 and
     core. Empty where nothing is modelled."""
     yours, theirs = comparison.yours, comparison.theirs
@@ -242,7 +242,7 @@ def _busiest_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
     ]
 
 
-def reading(comparison: Comparison) -> list[str]:
+def reading(comparison: ModelledSpeedup) -> list[str]:
     """How the picture is read."""
     if comparison.speedup is None:
         return []
@@ -258,7 +258,7 @@ def reading(comparison: Comparison) -> list[str]:
     return [said, NO_TIMES]
 
 
-def in_one_line(comparison: Comparison) -> str:
+def in_one_line(comparison: ModelledSpeedup) -> str:
     """Without a picture: what it comes to and why."""
     return " ".join(sentences(comparison))
 
@@ -276,7 +276,7 @@ class Others:
     lines: tuple[tuple[str, str, str, str], ...]
 
 
-def others(found: Sequence[Comparison]) -> list[Others]:
+def others(found: Sequence[ModelledSpeedup]) -> list[Others]:
     """Those that are modelled, by what they are compared with."""
     by_over: dict[str, list[tuple[str, str, str, str]]] = {}
     for one in found:
@@ -289,13 +289,15 @@ def others(found: Sequence[Comparison]) -> list[Others]:
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
 
 
-def drawn_and_others(found: Sequence[Comparison]) -> tuple[Comparison, list[Comparison]]:
+def drawn_and_others(
+    found: Sequence[ModelledSpeedup],
+) -> tuple[ModelledSpeedup, list[ModelledSpeedup]]:
     """Of what is compared on a machine, what is drawn, and what is only told. found: not empty."""
     drawn = next((one for one in found if one.speedup is not None), found[0])
     return drawn, [one for one in found if one is not drawn and one.speedup is not None]
 
 
-def other_sentences(found: Sequence[Comparison]) -> list[str]:
+def other_sentences(found: Sequence[ModelledSpeedup]) -> list[str]:
     """For pages: what else is compared on a machine."""
     said = [
         f"Modelled, {whose} ({threads}): {times} as fast as {one.over}; bottleneck: {limit}."

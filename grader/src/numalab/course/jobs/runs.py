@@ -147,7 +147,7 @@ def _evenly(count: int, parts: int) -> list[int]:
 # ---- the run's folder ------------------------------------------------------------------
 
 
-def to_json(run: Run) -> Json:
+def json_data(run: Run) -> Json:
     return {"schema": SCHEMA, **asdict(run)}
 
 
@@ -168,7 +168,7 @@ def keep(course: CourseFolder, run: Run) -> Path:
     """Writes the intent; its folder. Raises OSError."""
     folder = course.run(run.id)
     (folder / "logs").mkdir(parents=True)
-    write_json(folder / "run.json", to_json(run), indent=None)
+    write_json(folder / "run.json", json_data(run), indent=None)
     return folder
 
 

@@ -11,7 +11,7 @@ from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import Account
 from numalab.course.records import Attempt, Json, Student
-from numalab.diagnosing.wrong_submissions import read_wrong
+from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence
@@ -135,7 +135,7 @@ def _story(
     if language is None or lab is None:
         return None
     # Mistakes are known of the labs; what is right in a variant is another thing.
-    wrong = () if lab.is_variant else read_wrong(installation, lab)
+    wrong = () if lab.is_variant else read_mistakes(installation, lab)
     mistakes = tuple(one for one in wrong if one.is_in(language))
     known = list(known_texts(installation, lab, language, seed, mistakes))
     stages: list[Stage] = []

@@ -37,11 +37,11 @@ from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
     Bytes,
     Traffic,
-    behind_first,
     node_of_core,
-    of_own_pages,
-    on_one_node,
+    own_pages_traffic,
     seats,
+    serial_touch_traffic,
+    single_node_traffic,
     summed,
 )
 
@@ -56,7 +56,7 @@ def fills(small: Machine, traffic: Traffic) -> bool:
     return len(traffic.cores) == small.cores
 
 
-def on_whole(small: Machine, traffic: Traffic, is_filled: bool) -> Traffic:
+def scale_to_whole(small: Machine, traffic: Traffic, is_filled: bool) -> Traffic:
     """small: the machine that it was seen on; is_filled: whether cores stand for several. On a
     machine that was not scaled down the traffic itself."""
     whole = small.scaled_from
@@ -108,20 +108,20 @@ def _overlaps(first: int, begin: float, end: float) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Carried:
+class Extrapolated:
     """yours: of the tracing; handout: all pages where thread 0 is, equal blocks."""
 
     yours: Traffic
     handout: Traffic
 
 
-def carried(
+def extrapolated_traffic(
     machine: Machine,
     trace: Trace,
     users: Users,
     bytes_moved: Mapping[str, float],
     shared: Sequence[str],
-) -> Carried:
+) -> Extrapolated:
     """machine: the whole one; users: by who works there, of touch.workers; bytes_moved: for each
     byte of an array; shared: arrays most of whose pages several threads use, and so all of
     them. Pages that nobody wrote or used move nothing."""
@@ -143,7 +143,7 @@ def carried(
                 moved = bytes_moved.get(array.name, 0.0) / max(1, len(using))
                 parts += [((core, nodes[writers[0]]), moved) for core in using]
     first = nodes[cores.all[0]]
-    return Carried(
+    return Extrapolated(
         summed(parts, len(cores.all)),
         summed((((core, first), 1.0) for core in cores.all), len(cores.all)),
     )
@@ -181,12 +181,16 @@ class _Cores:
 
 
 KERNEL, HANDOUT = "your kernel", "the handout"
-CROWDED = 0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
-SHARED = 0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
+MIN_DOMINANT_SHARE = (
+    0.7  # of an array's pages; fewer on one of two NUMA nodes may be the sample's chance
+)
+MIN_SHARED_PAGES = (
+    0.5  # of an array's pages; from there on it is dealt out in pieces smaller than a page
+)
 
 
 @dataclass(frozen=True)
-class Crowded:
+class DominantNode:
     """An array most of which lives on one NUMA node; empty: all arrays do, with all of their pages.
     share: of its pages."""
 
@@ -196,7 +200,7 @@ class Crowded:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelledSpeedup:
     """One modelled time beside another one. criterion: of time, which it stands beside; machine:
     its name; whose, over: what is compared with what, in words. yours, theirs: None where why_not
     says, in a sentence, why nothing is modelled. Of yours, where pages were seen: crowded, and
@@ -210,11 +214,11 @@ class Comparison:
     yours: Modelled | None
     theirs: Modelled | None
     why_not: str = ""
-    crowded: Crowded | None = None
+    crowded: DominantNode | None = None
     is_shared: bool = False
     carried_from: str = ""
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         """Never a time: of a model, and labelled so."""
         return {
             "modelled": True,
@@ -225,8 +229,8 @@ class Comparison:
             "speedup": self.speedup,
             "why_not": self.why_not or None,
             "carried_from": self.carried_from or None,
-            "yours": None if self.yours is None else self.yours.to_json(),
-            "theirs": None if self.theirs is None else self.theirs.to_json(),
+            "yours": None if self.yours is None else self.yours.json_data(),
+            "theirs": None if self.theirs is None else self.theirs.json_data(),
         }
 
     @property
@@ -237,18 +241,18 @@ class Comparison:
         return self.theirs.s_per_gb / self.yours.s_per_gb
 
 
-def not_modelled(criterion: str, machine: str, why: str) -> Comparison:
+def not_modelled(criterion: str, machine: str, why: str) -> ModelledSpeedup:
     """why: a sentence."""
-    return Comparison(criterion, machine, "", "", None, None, why)
+    return ModelledSpeedup(criterion, machine, "", "", None, None, why)
 
 
-def comparisons(
+def modelled_speedups(
     lab: Lab,
     criterion: Criterion,
     evidence: Evidence,
     machine: Machine,
     slow: Mapping[str, Policy],
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     """What can be modelled beside a criterion of time. machine: the one that the evidence was taken
     on, as large as its virtual node was; slow: the lab's slow launches, by file. Empty where
     nothing fitting was seen. Raises NumalabError where records don't fit one another or the
@@ -272,7 +276,7 @@ def comparisons(
 
 def _pages(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
-) -> Iterator[Comparison]:
+) -> Iterator[ModelledSpeedup]:
     traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
     placed = [p for p in evidence.of(PLACEMENT) if p.residency is not None and p.outcome.ok]
     if not traces or not placed or not lab.bytes_moved:
@@ -282,25 +286,27 @@ def _pages(
     yours = of_pages(machine, placed[0], uses, lab.bytes_moved)
     if not yours.total > 0:
         return
-    handout = behind_first(machine, _allowed(placed[0].threads[: placed[0].team]))
+    handout = serial_touch_traffic(machine, _allowed(placed[0].threads[: placed[0].team]))
     # Threads that rest do so for a reason that would hold with more cores, too.
     is_filled = fills(machine, yours) and fills(machine, handout)
     whole = machine.scaled_from or machine
-    large = [on_whole(machine, traffic, is_filled) for traffic in (yours, handout)]
-    yield Comparison(
+    large = [scale_to_whole(machine, traffic, is_filled) for traffic in (yours, handout)]
+    yield ModelledSpeedup(
         criterion.name,
         machine.name,
         KERNEL,
         HANDOUT,
         *_both(whole, large[0], large[1]),
-        crowded=_crowded(placed[0], lab.bytes_moved),
-        is_shared=any(_shared(users.get(array, ())) > SHARED for array in lab.bytes_moved),
+        crowded=_dominant_node(placed[0], lab.bytes_moved),
+        is_shared=any(
+            _shared(users.get(array, ())) > MIN_SHARED_PAGES for array in lab.bytes_moved
+        ),
     )
 
 
-def carried_over(
+def extrapolate(
     lab: Lab, criterion: Criterion, evidence: Evidence, where: str, machine: Machine
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     """What can be modelled on a machine that nobody looked at, from a touch map of another one, in
     labs on first touch. where: the place of the evidence, in words. As comparisons."""
     evidence = evidence.of_parts(criterion.part)
@@ -311,19 +317,21 @@ def carried_over(
     if refusal is not None:
         return (not_modelled(criterion.name, machine.name, refusal),)
     users = workers(united_uses(traces), worker_of(traces))
-    shared = [array for array in lab.bytes_moved if _shared(users.get(array, ())) > SHARED]
-    found = carried(machine, traces[0], users, lab.bytes_moved, shared)
+    shared = [
+        array for array in lab.bytes_moved if _shared(users.get(array, ())) > MIN_SHARED_PAGES
+    ]
+    found = extrapolated_traffic(machine, traces[0], users, lab.bytes_moved, shared)
     if not found.yours.total > 0:
         return ()
     homes = {home for _, home in found.yours.bytes}
     return (
-        Comparison(
+        ModelledSpeedup(
             criterion.name,
             machine.name,
             KERNEL,
             HANDOUT,
             *_both(machine, found.yours, found.handout),
-            crowded=Crowded("", homes.pop(), 1.0) if len(homes) == 1 else None,
+            crowded=DominantNode("", homes.pop(), 1.0) if len(homes) == 1 else None,
             is_shared=bool(shared),
             carried_from=where,
         ),
@@ -358,7 +366,7 @@ def of_pages(
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
         seen = (map(core, of_page) for of_page in uses[array])
         users = [frozenset(one for one in of_page if one is not None) for of_page in seen]
-        is_shared = _shared(users) > SHARED
+        is_shared = _shared(users) > MIN_SHARED_PAGES
         for home, of_page in zip(homes, users, strict=True):
             if home < 0:
                 continue
@@ -372,16 +380,16 @@ def _shared(pages: Sequence[frozenset[int]]) -> float:
     return sum(len(of_page) > 1 for of_page in pages) / len(pages) if pages else 0.0
 
 
-def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded | None:
+def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> DominantNode | None:
     """The array of which the most lives on one NUMA node, if it is much of it; the first of several
     alike."""
     found = []
     for array, homes in (placement.residency or {}).items():
         if array in bytes_moved and homes:
             node = max(sorted(set(homes)), key=homes.count)
-            found.append(Crowded(array, node, homes.count(node) / len(homes)))
+            found.append(DominantNode(array, node, homes.count(node) / len(homes)))
     crowded = max(found, key=lambda one: one.share, default=None)
-    if crowded is None or crowded.numa_node < 0 or crowded.share < CROWDED:
+    if crowded is None or crowded.numa_node < 0 or crowded.share < MIN_DOMINANT_SHARE:
         return None
     are_all = all(one.share == 1 and one.numa_node == crowded.numa_node for one in found)
     return replace(crowded, array="") if are_all else crowded
@@ -392,7 +400,7 @@ def _crowded(placement: Placement, bytes_moved: Mapping[str, float]) -> Crowded 
 
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
-) -> Iterator[Comparison]:
+) -> Iterator[ModelledSpeedup]:
     """The file that is timed comes first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
@@ -400,12 +408,12 @@ def _placements(
         if not run.outcome.ok or len(run.threads) < run.team:
             continue
         threads = run.threads[: run.team]
-        yours = of_own_pages(machine, _allowed(threads))
+        yours = own_pages_traffic(machine, _allowed(threads))
         whole = machine.scaled_from or machine
         is_filled = fills(machine, yours) and run.team >= machine.cores
-        large = on_whole(machine, yours, is_filled)
-        one = on_one_node(whole, large.threads)
-        yield Comparison(
+        large = scale_to_whole(machine, yours, is_filled)
+        one = single_node_traffic(whole, large.threads)
+        yield ModelledSpeedup(
             criterion.name,
             machine.name,
             f"{run.file} ({run.runtime})",
@@ -419,7 +427,7 @@ def _placements(
 
 def _launches(
     criterion: Criterion, evidence: Evidence, machine: Machine, slow: Policy
-) -> Iterator[Comparison]:
+) -> Iterator[ModelledSpeedup]:
     assert criterion.slow is not None
     whole = machine.scaled_from or machine
     for run in evidence.of(RANKS):
@@ -427,24 +435,24 @@ def _launches(
             continue
         if criterion.file is not None and run.file != criterion.file.name:
             continue
-        yours = of_own_pages(machine, _of_ranks(run.ranks, run.team))
+        yours = own_pages_traffic(machine, _rank_pus(run.ranks, run.team))
         is_filled = fills(machine, yours)
-        theirs = of_launch(whole, slow)
-        yield Comparison(
+        theirs = launch_traffic(whole, slow)
+        yield ModelledSpeedup(
             criterion.name,
             machine.name,
             run.file,
             criterion.slow,
-            *_both(whole, on_whole(machine, yours, is_filled), theirs),
+            *_both(whole, scale_to_whole(machine, yours, is_filled), theirs),
         )
 
 
-def _of_ranks(ranks: Sequence[Rank], team: int) -> list[tuple[int, ...]]:
+def _rank_pus(ranks: Sequence[Rank], team: int) -> list[tuple[int, ...]]:
     """PUs of the first threads of each rank, which make its team."""
     return [thread.allowed_pus for rank in ranks for thread in rank.threads[:team]]
 
 
-def of_launch(machine: Machine, policy: Policy) -> Traffic:
+def launch_traffic(machine: Machine, policy: Policy) -> Traffic:
     """Of a policy laid over a machine: ranks share the rows equally, and their threads those of
     their rank. Raises BadPolicy where the policy can't be meant there."""
     topology = topology_of_machine(machine)
@@ -461,7 +469,7 @@ def of_launch(machine: Machine, policy: Policy) -> Traffic:
         dealt = [tuple(place) for place in places.values()]
         # As OMP_PROC_BIND=spread deals them: evenly over the rank's places, in their order.
         threads += [dealt[t * len(dealt) // plan.threads] for t in range(plan.threads)]
-    return of_own_pages(machine, threads)
+    return own_pages_traffic(machine, threads)
 
 
 # ---- all three -------------------------------------------------------------------------
@@ -470,7 +478,8 @@ def of_launch(machine: Machine, policy: Policy) -> Traffic:
 def _both(
     machine: Machine, yours: Traffic, theirs: Traffic
 ) -> tuple[Modelled | None, Modelled | None, str]:
-    """As a Comparison has them: yours, theirs, and why there are none; one alone tells nothing."""
+    """As a ModelledSpeedup has them: yours, theirs, and why there are none; one alone tells
+    nothing."""
     for traffic in (yours, theirs):
         refusal = why_not(machine, traffic)
         if refusal is not None:

@@ -22,7 +22,7 @@ _KEYS = (
 
 
 @dataclass(frozen=True)
-class WrongSubmission:
+class KnownMistake:
     """One mistake. fails: criteria that it always fails, here or on a machine; may_fail: that it
     fails by luck; says: by language what occurs in the sentence on the first of fails; cause: of
     that verdict, where it is always the same; folder: of its files, None: they are kernels; cure:
@@ -57,7 +57,7 @@ class WrongSubmission:
         return self.says.get(language) or next(iter(self.says.values()))
 
 
-def _entry(table: Table, lab: Lab, wrong: Path) -> WrongSubmission:
+def _entry(table: Table, lab: Lab, wrong: Path) -> KnownMistake:
     criteria = [criterion.name for criterion in lab.criteria]
     name = table.text("name")
     languages = table.choices("languages", LANGUAGES)
@@ -82,7 +82,7 @@ def _entry(table: Table, lab: Lab, wrong: Path) -> WrongSubmission:
                 table.fail(f"there is no {kernels[language]}, which languages names", "languages")
     both = (tuple(c for c in criteria if c in some) for some in (here, _there(table, lab, here)))
     mistake, cure = table.text("mistake"), table.maybe("cure", table.text)
-    return WrongSubmission(
+    return KnownMistake(
         name, languages, mistake, fails, may_fail, says, cause, folder, files, kernels, cure,
         *both,
     )  # fmt: skip
@@ -105,7 +105,7 @@ def _there(table: Table, lab: Lab, here: Collection[str]) -> Collection[str]:
     ]
 
 
-def read_wrong(installation: Installation, lab: Lab) -> tuple[WrongSubmission, ...]:
+def read_mistakes(installation: Installation, lab: Lab) -> tuple[KnownMistake, ...]:
     """All of a lab, in the order of the file. Raises NumalabError."""
     wrong = installation.solution_folder(lab.name) / "wrong"
     top = read_table(wrong / "wrong.toml", NumalabError, ("submission",))

@@ -11,7 +11,7 @@ from numalab.evidence.record import Evidence
 from numalab.judging.principles import Principle, explain
 from numalab.judging.printed_words import reason_in
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.strangers.visible import shortened
@@ -34,7 +34,7 @@ def on_link(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
     runs = evidence.of(ON_LINK)
     if not runs:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     return _of_job(criterion, min(runs, key=_badness), evidence.language)
 
 
@@ -54,7 +54,7 @@ def _of_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdi
         f"{count(job.sent_frames, 'frame')}: {job.more_per_item:.1f} bytes for each of "
         f"{job.items:,} items beside its own."
     )
-    verdict = by_value(criterion, job.per_byte, why, unit=UNIT)
+    verdict = judge_value(criterion, job.per_byte, why, unit=UNIT)
     return replace(verdict, why=why + _too_many(job)) if verdict.status == "fail" else verdict
 
 

@@ -51,20 +51,20 @@ class NotMeasured(Exception):
     """Why, as a sentence's end."""
 
 
-def seen(quantity: Quantity, here: Evidence) -> Interval:
+def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
     """Its lowest and highest value. Raises NotMeasured."""
     assert quantity.what is not None
     kind, role = SHOWN_BY[quantity.what]
-    runs = [run for run in here.of(kind, role) if run.part == quantity.part and run.outcome.ok]
+    runs = [run for run in evidence.of(kind, role) if run.part == quantity.part and run.outcome.ok]
     if not runs:
         raise NotMeasured("the kit's own kernel was not looked at, or did not come to its end")
-    return _OF[quantity.what](quantity, runs[-1])
+    return _MEASURES[quantity.what](quantity, runs[-1])
 
 
 # ---- pages -------------------------------------------------------------------------------------
 
 
-def _in_lower_half(thread: int, team: int) -> float:
+def _lower_half_share(thread: int, team: int) -> float:
     """1, 0, or of the middle one of an odd team a half."""
     return min(1.0, max(0.0, team / 2 - thread))
 
@@ -84,7 +84,9 @@ def _using(run: Trace, array: TracedArray) -> list[float | None]:
     cores that its threads have been given; None: nobody does."""
     users = workers(united_uses([run]), worker_of([run]))[array.name]
     return [
-        sum(_in_lower_half(user, run.team) for user in of_page) / len(of_page) if of_page else None
+        sum(_lower_half_share(user, run.team) for user in of_page) / len(of_page)
+        if of_page
+        else None
         for of_page in users
     ]
 
@@ -93,7 +95,7 @@ def _writing(run: Trace, array: TracedArray) -> list[float | None]:
     """The same of who wrote it first."""
     worker = worker_of([run])
     return [
-        None if write is None else _in_lower_half(worker(write), run.team)
+        None if write is None else _lower_half_share(worker(write), run.team)
         for write in written_from(run, array)
     ]
 
@@ -102,7 +104,7 @@ def _exactly(value: float) -> Interval:
     return value, value
 
 
-def _of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
+def _share_of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
     """Of a stretch of an array the lower half's part: a page more or less, since no part of the
     work begins with a page."""
 
@@ -136,7 +138,7 @@ def _has_huge_pages(table: KernelTable) -> None:
 HUGE_PAGES_OF_SMALLER = 4
 
 
-def _on_small_pages(_quantity: Quantity, run: Memory) -> Interval:
+def _small_page_kib(_quantity: Quantity, run: Memory) -> Interval:
     """KiB of the smaller table."""
     table = run.tables[0]
     _has_huge_pages(table)
@@ -156,7 +158,7 @@ def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
 # ---- lines -------------------------------------------------------------------------------------
 
 
-def _of_keys(share: float, keys: int) -> Interval:
+def _keys_interval(share: float, keys: int) -> Interval:
     """Of 100. Keys come as by chance, each as often as another one: 3 standard deviations."""
     share = min(1.0, share)
     chance = 3 * math.sqrt(share * (1 - share) / keys)
@@ -164,14 +166,14 @@ def _of_keys(share: float, keys: int) -> Interval:
 
 
 def _met(_quantity: Quantity, run: Stores) -> Interval:
-    return _of_keys(run.shared_share, run.n)
+    return _keys_interval(run.shared_share, run.n)
 
 
-def _in_shared_lines(_quantity: Quantity, run: Stores) -> Interval:
+def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
     """Of the elements those that are counted in a line of several threads. Of the lines that have
     counters of so small a team one may not be told, an end of the first or last block."""
     shared = sum(line.stores for line in run.most_written if len(line.by_thread) > 1)
-    return _of_keys(shared / run.n, run.n)
+    return _keys_interval(shared / run.n, run.n)
 
 
 # ---- messages ----------------------------------------------------------------------------------
@@ -190,20 +192,20 @@ def _messages(_quantity: Quantity, run: Check) -> Interval:
     return _exactly(sum(messages) / repetitions)
 
 
-def _of_rank(quantity: Quantity, run: Check) -> Interval:
+def _rank_share(quantity: Quantity, run: Check) -> Interval:
     messages, _ = _sent(run)
     if quantity.rank is None or quantity.rank >= len(messages):
         raise NotMeasured("there is no such rank")
     return _exactly(messages[quantity.rank] / sum(messages))
 
 
-_OF: Mapping[What, Callable[[Quantity, Any], Interval]] = {
-    "used_by_lower_half": _of_stretch(_using),
-    "written_by_lower_half": _of_stretch(_writing),
-    "on_small_pages": _on_small_pages,
+_MEASURES: Mapping[What, Callable[[Quantity, Any], Interval]] = {
+    "used_by_lower_half": _share_of_stretch(_using),
+    "written_by_lower_half": _share_of_stretch(_writing),
+    "on_small_pages": _small_page_kib,
     "faults_of_small_pages": _faults_of_small_pages,
     "met": _met,
-    "in_shared_lines": _in_shared_lines,
+    "in_shared_lines": _shared_line_keys,
     "messages": _messages,
-    "of_rank": _of_rank,
+    "of_rank": _rank_share,
 }

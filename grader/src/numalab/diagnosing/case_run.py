@@ -28,7 +28,7 @@ _UNTIMED = "a case for diagnosis shows no times"
 
 
 @dataclass(frozen=True)
-class Looked:
+class CaseRun:
     """What the report is made of. where: the place that shows it, "here" or a machine's name;
     verdict: of this node; there: of the other place, None where nothing was looked at there."""
 
@@ -52,7 +52,7 @@ class Looked:
 
 def look(
     installation: Installation, case: Case, places: VirtualPlaces, progress: StepReport
-) -> Looked:
+) -> CaseRun:
     """The caller holds the kit's lock. Raises Interrupted, UserError and NumalabError."""
     build_targets(installation, ["describe_node", installation.monitor(case.lab.name).name])
     node = describe_node(installation)
@@ -76,10 +76,10 @@ def look(
     )
 
 
-def _looked(session: Session, case: Case, places: VirtualPlaces) -> Looked:
+def _looked(session: Session, case: Case, places: VirtualPlaces) -> CaseRun:
     verdict = grade(session, with_times=False)
     if case.machine_seed is None:
-        return Looked("here", session.evidence, verdict, None)
+        return CaseRun("here", session.evidence, verdict, None)
     machine = seeded_machine(case.machine_seed)
     installation, lab = session.installation, session.lab
     programs = [
@@ -88,4 +88,4 @@ def _looked(session: Session, case: Case, places: VirtualPlaces) -> Looked:
     ]
     place = places.get(machine, programs, session.progress)
     there = gather_on(session, place, lab.kernel_parts)
-    return Looked(machine.name, there.evidence, verdict, there.verdict())
+    return CaseRun(machine.name, there.evidence, verdict, there.verdict())

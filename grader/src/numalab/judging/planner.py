@@ -15,18 +15,18 @@ from numalab.judging.judge import (
     gate,
     is_of_kernel,
     judge,
-    of_part,
-    of_timing,
     refused_file,
+    select_parts,
+    select_timing,
 )
 from numalab.judging.refusals import loss
 from numalab.judging.rules import is_needed, reads, rule_of, rules
-from numalab.judging.soundness import LOOKS_OF_KERNEL, is_sound, timed_out
+from numalab.judging.soundness import KERNEL_RUNS, is_sound, timed_out
 from numalab.judging.store_rules import is_unnoted
 from numalab.judging.timing_claims import CLAIMS, claim_of
-from numalab.judging.timing_state import Spending, cut_s, spending_of, timing_state
+from numalab.judging.timing_state import TimeBudgetUse, cut_s, time_budget_use, timing_state
 from numalab.judging.verdict import CriterionVerdict, Status
-from numalab.judging.work_rules import asks_one_thread, balanced, last_look_speaks_against
+from numalab.judging.work_rules import asks_one_thread, balanced, last_run_objection
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
@@ -35,7 +35,7 @@ MOST_RACE_SEARCHES = 3
 
 # What is tried on virtual nodes only, and not beside the solution's: a picture of that would be the
 # answer.
-_GOALS_ELSEWHERE = (*CORE_GOALS, *JOB_NODES)
+_VM_GOALS = (*CORE_GOALS, *JOB_NODES)
 
 
 def _evidence_has(
@@ -56,7 +56,7 @@ def _evidence_has(
     )
 
 
-def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether the node allows anything of a part's kernel to be looked at: where a filter refuses
     what all criteria need, a run would only say so again."""
     return any(
@@ -69,7 +69,7 @@ def can_look(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
     """Whether the node allows a look at where the kit's program goes under a file, and is one
     that the file is about."""
-    if file.goal in _GOALS_ELSEWHERE and not evidence.is_virtual:
+    if file.goal in _VM_GOALS and not evidence.is_virtual:
         return False
     return any(
         loss(lab, criterion, evidence.node) is None
@@ -78,12 +78,12 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
     )
 
 
-def is_right_so_far(evidence: Evidence, part: str | None) -> bool:
+def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
     """Whether a part's kernel has come to its end and was right in all that was seen."""
     return is_sound(evidence.of_parts(part))
 
 
-def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a kind of run may still change anything. Who is at work is asked only of a team that
     is even by its CPU time, and whether another team shares its work out of one that does."""
     confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
@@ -92,7 +92,7 @@ def needs_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) 
     )
 
 
-def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether it is still open how the work is shared, or whether stops were found, and a further
     run of a kind may tell."""
     return any(
@@ -103,17 +103,17 @@ def needs_another_look(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str 
     )
 
 
-def compares_one_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Whether a team of a part is held against one thread."""
     return any(balanced.criteria(lab, part)) and asks_one_thread(evidence)
 
 
-def last_look_says(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
+def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
     """What the last look at how the work is shared says against the kernel, 'uneven' or 'spins':
     the solution is then looked at before the next one, so that load which is there just now counts
     for it, too. None: nothing."""
     own = evidence.of_parts(part)
-    found = (last_look_speaks_against(c, own) for c in balanced.criteria(lab, part))
+    found = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
     return next(filter(None, found), None)
 
 
@@ -137,7 +137,7 @@ def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     own_control = [c for c in lab.criteria_of(part) if rule_of(c).has_own_control]
     if any(
         control.of(kind)
-        for kind in LOOKS_OF_KERNEL
+        for kind in KERNEL_RUNS
         if not any(reads(criterion, kind) for criterion in own_control)
     ):
         return False
@@ -149,7 +149,7 @@ def _is_compared_once(criterion: Criterion) -> bool:
     return rule.subject == "kernel" and not rule.has_own_control
 
 
-def is_checked_here(lab: Lab, part: str | None) -> bool:
+def is_checked_locally(lab: Lab, part: str | None) -> bool:
     """Whether the monitor runs a part's kernel, and checks its results, before anything else."""
     return is_needed(CHECK, lab, part)
 
@@ -184,7 +184,7 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
         if criterion.file is not None
         and criterion.file.kind in RUN_UNDER
-        and criterion.file.goal not in _GOALS_ELSEWHERE
+        and criterion.file.goal not in _VM_GOALS
         and criterion.kind == "evidence"
         and verdict.status == "fail"
         and verdict.value is not None
@@ -233,7 +233,7 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
     )
 
 
-def roles_beside(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
+def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
     """What is timed beside the processes that a generation needs, so that the rates tell what share
     they are of lightspeed: no verdict depends on it, and where it fails the others go on."""
     return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
@@ -244,7 +244,7 @@ def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     this node, the kernel is not sound, the node kept it from being looked at, or the launch file
     can't be read."""
     criteria = gradable_timing(lab, evidence, timed)
-    own = _of_timed(lab, evidence, timed)
+    own = _select_timed(lab, evidence, timed)
     if not criteria or not is_sound(own) or own.is_held_up:
         return ()
     if timed.slow is not None and refused_file(lab, criteria[0], own):
@@ -252,8 +252,8 @@ def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for c in criteria for role in claim_of(c).roles(c)))
 
 
-def _of_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
-    return of_timing(of_part(lab, evidence, timed.part), timed.slow)
+def _select_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
+    return select_timing(select_parts(lab, evidence, timed.part), timed.slow)
 
 
 def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
@@ -267,22 +267,22 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
 
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Whether further generations would change no timing criterion."""
-    own = _of_timed(lab, evidence, timed)
+    own = _select_timed(lab, evidence, timed)
     if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
         return True
     criteria = gradable_timing(lab, evidence, timed)
     return all(timing_state(c, own).decided for c in criteria)
 
 
-def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> Spending:
+def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> TimeBudgetUse:
     """What the generations that there are have waited for."""
-    return spending_of(_of_timed(lab, evidence, timed))
+    return time_budget_use(_select_timed(lab, evidence, timed))
 
 
-def timing_stands(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Whether the generations that there are have led to a verdict on each timing criterion."""
     names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
-    return timed_generations(lab, evidence, timed) > 0 and not any(
+    return count_replicates(lab, evidence, timed) > 0 and not any(
         verdict.name in names
         and verdict.status in ("inconclusive", "error")
         and verdict.cause != "implausible"
@@ -290,13 +290,13 @@ def timing_stands(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     )
 
 
-def timed_generations(lab: Lab, evidence: Evidence, timed: Timed) -> int:
+def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
     """How many there are."""
-    return len(_of_timed(lab, evidence, timed).of(GENERATION))
+    return len(_select_timed(lab, evidence, timed).of(GENERATION))
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
     """How many seconds make a repetition of the submission far too slow, whatever the claim, if
     that is sure enough to stop it there."""
-    own = _of_timed(lab, evidence, timed)
+    own = _select_timed(lab, evidence, timed)
     return cut_s(gradable_timing(lab, evidence, timed), own)
