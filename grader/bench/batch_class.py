@@ -21,7 +21,7 @@ from numalab.course.gradebook.gradebook import open_gradebook
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.gradebook.standing import Standing
 from numalab.installation import find_installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 
 def faults(standing: Standing, expected: tuple[Expected, ...]) -> list[str]:

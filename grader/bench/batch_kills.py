@@ -24,7 +24,7 @@ from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.installation import find_installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 Json = dict[str, object]
 STAND_IN = Path(__file__).with_name("stand_in_grade.sh")

@@ -93,7 +93,7 @@ def _run(table: Table) -> PublishedRun:
     table.need("name", "machine", "what", "source", "traffic")
     name = table.text("name")
     if NAME.fullmatch(name) is None:
-        table.wrong("name", "take small letters, digits and '-'")
+        table.refuse("name", "take small letters, digits and '-'")
     shares = [_share(share) for share in table.tables("traffic", ("pus", "pages_on", "bytes"))]
     if not shares:
         table.fail("a run moves something: write a [[run.traffic]]", "traffic")
@@ -109,7 +109,7 @@ def _share(table: Table) -> Share:
     pages_on = WORDS[text] if text in WORDS else _numbers(table, "pages_on")
     moved = table.number("bytes", default=1.0)
     if not moved > 0:
-        table.wrong("bytes", "write a number above 0")
+        table.refuse("bytes", "write a number above 0")
     return Share(_numbers(table, "pus"), pages_on, moved)
 
 
@@ -151,7 +151,7 @@ def read_outcomes(folder: Path, ratios: Iterable[Ratio]) -> dict[str, Outcome]:
             table.fail(f"'{name}' has two values; keep one", "ratio")
         value = table.number("value")
         if not value > 0:
-            table.wrong("value", "write a number above 0")
+            table.refuse("value", "write a number above 0")
         outcomes[name] = Outcome(value, table.text("source"), table.text("where"))
     return outcomes
 

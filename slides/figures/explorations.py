@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
-from numalab.explore.samples import Configuration, Found, Sample, Virtual
+from numalab.explore.measurements import Configuration, Measurements, ProgramRun, Virtual
 
 
-def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...]]:
+def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[ProgramRun, ...]]:
     beside = ("arguments", "environment")
     ours = ("configuration", "round", "order", "started_s")
     made = tuple(
@@ -21,8 +21,8 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
         )
         for entry in data["configurations"]
     )
-    samples = tuple(
-        Sample(
+    runs = tuple(
+        ProgramRun(
             configuration=entry["configuration"],
             round=entry["round"],
             order=entry["order"],
@@ -31,22 +31,22 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
         )
         for entry in data["samples"]
     )
-    return made, samples
+    return made, runs
 
 
-def read_found(data: Json) -> Found:
+def read_found(data: Json) -> Measurements:
     """From what json_data made of it; only the node's PUs are lost. Raises NumalabError."""
     try:
         if data["schema"] != 1:
             raise NumalabError(f"the exploration has schema version {data['schema']}, not 1")
-        made, samples = _read_runs(data)
+        made, runs = _read_runs(data)
         there = data.get("virtual")
-        return Found(
+        return Measurements(
             exploration=Exploration(data["lab"], data["title"], _explored(made, data["rounds"])),
             configurations=made,
-            samples=samples,
+            runs=runs,
             node=data["node"],
-            about=data["about"],
+            description=data["about"],
             build=data["build"],
             seed=data["seed"],
             interrupted=data["interrupted"],

@@ -135,7 +135,7 @@ def test_without_a_command_there_is_help_and_no_error(installation: Installation
 def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
-    monkeypatch.setattr(shared, "make_console", lambda to_stderr=False: terminal)
+    monkeypatch.setattr(shared, "make_console", lambda is_stderr=False: terminal)
     with progress_line("03_scheduling Fortran your kernel") as progress:
         progress("stream_update: timing, generation 5 of 5 or more, and more still")
     lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]

@@ -25,7 +25,7 @@ from numalab.course.jobs.progress import class_text, known_states, status_of, te
 from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
 from numalab.course.jobs.work import Outcome, why_not_graded
 from numalab.course.records import Attempt, AttemptState, Intake, Item, Student, Submission
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.files import read_text
 from numalab.installation import Installation
 from numalab.words import CountedStep
@@ -783,7 +783,7 @@ def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:
 
 
 def test_one_head_a_course(course: CourseFolder) -> None:
-    with course_lock(course), pytest.raises(BusyError, match=r"process \d+"), course_lock(course):
+    with course_lock(course), pytest.raises(LockedError, match=r"process \d+"), course_lock(course):
         pass
 
 

@@ -24,7 +24,7 @@ from numalab.course.attempts import kept_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.installation import Installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 

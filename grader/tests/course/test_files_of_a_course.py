@@ -22,7 +22,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import Table, defused, read_table, table_text, write_private
 from numalab.course.records import Attempt, Item, Problem, Submission
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.labs.seeds import DRAWS
 
 AT = "2026-11-22T08:00:00+00:00"
@@ -372,7 +372,7 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     me = f"process {os.getpid()} on {socket.gethostname()}"
     with locks.held(path, is_busy):
         assert path.read_text() == f"{me}\n" and locks.is_held(path)
-        with pytest.raises(BusyError, match=f"^held by {me}$"), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=f"^held by {me}$"), locks.held(path, is_busy):
             pass
     assert not locks.is_held(path) and not locks.is_held(tmp_path / "none")
     with pytest.raises(UserError, match="can't write to"), locks.held(path / "x", is_busy):
@@ -402,7 +402,7 @@ def test_without_locks_a_second_file_keeps_others_out(marked: Path) -> None:
         assert marked.read_text() == f"{me}\n" and locks.is_held(path)
         assert stat.S_IMODE(marked.stat().st_mode) & 0o133 == 0
         said = f"^held by {me} The file system has no file locks"
-        with pytest.raises(BusyError, match=said), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=said), locks.held(path, is_busy):
             pass
         assert marked.exists()
     assert not marked.exists() and not locks.is_held(path)
@@ -438,7 +438,7 @@ def test_a_mark_holds_for_as_long_as_its_process_may_live(
             assert marked.read_text() == f"process {os.getpid()} on {here}\n"
     else:
         said = holder.format(gone=7, mine=os.getpid(), here=here) or "a process that has not said"
-        with pytest.raises(BusyError, match=f"^held by {said}"), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=f"^held by {said}"), locks.held(path, is_busy):
             pass
 
 

@@ -37,7 +37,7 @@ from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_ru
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.jobs.progress import class_text
 from numalab.course.records import Attempt, Intake, Problem
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.files import write_json
 
 DEADLINE = f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
@@ -641,7 +641,7 @@ def test_what_takes_room_is_left_in_the_attempts_folder(tmp_path: Path) -> None:
 def test_one_process_writes(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     with open_gradebook(course):
-        with pytest.raises(BusyError, match=f"process {os.getpid()}"), open_gradebook(course):
+        with pytest.raises(LockedError, match=f"process {os.getpid()}"), open_gradebook(course):
             pass
         with open_gradebook(course, read_only=True) as book:
             assert book.standing(rules()).rows == ()

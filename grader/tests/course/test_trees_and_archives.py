@@ -38,7 +38,7 @@ from numalab.course.intake.trees import (
     folded,
     is_ignored,
     last_part,
-    open_plainly,
+    plain_file,
     read_limited,
     safe_path,
     walk_folder,
@@ -204,10 +204,10 @@ def test_what_is_read_is_limited_and_plain(tmp_path: Path) -> None:
             read_limited(file, 1024, "a")
         assert file.tell() == 1025
     with pytest.raises(Refused, match="x is not there any more"):
-        open_plainly(tmp_path / "x")
+        plain_file(tmp_path / "x")
     (tmp_path / "l").symlink_to("x")
     with pytest.raises(Refused, match=r"^l "):
-        open_plainly(tmp_path / "l")
+        plain_file(tmp_path / "l")
 
 
 # ---- archives --------------------------------------------------------------------------------

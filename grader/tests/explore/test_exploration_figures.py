@@ -209,7 +209,7 @@ def test_titles_say_what_was_run() -> None:
         "Title\ninvented, 2 cores, n = 100; 6 rounds, bars: 96.9 % interval of the median"
     )
     whole = invented(FEW, by_schedule, 6)
-    cut = replace(whole, samples=whole.samples[:-1])
+    cut = replace(whole, runs=whole.runs[:-1])
     assert "; 5 rounds, bars: 93.8 % interval" in explore_plot._title(cut)
     one = invented(THREE, parts, 1, node={"cores": 1}, interrupted=True)
     assert explore_plot._title(one) == (

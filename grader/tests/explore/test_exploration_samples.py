@@ -29,12 +29,12 @@ from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import explore
 from numalab.explore.declaration import Exploration, Schedules, Streams, TableSizes
 from numalab.explore.intervals import coverage, median_interval
-from numalab.explore.samples import (
+from numalab.explore.measurements import (
     Configuration,
-    Found,
-    Sample,
+    Measurements,
+    ProgramRun,
     configurations,
-    samples_each,
+    runs_each,
     schedule_configurations,
     stream_configurations,
     stream_thread_counts,
@@ -108,7 +108,7 @@ def test_seventeen_pus_are_too_many_to_count_each() -> None:
 
 def test_what_a_sample_says() -> None:
     times = [{"kernel": "chase", "steps": 4, "bytes_moved": 6, "elapsed_s": ["3e-9", 2e-9]}]
-    sample = Sample(0, 1, 2, 3.0, {"elapsed_s": "0.5", "times": times})
+    sample = ProgramRun(0, 1, 2, 3.0, {"elapsed_s": "0.5", "times": times})
     assert (sample.elapsed_s, sample.step_ns("chase")) == (0.5, 0.5)
     assert sample.rate_gb_s("chase") == pytest.approx(3.0)
     with pytest.raises(NumalabError, match="no times of update"):
@@ -117,8 +117,8 @@ def test_what_a_sample_says() -> None:
 
 def test_samples_of_each_configuration_that_has_any() -> None:
     made = [Configuration({}, ()), Configuration({}, ()), Configuration({}, ())]
-    taken = [Sample(index, 0, 0, 0.0, {}) for index in (2, 0, 2)]
-    assert samples_each(made, taken) == [1, 2]
+    taken = [ProgramRun(index, 0, 0, 0.0, {}) for index in (2, 0, 2)]
+    assert runs_each(made, taken) == [1, 2]
 
 
 def test_values_of_a_configuration_by_round() -> None:
@@ -127,7 +127,7 @@ def test_values_of_a_configuration_by_round() -> None:
     assert found.times_s(**key) == {0: 2.0, 1: 3.0}
     assert found.times_s(**key | {"chunk": 5}) == found.times_s(threads=2) == {}
     assert [record["elapsed_s"] for record in found.records(**key)] == [2.0, 3.0]
-    assert found.samples_each == [2] * 24
+    assert found.runs_each == [2] * 24
     tables = invented(TABLES, lambda *_: 4e-6, rounds=1, update_s=lambda *_: 2e-6)
     assert tables.steps_ns("chase", bytes=MIB, pages="huge") == pytest.approx({0: 4.0})
     assert tables.steps_ns("update", bytes=MIB, pages="huge") == pytest.approx({0: 2.0})
@@ -148,16 +148,16 @@ def test_values_of_a_configuration_by_round() -> None:
     ],
     ids=["schedules", "tables", "one_table", "streams", "virtual"],
 )
-def test_all_of_an_exploration_comes_back(found: Found) -> None:
+def test_all_of_an_exploration_comes_back(found: Measurements) -> None:
     data = json.loads(json.dumps(found.json_data()))
     again = read_found(data)
     node = {key: value for key, value in found.node.items() if key != "pu_list"}
-    assert (again.samples, again.node) == (found.samples, node)
+    assert (again.runs, again.node) == (found.runs, node)
     assert [replace(one, is_seeded=False) for one in found.configurations] == [
         *again.configurations
     ]
-    assert (again.about, again.build, again.seed, again.interrupted) == (
-        found.about, found.build, found.seed, found.interrupted,
+    assert (again.description, again.build, again.seed, again.interrupted) == (
+        found.description, found.build, found.seed, found.interrupted,
     )  # fmt: skip
     what = found.exploration.what
     if isinstance(what, Streams):
@@ -281,7 +281,7 @@ def test_rounds_are_taken_in_their_order(
     ]
     place, told = Told(), list[str]()
     order = [[1, 0], [0, 1], [1, 0]]
-    taken = list(explore.rounds_of_samples(Path("p"), chosen, order, told.append, place, done))
+    taken = list(explore.run_rounds(Path("p"), chosen, order, told.append, place, done))
     assert [(s.configuration, s.round, s.order, s.started_s) for s in taken] == samples
     assert told == [f"looking at pages on virtual nhm, {step}" for step in steps]
     assert place.asked == [
@@ -297,7 +297,7 @@ def test_rounds_are_taken_in_their_order(
 def test_where_it_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     here, told = Told(), list[str]()
     monkeypatch.setattr(explore, "HERE", here)
-    list(explore.rounds_of_samples(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
+    list(explore.run_rounds(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
     assert told == ["measuring, round 1 of 1"]
 
 
@@ -316,7 +316,7 @@ def test_limits_are_told_of_what_was_killed_here(
 
 def test_pages_are_looked_at_with_each_number_of_threads(installation: Installation) -> None:
     place = Told()
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, place, lambda _: None)
+    seen, interrupted = explore.observe_pages(installation, VIRTUAL, place, lambda _: None)
     assert (seen.machine, seen.node, seen.trouble, interrupted) == (
         place.machine, place.node, None, False,
     )  # fmt: skip
@@ -330,12 +330,12 @@ def test_pages_are_looked_at_with_each_number_of_threads(installation: Installat
     }
     assert {env["OMP_WAIT_POLICY"] for env in place.environments} == {"passive"}
     for number in range(VIRTUAL.rounds):
-        of_round = [one for one in seen.samples if one.round == number]
+        of_round = [one for one in seen.runs if one.round == number]
         assert sorted(one.configuration for one in of_round) == list(range(12))
         assert [one.order for one in of_round] == list(range(12))
-    assert not any("times" in one.record for one in seen.samples)
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, Told(3), lambda _: None)
-    assert (len(seen.samples), interrupted) == (3, True)
+    assert not any("times" in one.record for one in seen.runs)
+    seen, interrupted = explore.observe_pages(installation, VIRTUAL, Told(3), lambda _: None)
+    assert (len(seen.runs), interrupted) == (3, True)
 
 
 @pytest.mark.parametrize("what", [SCHEDULES, TABLES])
@@ -355,24 +355,24 @@ def test_all_of_an_exploration_or_what_there_is_by_then(
 
     def taken(
         program: Path, chosen: Sequence[Configuration], order: list[list[int]], progress: Any
-    ) -> Iterator[Sample]:
+    ) -> Iterator[ProgramRun]:
         orders.extend(order)
-        yield Sample(1, 0, 0, 0.5, {"program": program.name})
+        yield ProgramRun(1, 0, 0, 0.5, {"program": program.name})
         if ends:
             raise Interrupted
 
     monkeypatch.setattr(explore, "run_program", ran)
-    monkeypatch.setattr(explore, "rounds_of_samples", taken)
+    monkeypatch.setattr(explore, "run_rounds", taken)
     monkeypatch.setattr(explore, "read_build", lambda installation: BUILD)
     exploration = Exploration("04_huge_pages", "t", what)
     node = {**TWO, "huge_page_mode": "never", "pu_list": []}
     found = explore.explore(installation, exploration, node, lambda _: None)
-    assert found.samples == (Sample(1, 0, 0, 0.5, {"program": installation.probe.name}),)
+    assert found.runs == (ProgramRun(1, 0, 0, 0.5, {"program": installation.probe.name}),)
     assert (found.interrupted, found.build, found.node) == (ends, BUILD, node)
     assert [*found.configurations] == configurations(exploration, node)
     assert orders == explore.orders(len(found.configurations), what.rounds, found.seed)
     is_of_tables = isinstance(what, TableSizes)
-    assert found.about == ({"page_bytes": 4096} if is_of_tables else {})
+    assert found.description == ({"page_bytes": 4096} if is_of_tables else {})
     assert asked == ([[installation.probe.name, "describe"]] if is_of_tables else [])
 
 

@@ -18,7 +18,7 @@ from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
 from numalab.explore import table_report
 from numalab.explore.declaration import Schedules, TableSizes
 from numalab.explore.explore_report import heading, sentences, show
-from numalab.explore.intervals import Comparison, Interval
+from numalab.explore.intervals import MedianInterval, PairedComparison
 from numalab.explore.schedule_report import (
     chunk_differences,
     published,
@@ -26,7 +26,7 @@ from numalab.explore.schedule_report import (
     schedule_differences,
     schedule_tables,
 )
-from numalab.explore.table_report import Size, line_knees, parting_bytes, sizes_found
+from numalab.explore.table_report import Size, line_knees, measured_sizes, parting_bytes
 from numalab.explore.tlb import Reach
 
 # ---- schedules ---------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_times_and_ratios_of_schedules() -> None:
 
 def test_what_was_not_measured_has_no_row() -> None:
     found = invented(FEW, dynamic_takes_twice, 6)
-    some = replace(found, samples=found.samples[:2])  # static's, by one thread
+    some = replace(found, runs=found.runs[:2])  # static's, by one thread
     times, ratios = schedule_tables(some, FEW, 2)
     assert rows(times)[1:] == [["1", "default", "1.00", ""], ["1", "1", "1.00", ""]]
     assert rows(ratios)[1:] == []
@@ -147,16 +147,16 @@ def test_times_of_tables_on_both_kinds_of_pages(share: float) -> None:
     assert rows(updated)[3] == [
         "4 MiB", "2.00 [2.00, 2.00]", "2.00 [2.00, 2.00]", on_huge, "1.00-1.00 ",
     ]  # fmt: skip
-    sizes = sizes_found(found, THREE, "chase")
+    sizes = measured_sizes(found, THREE, "chase")
     assert [size.share for size in sizes] == [share] * 3
     assert parting_bytes(sizes) == (4 * MIB if share == 1 else None)
 
 
 def test_of_several_rounds_the_least_share_on_huge_pages_counts() -> None:
     found = invented(THREE, small_takes_more, 6)
-    first, second, *others = found.samples  # of 1 MiB
+    first, second, *others = found.runs  # of 1 MiB
     some = replace(second, record=second.record | {"bytes_on_huge_pages": MIB / 4})
-    (one, *_) = sizes_found(replace(found, samples=(first, some, *others)), THREE, "chase")
+    (one, *_) = measured_sizes(replace(found, runs=(first, some, *others)), THREE, "chase")
     assert one.share == 0.25
 
 
@@ -168,7 +168,7 @@ def test_nine_tenths_on_huge_pages_are_enough() -> None:
 
 def test_of_a_size_that_was_measured_on_huge_pages_only() -> None:
     found = invented(THREE, small_takes_more, 1)
-    alone = replace(found, samples=(*found.samples[:2], found.samples[3]))
+    alone = replace(found, runs=(*found.runs[:2], found.runs[3]))
     assert rows(table_report.table_tables(alone, THREE)[0])[2] == [
         "2 MiB", "", "1.00", "100 %", "",
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_of_one_kind_of_pages_there_is_one_column() -> None:
     assert [table_report.mode_sentence(of) is None for of in ("always", "never", None)] == [
         True, False, False,
     ]  # fmt: skip
-    some = replace(found, samples=found.samples[:2])
+    some = replace(found, runs=found.runs[:2])
     assert [row[0] for row in rows(table_report.table_tables(some, THREE)[0])[1:]] == [
         "1 MiB", "2 MiB",
     ]  # fmt: skip
@@ -199,15 +199,15 @@ def test_of_one_kind_of_pages_there_is_one_column() -> None:
 
 def test_what_was_measured_on_one_kind_of_pages_only() -> None:
     found = invented(THREE, small_takes_more, 6)
-    alone = replace(found, samples=found.samples[:3])
+    alone = replace(found, runs=found.runs[:3])
     assert rows(table_report.table_tables(alone, THREE)[0])[1:] == [
         ["1 MiB", "1.00", "1.00", "100 %", "1.00?"], ["2 MiB", "1.00", "", "", ""],
     ]  # fmt: skip
 
 
 def size(table_bytes: int, parts: bool, low: float = 2.0) -> Size:
-    interval = Interval(low, low, low, 0.96 if parts else 0.5)
-    return Size(table_bytes, None, None, 1.0, Comparison(interval, 6))
+    interval = MedianInterval(low, low, low, 0.96 if parts else 0.5)
+    return Size(table_bytes, None, None, 1.0, PairedComparison(interval, 6))
 
 
 def test_the_two_part_from_where_all_larger_tables_do() -> None:
@@ -220,7 +220,7 @@ def test_the_two_part_from_where_all_larger_tables_do() -> None:
 def told(reach_bytes: int, parting: int, largest: int = 16 * MIB, level: int = 2) -> str:
     """What is said of where the two part, beside what cpuid tells."""
     sizes = [size(of, of >= parting) for of in (MIB // 4, MIB, 4 * MIB, largest)]
-    sizes = [replace(one, ratio=Comparison(Interval(1, 1, 1, 0.96), 6))
+    sizes = [replace(one, ratio=PairedComparison(MedianInterval(1, 1, 1, 0.96), 6))
              if one.table_bytes < parting else one for one in sizes]  # fmt: skip
     found = invented(TABLES, lambda *_: 1e-6, 1)
     reach = Reach(4096, reach_bytes // 4096, level)
@@ -302,7 +302,7 @@ def test_updates_hide_walks_where_their_ratio_is_less(
         """The largest table comes last."""
         return [
             Size(MIB << at, None, None, 1.0,
-                 of and Comparison(Interval(of[0], of[0], of[1], 0.96), 6))
+                 of and PairedComparison(MedianInterval(of[0], of[0], of[1], 0.96), 6))
             for at, of in enumerate(ratios)
         ]  # fmt: skip
 

@@ -24,11 +24,11 @@ from numalab.explore import (
     explore,
     explore_plot,
     explore_report,
-    samples,
+    measurements,
     tlb,
     wording,
 )
-from numalab.explore.intervals import Interval, compare, coverage, median_interval
+from numalab.explore.intervals import MedianInterval, compare, coverage, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.installation import Installation
@@ -63,7 +63,7 @@ def test_the_narrowest_interval_that_suffices_is_taken() -> None:
     found = median_interval([float(value) for value in range(20, 0, -1)])
     assert (found.low, found.median, found.high) == (6.0, 10.5, 15.0)
     assert coverage(20, 7) < 0.95 <= found.coverage
-    assert median_interval([3.0, 1.0, 2.0]) == Interval(2.0, 1.0, 3.0, 0.75)
+    assert median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0, 0.75)
 
 
 def test_many_samples_are_no_matter() -> None:
@@ -117,13 +117,13 @@ def test_only_rounds_that_have_both_are_compared() -> None:
 
 
 def test_thread_counts() -> None:
-    assert [samples.thread_counts(n) for n in (1, 2, 6, 8)] == [
+    assert [measurements.thread_counts(n) for n in (1, 2, 6, 8)] == [
         [1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]
     ]  # fmt: skip
 
 
 def test_every_schedule_meets_every_chunk() -> None:
-    chosen = samples.schedule_configurations(SCHEDULES, 2)
+    chosen = measurements.schedule_configurations(SCHEDULES, 2)
     assert len({tuple(c.key.values()) for c in chosen}) == len(chosen) == 2 * 3 * 4
     by_schedule = {c.environment["OMP_SCHEDULE"] for c in chosen}
     assert {"static", "dynamic,16", "guided,1"} <= by_schedule
@@ -131,7 +131,7 @@ def test_every_schedule_meets_every_chunk() -> None:
 
 
 def test_chunks_that_leave_a_thread_without_rows_are_left_out() -> None:
-    chosen = samples.schedule_configurations(replace(SCHEDULES, n=16), 2)
+    chosen = measurements.schedule_configurations(replace(SCHEDULES, n=16), 2)
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 2} == {0, 1, 4}
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 1} == {0, 1, 4, 16}
 
@@ -146,7 +146,7 @@ def test_table_sizes_reach_the_largest() -> None:
                                             ("madvise", {"small", "huge"})])  # fmt: skip
 def test_huge_pages_only_where_the_mode_gives_them(mode: str | None, pages: set[str]) -> None:
     exploration = declaration.Exploration("04_huge_pages", "Title", TABLES)
-    chosen = samples.configurations(exploration, NODE | {"huge_page_mode": mode})
+    chosen = measurements.configurations(exploration, NODE | {"huge_page_mode": mode})
     assert {c.key["pages"] for c in chosen} == pages
 
 
@@ -360,7 +360,7 @@ def noisy(key: dict[str, int | str], number: int) -> float:
     return 1e-3 * (1 + 0.01 * (hash((*key.values(), number)) % 7))
 
 
-def shown(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> str:
+def shown(found: measurements.Measurements, capsys: pytest.CaptureFixture[str]) -> str:
     explore_report.show(found, make_console())
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
@@ -501,7 +501,7 @@ def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str
     for what in (SCHEDULES, TABLES):
         found = invented(what, noisy, rounds=1)
         for kept in (1, 3, 5):
-            shown(replace(found, samples=found.samples[:kept], interrupted=True), capsys)
+            shown(replace(found, runs=found.runs[:kept], interrupted=True), capsys)
 
 
 def test_ratios_near_1_keep_their_side() -> None:
@@ -513,7 +513,7 @@ def test_ratios_near_1_keep_their_side() -> None:
 def test_plots_of_whole_and_interrupted_runs(tmp_path: Path, suffix: str) -> None:
     for what, time_s in ((SCHEDULES, dynamic_is_slow_on_two), (TABLES, parts_at_4_mib)):
         found = invented(what, time_s)
-        for name, one in (("all", found), ("some", replace(found, samples=found.samples[:3]))):
+        for name, one in (("all", found), ("some", replace(found, runs=found.runs[:3]))):
             path = tmp_path / f"{name}{suffix}"
             explore_plot.draw(one, path, tmp_path / "matplotlib")
             head = path.read_bytes()[:5000]

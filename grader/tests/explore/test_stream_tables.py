@@ -21,18 +21,18 @@ from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
 
 from numalab.explore import stream_report
 from numalab.explore.explore_report import heading, sentences, show
-from numalab.explore.intervals import Interval
-from numalab.explore.samples import Found, Virtual
+from numalab.explore.intervals import MedianInterval
+from numalab.explore.measurements import Measurements, Virtual
 from numalab.explore.stream_report import (
     equal_differences,
     may_be_caches,
+    measured_thread_counts,
+    observed_pages,
     page_pictures,
-    pages_seen,
     placement_differences,
     rate,
     rate_pictures,
     share_words,
-    threads_found,
     touch_differences,
 )
 
@@ -44,13 +44,13 @@ def slower_by_one(threads: int, placement: str, first_touch: str) -> float:
     return 8.0 * (2 if placement == "scatter" else 1) / (2 if first_touch == "one" else 1)
 
 
-def on_two(rounds: int = 6, **changes: Any) -> Found:
+def on_two(rounds: int = 6, **changes: Any) -> Measurements:
     return made_up(TWO | changes, slower_by_one, lambda *_: 1.0, rounds)
 
 
 def test_rates_and_ratios_of_streams() -> None:
     found = on_two()
-    assert threads_found(found) == [1, 2]
+    assert measured_thread_counts(found) == [1, 2]
     eight, four, sixteen = "7.92 [7.84, 8.00]", "3.96 [3.92, 4.00]", "15.8 [15.7, 16.0]"
     table = stream_report._rate_table(found, "triad")
     assert table.title == "triad [GB/s]"
@@ -65,23 +65,23 @@ def test_rates_and_ratios_of_streams() -> None:
         for threads, cells in (("1", [one] * 4), ("2", [two] * 4))
         for kernel in ("copy", "triad")
     ]
-    some = replace(found, samples=found.samples[:1])
+    some = replace(found, runs=found.runs[:1])
     assert rows(stream_report._rate_table(some, "copy"))[1:] == [["1", "by all", "8.00", "", ""]]
     assert rows(stream_report._ratio_table(some))[1:] == []
     assert rate(some, "copy", 2, "default", "all") is None
-    placed = [found.configurations[sample.configuration].key for sample in found.samples]
+    placed = [found.configurations[sample.configuration].key for sample in found.runs]
     bound = [
-        sample for sample, key in zip(found.samples, placed, strict=True)
+        sample for sample, key in zip(found.runs, placed, strict=True)
         if key["threads"] == 2 and key["first_touch"] == "all" and key["placement"] != "default"
     ]  # fmt: skip
-    part = replace(found, samples=tuple(bound))
+    part = replace(found, runs=tuple(bound))
     assert rows(stream_report._ratio_table(part))[1:] == [
         ["2", kernel, "2.00-2.00*", "", "", ""] for kernel in ("copy", "triad")
     ]
     assert rows(stream_report._rate_table(part, "copy"))[1:] == [
         ["2", "by all", "", eight, sixteen]
     ]
-    shares = pages_seen(replace(part, node=part.node | {"numa_nodes": 2}))
+    shares = observed_pages(replace(part, node=part.node | {"numa_nodes": 2}))
     assert shares is not None
     assert rows(stream_report._share_table(shares))[1:] == [["2", "by all", "", "100 %", "100 %"]]
 
@@ -166,25 +166,25 @@ def half_by_one(threads: int, placement: str, first_touch: str) -> float:
 
 def test_local_pages_of_this_node_or_of_a_virtual_one() -> None:
     here = made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6)
-    seen = pages_seen(here)
+    seen = observed_pages(here)
     assert seen is not None
     assert (seen.where, seen.is_virtual, seen.threads) == (here.node["name"], False, [1, 2])
-    assert seen.share(2, "compact", "one") == Interval(0.5, 0.5, 0.5, 0.96875)
+    assert seen.share(2, "compact", "one") == MedianInterval(0.5, 0.5, 0.5, 0.96875)
     assert seen.share(3, "compact", "one") is None
-    assert seen.samples_each == [6] * 12
+    assert seen.runs_each == [6] * 12
     assert rows(stream_report._share_table(seen))[1:] == [
         ["1", "by all", *["100 %"] * 3], ["1", "by one", *["100 %"] * 3],
         ["2", "by all", *["100 %"] * 3], ["2", "by one", *["50 %"] * 3],
     ]  # fmt: skip
-    there = pages_seen(on_two_cores())
+    there = observed_pages(on_two_cores())
     assert there is not None and (there.where, there.is_virtual) == ("virtual nhm", True)
-    assert pages_seen(made_up(TWO, flat, rounds=1)) is None
-    assert pages_seen(made_up(SIXTEEN, flat, lambda *_: None, 1)) is None
-    assert pages_seen(invented(SCHEDULES, lambda *_: 1.0, 1)) is None
+    assert observed_pages(made_up(TWO, flat, rounds=1)) is None
+    assert observed_pages(made_up(SIXTEEN, flat, lambda *_: None, 1)) is None
+    assert observed_pages(invented(SCHEDULES, lambda *_: 1.0, 1)) is None
     some = made_up(SIXTEEN, flat, lambda t, *_: None if t > 1 else 1.0, 1)
-    assert pages_seen(some) is not None
-    assert share_words(Interval(0.5, 0.25, 0.75, 0.96)) == "50 % [25, 75]"
-    assert share_words(Interval(0.5, 0.499, 0.501, 0.96)) == "50 %"
+    assert observed_pages(some) is not None
+    assert share_words(MedianInterval(0.5, 0.25, 0.75, 0.96)) == "50 % [25, 75]"
+    assert share_words(MedianInterval(0.5, 0.499, 0.501, 0.96)) == "50 %"
 
 
 def test_troubles_of_a_virtual_machine_are_told() -> None:
@@ -208,7 +208,7 @@ def test_pictures_of_rates_and_of_pages() -> None:
     # On one scale.
     assert lines[16] == "  15.8 |"
     assert lines[18 + 2] == "   7.9 |   dcs       s"
-    seen = pages_seen(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 1))
+    seen = observed_pages(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 1))
     assert seen is not None
     pictures = page_pictures(seen)
     assert pictures[2] == "   1.0 |   dcs     dcs"
@@ -236,7 +236,7 @@ def test_columns_of_streams_are_two_spaces_apart() -> None:
     rates = stream_report._rate_table(on_two(), "copy")
     title, *lines = printed(rates)
     assert (title.rstrip(), lines) == ("copy [GB/s]", laid_out(rates))
-    seen = pages_seen(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6))
+    seen = observed_pages(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6))
     assert seen is not None
     shares = stream_report._share_table(seen)
     assert printed(shares) == laid_out(shares)
@@ -262,9 +262,9 @@ def test_threads_on_several_packages_are_not_compact(
         index for index, one in enumerate(found.configurations)
         if one.key == {"threads": 2, "placement": placement, "first_touch": "all"}
     )  # fmt: skip
-    (sample,) = (one for one in found.samples if one.configuration == at)
+    (sample,) = (one for one in found.runs if one.configuration == at)
     moved = replace(sample, record=sample.record | {"thread_pus": pus})
-    some = replace(found, samples=(moved,))
+    some = replace(found, runs=(moved,))
     told = stream_report._not_compact(some)
     assert bool(told) is (is_told and placement == "compact")
     if told:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from numalab.grading.looks import sanitizers_own_error
 from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.lab_folders import write_grading
@@ -15,6 +14,7 @@ from support.lab_folders import write_grading
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, validate
 from numalab.evidence.record import Evidence
+from numalab.grading.looks import sanitizers_own_error
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.rules import is_needed

@@ -18,7 +18,7 @@ from node_questions import (
 )
 
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import SeenPu, Structure, structure_of_machine
+from numalab.machines.structure import PuUnits, Structure, structure_of_machine
 
 SEEDS = range(1, 301)
 BY_KEY = {question.key: question for question in QUESTIONS}
@@ -193,7 +193,7 @@ def test_without_siblings_other_pus_are_taken_for_them() -> None:
 
 def test_siblings_are_looked_for_half_of_the_pus_further_on() -> None:
     """Of five PUs, where hwloc numbers as Linux does."""
-    pus = tuple(SeenPu(n, frozenset({n}), frozenset(), frozenset(range(5)), 0) for n in range(5))
+    pus = tuple(PuUnits(n, frozenset({n}), frozenset(), frozenset(range(5)), 0) for n in range(5))
     five = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
     for pu, other in ((0, 2), (1, 3), (2, 4), (3, 0)):
         found = list(BY_KEY["core_pus"].mistakes(five, Asked(0, pu, 1, 0)))
@@ -202,7 +202,7 @@ def test_siblings_are_looked_for_half_of_the_pus_further_on() -> None:
 
 def test_a_machine_of_one_numa_node_has_no_nearest_one() -> None:
     pus = tuple(
-        SeenPu(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
+        PuUnits(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
     )
     alone = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
     asked = Asked(0, 1, 1, 0)

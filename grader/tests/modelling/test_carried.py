@@ -20,14 +20,17 @@ from numalab.judging.judge import judge
 from numalab.labs.declaration import Lab, load_lab
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
-from numalab.machines.rates import Rate
+from numalab.machines.rates import PublishedRate
 from numalab.modelling.speedups import ModelledSpeedup, extrapolate
 from numalab.reports.modelled_words import sentences
 
 KIT = find_installation("gnu")
 LAB = load_lab(KIT.lab_folder("01_first_touch"))
 SPEEDUP = next(c for c in LAB.criteria if c.name == "speedup")
-RATES = (Rate("core", 10.0, "me", "made up"), Rate("controller", 40.0, "me", "made up"))
+RATES = (
+    PublishedRate("core", 10.0, "me", "made up"),
+    PublishedRate("controller", 40.0, "me", "made up"),
+)
 TWO = invented.TWO_NODES  # eight threads
 
 

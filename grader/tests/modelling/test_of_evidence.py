@@ -19,15 +19,15 @@ from numalab.labs.declaration import Criterion, Lab, load_lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
-from numalab.machines.rates import Rate, Resource
+from numalab.machines.rates import PublishedRate, Resource
 from numalab.modelling.speedups import ModelledSpeedup, modelled_speedups
 
 KIT = find_installation("gnu")
 Json = dict[str, Any]
 
 
-def made_up(of: Resource, gb_s: float, distance: int | None = None) -> Rate:
-    return Rate(of, gb_s, "me", "made up", distance)
+def made_up(of: Resource, gb_s: float, distance: int | None = None) -> PublishedRate:
+    return PublishedRate(of, gb_s, "me", "made up", distance)
 
 
 RATES = (
@@ -35,7 +35,7 @@ RATES = (
 )  # fmt: skip
 
 
-def machine(name: str, cores: int, rates: tuple[Rate, ...] = RATES) -> Machine:
+def machine(name: str, cores: int, rates: tuple[PublishedRate, ...] = RATES) -> Machine:
     """With so many cores on a NUMA node, as if it was booted so."""
     return replace(find_machine(KIT, name), rates=rates).scaled(cores)
 

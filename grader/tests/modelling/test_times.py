@@ -11,7 +11,7 @@ from numalab.errors import NumalabError
 from numalab.installation import find_installation
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
-from numalab.machines.rates import Rate, Resource
+from numalab.machines.rates import PublishedRate, Resource
 from numalab.modelling.speedups import fills, scale_to_whole
 from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import (
@@ -23,15 +23,15 @@ from numalab.modelling.traffic import (
 )
 
 
-def made_up(of: Resource, gb_s: float, distance: int | None = None) -> Rate:
-    return Rate(of, gb_s, "me", "made up", distance)
+def made_up(of: Resource, gb_s: float, distance: int | None = None) -> PublishedRate:
+    return PublishedRate(of, gb_s, "me", "made up", distance)
 
 
 CORE, FAR_CORE = made_up("core", 10, 10), made_up("core", 5)
 CONTROLLER, LINK, L3 = made_up("controller", 40), made_up("link", 20), made_up("l3", 15)
 
 
-def machine(name: str, *rates: Rate) -> Machine:
+def machine(name: str, *rates: PublishedRate) -> Machine:
     return replace(find_machine(find_installation("gnu"), name), rates=rates)
 
 

@@ -22,7 +22,7 @@ from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
-from numalab.machines.rates import RoleRate
+from numalab.machines.rates import PublishedRate
 from numalab.modelling.speedups import ModelledSpeedup, modelled_speedups
 from numalab.reports.figures import modelled_figure
 from numalab.reports.html_page import page
@@ -32,8 +32,9 @@ from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.report import show_verdict
 
 RATES = (
-    RoleRate("core", 10.0, "me", "made up", 10), RoleRate("core", 5.0, "me", "made up"),
-    RoleRate("controller", 40.0, "me", "made up"), RoleRate("link", 20.0, "me", "made up"),
+    PublishedRate("core", 10.0, "me", "made up", 10), PublishedRate("core", 5.0, "me", "made up"),
+    PublishedRate("controller", 40.0, "me", "made up"),
+    PublishedRate("link", 20.0, "me", "made up"),
 )  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def of_pages(
     installation: Installation,
     lab: Lab,
     record: Json | None = None,
-    rates: tuple[RoleRate, ...] = RATES,
+    rates: tuple[PublishedRate, ...] = RATES,
 ) -> ModelledSpeedup:
     hydra = replace(find_machine(installation, "hydra"), rates=rates).scaled(4)
     speedup = next(c for c in lab.criteria if c.name == "speedup")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from numalab.explore import declaration, samples
-from numalab.explore.samples import ALL, COMPACT, SCATTER
+from numalab.explore import declaration, measurements
+from numalab.explore.measurements import ALL_THREADS, COMPACT, SCATTER
 
 MIB = 2**20
 SCHEDULES = declaration.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
@@ -33,13 +33,13 @@ def invented(
     time_s: Any,
     rounds: int = 12,
     **changes: Any,
-) -> samples.Found:
+) -> measurements.Measurements:
     """A finding whose times are time_s(key, round), of tables in the best of three repetitions.
     changes: to the node and the rest; update_s: times of the independent kernel, as of the other
     unless given."""
     lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
     node = NODE | changes.pop("node", {})
-    chosen = samples.configurations(declaration.Exploration(lab, "Title", what), node)
+    chosen = measurements.configurations(declaration.Exploration(lab, "Title", what), node)
     share = changes.pop("share", 1.0)
     update_s = changes.pop("update_s", time_s)
 
@@ -60,8 +60,8 @@ def invented(
                         for kernel in ("update", "chase")
                     ],
                 }  # fmt: skip
-            taken.append(samples.Sample(index, number, index, 0.0, record))
-    found = samples.Found(
+            taken.append(measurements.ProgramRun(index, number, index, 0.0, record))
+    found = measurements.Measurements(
         declaration.Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
         ABOUT | changes.pop("about", {}), BUILD, 1, False,
     )  # fmt: skip
@@ -95,7 +95,7 @@ def cores_of(threads: int, placement: str) -> list[int]:
 
 def local_share(threads: int, placement: str, first_touch: str) -> float:
     """Where one has initialised, pages are on the first package."""
-    if first_touch == ALL:
+    if first_touch == ALL_THREADS:
         return 1.0
     return sum(core < 4 for core in cores_of(threads, placement)) / threads
 
@@ -104,7 +104,7 @@ def rate_gb_s(threads: int, placement: str, first_touch: str) -> float:
     """What cores can take, and the memories that serve them carry."""
     cores = set(cores_of(threads, placement))
     per_package = [sum(core // 4 == package for core in cores) for package in (0, 1)]
-    if first_touch == ALL:
+    if first_touch == ALL_THREADS:
         return sum(min(MEMORY_GB_S, CORE_GB_S * number) for number in per_package)
     return min(MEMORY_GB_S, CORE_GB_S * (per_package[0] + REMOTE * per_package[1]))
 
@@ -136,27 +136,27 @@ def made_up(
     share: Callable[[int, str, str], float | None] = local_share,
     rounds: int = 12,
     **changes: Any,
-) -> samples.Found:
+) -> measurements.Measurements:
     exploration = declaration.Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
-    chosen = samples.configurations(exploration, node)
+    chosen = measurements.configurations(exploration, node)
     taken = [
-        samples.Sample(index, number, index, 0.0, record_of(one.key, number, rate, share))
+        measurements.ProgramRun(index, number, index, 0.0, record_of(one.key, number, rate, share))
         for number in range(rounds)
         for index, one in enumerate(chosen)
     ]
-    found = samples.Found(
+    found = measurements.Measurements(
         exploration, tuple(chosen), tuple(taken), node, {}, BUILD, 1, False
     )  # fmt: skip
     return replace(found, **changes)
 
 
-def virtual_of(found: samples.Found) -> samples.Virtual:
+def virtual_of(found: measurements.Measurements) -> measurements.Virtual:
     """A virtual machine that showed the pages of a made-up record."""
     seen = [
         replace(one, record={key: one.record[key] for key in one.record if key != "times"})
-        for one in found.samples
+        for one in found.runs
     ]
-    return samples.Virtual({"name": "nhm"}, found.node, found.configurations, tuple(seen))
+    return measurements.Virtual({"name": "nhm"}, found.node, found.configurations, tuple(seen))
 
 
 def flat(threads: int, placement: str, first_touch: str) -> float:
@@ -164,6 +164,6 @@ def flat(threads: int, placement: str, first_touch: str) -> float:
     return CORE_GB_S * threads
 
 
-def on_two_cores(**changes: Any) -> samples.Found:
+def on_two_cores(**changes: Any) -> measurements.Measurements:
     found = made_up(TWO | {"name": "here"}, flat, lambda *_: 1.0)
     return replace(found, **{"virtual": virtual_of(made_up(rounds=3)), **changes})

@@ -24,14 +24,14 @@ from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
-from numalab.virtual import booting, guest, host, plan, snapshots
-from numalab.virtual.apart import system_links
+from numalab.virtual import booting, guest, local_machine, plan, snapshots
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
+from numalab.virtual.guest_sandbox import system_links
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.node_cache import described_node
 from numalab.virtual.qemu import has_hmat
 from numalab.virtual.qemu_process import find_qemu
-from numalab.virtual.seen import described_node
 
 pytestmark = pytest.mark.boots
 
@@ -680,7 +680,7 @@ def test_fifty_times_in_a_row(
 
 
 def test_snapshots_of_all_machines_differ(installation: Installation) -> None:
-    kernel = find_kernel(host.cache_folder() / "kernels", None, print)
+    kernel = find_kernel(local_machine.cache_folder() / "kernels", None, print)
     keys = set()
     for name in GALLERY:
         for cores in (1, 2):

@@ -21,7 +21,7 @@ from numalab.machines.machine_file import MAX_PUS
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import structure_of_machine
 from numalab.pu_lists import BadList, parse_pus
-from numalab.toml_files.tables import Table, as_written, parse_table
+from numalab.toml_files.tables import Table, parse_table, toml_value
 
 PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
@@ -51,7 +51,7 @@ def _answer(table: Table, key: str) -> Answer | None:
             return None
         for index, number in enumerate(value):
             if isinstance(number, bool) or not isinstance(number, int):
-                table.fail(f"'{key}' holds {as_written(number)}; {_WRITE}", key, index)
+                table.fail(f"'{key}' holds {toml_value(number)}; {_WRITE}", key, index)
             _check(table, key, number)
         return frozenset(value)
     if isinstance(value, str):
@@ -60,10 +60,10 @@ def _answer(table: Table, key: str) -> Answer | None:
         try:
             numbers = parse_pus(value)
         except BadList as error:
-            table.wrong(key, f"{_WRITE} ({error})")
+            table.refuse(key, f"{_WRITE} ({error})")
         return frozenset(numbers)
     if isinstance(value, bool) or not isinstance(value, int):
-        table.wrong(key, _WRITE)
+        table.refuse(key, _WRITE)
     _check(table, key, value)
     return frozenset({value})
 

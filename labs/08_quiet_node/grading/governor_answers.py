@@ -203,7 +203,7 @@ def _answer(table: Table, key: str) -> float | None:
         return None
     found = table.number(key)
     if not math.fabs(found) < _HUGE:
-        table.wrong(key, "that is more than anything that is asked about")
+        table.refuse(key, "that is more than anything that is asked about")
     return found
 
 

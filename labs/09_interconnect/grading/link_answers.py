@@ -41,11 +41,11 @@ def _answer(table: Table, key: str) -> Fraction | None:
     value = table.values.get(key, "")
     if isinstance(value, str):
         if value.strip():
-            table.wrong(key, "write a number, without quotes and without its unit")
+            table.refuse(key, "write a number, without quotes and without its unit")
         return None
     number = table.number(key, most=_MOST)
     if not number > 0:
-        table.wrong(key, "it must be above 0")
+        table.refuse(key, "it must be above 0")
     return Fraction(number)
 
 

@@ -114,7 +114,7 @@ def _measure_here(
 
 def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
     from numalab.explore import memory_report as report
-    from numalab.explore.memory import copy_memory, look_at_pairs
+    from numalab.explore.memory import copy_memory, observe_pairs
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
@@ -125,7 +125,7 @@ def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, A
         build_explorations(installation, [installation.probe.name, copier.name])
         with VirtualPlaces(installation, GuestOptions()) as places:
             place = places.get(machine, [installation.probe, copier], progress)
-            found = look_at_pairs(installation.probe, machine, place, progress)
+            found = observe_pairs(installation.probe, machine, place, progress)
             copies = copy_memory(copier, place.node, 1, progress, place)
     console = make_console()
     with stripped(console):

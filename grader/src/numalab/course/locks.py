@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalab.errors import BusyError, UserError, reason_of
+from numalab.errors import LockedError, UserError, reason_of
 from numalab.file_systems.locks import LockFile, NoLocks, lock_file
 from numalab.files import read_text
 
@@ -31,7 +31,7 @@ def held(path: Path, busy: Callable[[str], str]) -> Iterator[None]:
         raise UserError(f"can't write to {path.parent}: {reason_of(error)}") from error
     with file:
         if not file.try_lock():
-            raise BusyError(busy(read_text(path) or "another process"))
+            raise LockedError(busy(read_text(path) or "another process"))
         if file.lacks:
             with _marked(_mark(path), busy):
                 yield
@@ -66,7 +66,7 @@ def _marked(mark: Path, busy: Callable[[str], str]) -> Iterator[None]:
         except FileExistsError:
             holder = read_text(mark) or "a process that has not said its name"
             if not _is_gone(holder):
-                raise BusyError(
+                raise LockedError(
                     f"{busy(holder)} The file system has no file locks: if that process was "
                     f"killed, remove {mark}, then try again."
                 ) from None

@@ -27,11 +27,11 @@ from numalab.explore.declaration import (
     TableSizes,
     VirtualMachine,
 )
-from numalab.explore.samples import (
+from numalab.explore.measurements import (
     COPY,
     Configuration,
-    Found,
-    Sample,
+    Measurements,
+    ProgramRun,
     Virtual,
     configurations,
     stream_configurations,
@@ -141,14 +141,14 @@ def run_program(
     )
 
 
-def rounds_of_samples(
+def run_rounds(
     program: Path,
     configurations: Sequence[Configuration],
     order: Sequence[Sequence[int]],
     progress: Callable[[str], None],
     place: Place = HERE,
     done: int = 0,
-) -> Iterator[Sample]:
+) -> Iterator[ProgramRun]:
     """Measures, sample by sample. done: of the rounds, how many were measured before."""
     step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
     surroundings = shell_variables.for_observers()
@@ -168,7 +168,7 @@ def rounds_of_samples(
             arguments = configuration.arguments_in(number)
             output = run_program(program, arguments, environment, place)
             record = parse_record(output, configuration.key)
-            yield Sample(index, number, place_in_round, round(began_s, 6), record)
+            yield ProgramRun(index, number, place_in_round, round(began_s, 6), record)
 
 
 def explore(
@@ -176,7 +176,7 @@ def explore(
     exploration: Exploration,
     node: Json,
     progress: Callable[[str], None],
-) -> Found:
+) -> Measurements:
     """Measures all of it. After Ctrl-C: what there is by then, marked interrupted.
 
     The program has been built. Raises UserError where memory is short, and NumalabError."""
@@ -188,46 +188,48 @@ def explore(
     seed = random.SystemRandom().randrange(2**32)
     about: Json = {}
     build = read_build(installation)
-    samples: list[Sample] = []
+    runs: list[ProgramRun] = []
     interrupted = False
     try:
         if isinstance(what, TableSizes):
             about = json.loads(run_program(program, ["describe"], shell_variables.for_observers()))
         order = orders(len(chosen), what.rounds, seed)
-        for sample in rounds_of_samples(program, chosen, order, progress):
-            samples.append(sample)
+        for sample in run_rounds(program, chosen, order, progress):
+            runs.append(sample)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Found(exploration, tuple(chosen), tuple(samples), node, about, build, seed, interrupted)
+    return Measurements(
+        exploration, tuple(chosen), tuple(runs), node, about, build, seed, interrupted
+    )
 
 
 # Of the host's: a thread that spins in the guest would keep one from another that has work.
 _FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
 
 
-def look_at_pages(
+def observe_pages(
     installation: Installation,
-    asked: VirtualMachine,
-    there: VirtualNode,
+    requested: VirtualMachine,
+    place: VirtualNode,
     progress: Callable[[str], None],
 ) -> tuple[Virtual, bool]:
     """Where pages live there, with 1, 2, 4, ... threads and all PUs; times are dropped. After
     Ctrl-C what there is by then, and True. Raises UserError and NumalabError."""
-    threads = thread_counts(there.node["pus"])
+    threads = thread_counts(place.node["pus"])
     chosen = [
         replace(one, environment=one.environment | _FEW_CORES)
-        for one in stream_configurations(asked.array_bytes, 1, (COPY,), threads)
+        for one in stream_configurations(requested.array_bytes, 1, (COPY,), threads)
     ]
-    order = orders(len(chosen), asked.rounds, random.SystemRandom().randrange(2**32))
-    samples: list[Sample] = []
+    order = orders(len(chosen), requested.rounds, random.SystemRandom().randrange(2**32))
+    runs: list[ProgramRun] = []
     interrupted = False
     try:
-        for sample in rounds_of_samples(installation.probe, chosen, order, progress, there):
+        for sample in run_rounds(installation.probe, chosen, order, progress, place):
             seen = {key: value for key, value in sample.record.items() if key != "times"}
-            samples.append(replace(sample, record=seen))
+            runs.append(replace(sample, record=seen))
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Virtual(there.machine, there.node, tuple(chosen), tuple(samples)), interrupted
+    return Virtual(place.machine, place.node, tuple(chosen), tuple(runs)), interrupted
 
 
 def read_build(installation: Installation) -> Json:

@@ -10,25 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.explore.declaration import Schedules, Streams, TableSizes
-from numalab.explore.intervals import Interval, compare, median_interval
-from numalab.explore.samples import (
-    ALL,
+from numalab.explore.intervals import MedianInterval, compare, median_interval
+from numalab.explore.measurements import (
+    ALL_THREADS,
     CHASE,
     FIRST_TOUCHES,
-    ONE,
+    MAIN_THREAD,
     PLACEMENTS,
     STREAM_KERNELS,
     UPDATE,
-    Found,
+    Measurements,
     thread_counts,
 )
-from numalab.explore.stream_report import Pages, may_be_caches, pages_seen, rate, threads_found
+from numalab.explore.stream_report import (
+    Pages,
+    may_be_caches,
+    measured_thread_counts,
+    observed_pages,
+    rate,
+)
 from numalab.explore.table_report import (
     Size,
     line_knees,
+    measured_sizes,
     page_names,
     parting_bytes,
-    sizes_found,
 )
 from numalab.explore.tlb import tlb_reach
 from numalab.explore.wording import bytes_words, chunk_words
@@ -48,21 +54,23 @@ STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
 SIDESTEP = 0.16  # between the points of one place on the x axis
 
 
-def draw_bars(axes: Axes, xs: Sequence[float], found: Sequence[Interval], **style: Any) -> None:
+def draw_bars(
+    axes: Axes, xs: Sequence[float], intervals: Sequence[MedianInterval], **style: Any
+) -> None:
     """Medians with their intervals. style: matplotlib's, of errorbar."""
     if not xs:
         return
-    below = [interval.median - interval.low for interval in found]
-    above = [interval.high - interval.median for interval in found]
-    axes.errorbar(xs, [interval.median for interval in found], yerr=[below, above], **style)
+    below = [interval.median - interval.low for interval in intervals]
+    above = [interval.high - interval.median for interval in intervals]
+    axes.errorbar(xs, [interval.median for interval in intervals], yerr=[below, above], **style)
 
 
 # ---- streams -------------------------------------------------------------------------
 
 
 TOUCH_TITLES = {
-    ALL: "first touch by all: each thread what it uses",
-    ONE: "first touch by one: the main thread all",
+    ALL_THREADS: "first touch by all: each thread what it uses",
+    MAIN_THREAD: "first touch by one: the main thread all",
 }
 FEW_PLACES = 8  # on the x axis; markers of more would hide each other
 MARKER_PT, SMALL_MARKER_PT = 8, 5
@@ -70,11 +78,12 @@ SHARE_MARGIN = 0.08  # of the axis of shares, beyond 0 and 1
 PAGES_SIZE_IN = (12.0, 4.5)
 
 
-def draw_streams(figure: Figure, found: Found) -> None:
+def draw_streams(figure: Figure, measurements: Measurements) -> None:
     """A column for each first touch; below the rates the local pages, if they are this node's."""
-    threads = threads_found(found)
-    seen = pages_seen(found)
-    pages = seen if seen and not seen.is_virtual else None
+    threads = measured_thread_counts(measurements)
+    pages = observed_pages(measurements)
+    if pages and pages.is_virtual:
+        pages = None
     rows = len(STREAM_KERNELS) + (pages is not None)
     grid = figure.subplots(
         rows, 2, sharex=True, sharey="row",
@@ -85,9 +94,9 @@ def draw_streams(figure: Figure, found: Found) -> None:
         for row, kernel in enumerate(STREAM_KERNELS):
 
             def rates(number: int, placement: str, kernel: str = kernel, touch: str = touch) -> (
-                Interval | None
+                MedianInterval | None
             ):  # fmt: skip
-                return rate(found, kernel, number, placement, touch)
+                return rate(measurements, kernel, number, placement, touch)
 
             _draw_by_placement(grid[row][column], threads, rates)
         if pages:
@@ -101,46 +110,48 @@ def draw_streams(figure: Figure, found: Found) -> None:
     _legend(figure, grid[0][0])
 
 
-def pages_figure(found: Found, size_in: tuple[float, float] = PAGES_SIZE_IN) -> Figure | None:
+def pages_figure(
+    measurements: Measurements, size_in: tuple[float, float] = PAGES_SIZE_IN
+) -> Figure | None:
     """The local pages of a virtual machine; None where there are none, or where they stand below
     the rates. size_in: width and height."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    seen = pages_seen(found)
-    if seen is None or not seen.is_virtual:
+    pages = observed_pages(measurements)
+    if pages is None or not pages.is_virtual:
         return None
     with matplotlib.rc_context(PLOT_SETTINGS):
         figure = Figure(figsize=size_in, dpi=110, layout="constrained")
-        figure.suptitle(_pages_title(seen), fontsize=16)
+        figure.suptitle(_pages_title(pages), fontsize=16)
         grid = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)
         for axes, touch in zip(grid[0], FIRST_TOUCHES, strict=True):
             axes.set_title(TOUCH_TITLES[touch], fontsize=13)
             axes.set_xlabel("threads")
-            _draw_pages(axes, seen, touch)
+            _draw_pages(axes, pages, touch)
         grid[0][0].set_ylabel("local pages")
         _legend(figure, grid[0][0])
     return figure
 
 
-def _pages_title(seen: Pages) -> str:
-    node = seen.node
+def _pages_title(pages: Pages) -> str:
+    node = pages.node
     return (
-        f"Local pages on {seen.where}: {count(node['numa_nodes'], 'NUMA node')}, "
+        f"Local pages on {pages.where}: {count(node['numa_nodes'], 'NUMA node')}, "
         f"{count(node['pus'], 'PU')}\na virtual machine: where pages live is right, no time is"
     )
 
 
-def _draw_pages(axes: Axes, seen: Pages, touch: str) -> None:
+def _draw_pages(axes: Axes, pages: Pages, touch: str) -> None:
     _draw_by_placement(
-        axes, seen.threads, lambda number, placement: seen.share(number, placement, touch)
+        axes, pages.threads, lambda number, placement: pages.share(number, placement, touch)
     )  # fmt: skip
     axes.set_ylim(-SHARE_MARGIN, 1 + SHARE_MARGIN)
     axes.set_yticks([0, 0.5, 1])
 
 
 def _draw_by_placement(
-    axes: Axes, threads: Sequence[int], value: Callable[[int, str], Interval | None]
+    axes: Axes, threads: Sequence[int], value: Callable[[int, str], MedianInterval | None]
 ) -> None:
     for index, placement in enumerate(PLACEMENTS):
         colour, marker = STYLES[index]
@@ -187,9 +198,9 @@ def check_target(path: Path) -> None:
 # ---- schedules -----------------------------------------------------------------------
 
 
-def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
+def _draw_schedules(figure: Figure, measurements: Measurements, what: Schedules) -> None:
     """A column per chunk; above the times, below what they are compared with static's."""
-    counts = thread_counts(found.node["cores"])
+    counts = thread_counts(measurements.node["cores"])
     grid = figure.subplots(2, len(what.chunks), sharex=True, sharey="row", squeeze=False)
     for column, chunk in enumerate(what.chunks):
         times, ratios = grid[0][column], grid[1][column]
@@ -198,16 +209,16 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
             step = SIDESTEP * (index - (len(what.schedules) - 1) / 2)
             style = {"color": colour, "marker": marker, "label": schedule, "linestyle": "none"}
             xs: list[float] = []
-            ms: list[Interval] = []
+            ms: list[MedianInterval] = []
             ratio_xs: list[float] = []
-            ratio: list[Interval] = []
+            ratio: list[MedianInterval] = []
             for place, threads in enumerate(counts):
                 key = {"threads": threads, "chunk": chunk}
-                times_s = found.times_s(schedule=schedule, **key)
+                times_s = measurements.times_s(schedule=schedule, **key)
                 if times_s:
                     xs.append(place + step)
                     ms.append(median_interval([1e3 * s for s in times_s.values()]))
-                against = compare(times_s, found.times_s(schedule=what.schedules[0], **key))
+                against = compare(times_s, measurements.times_s(schedule=what.schedules[0], **key))
                 if against and index:
                     ratio_xs.append(place + step)
                     ratio.append(against.ratio)
@@ -231,48 +242,52 @@ def _draw_schedules(figure: Figure, found: Found, what: Schedules) -> None:
 # ---- table sizes -----------------------------------------------------------------------
 
 
-def _caches(found: Found) -> list[tuple[str, int]]:
+def _caches(measurements: Measurements) -> list[tuple[str, int]]:
     """Data caches and their sizes."""
     return [
         (cache["level"], cache["bytes_each"])
-        for cache in found.node["caches"]
+        for cache in measurements.node["caches"]
         if "i" not in cache["level"]
     ]
 
 
-def _mark(axes: Axes, at_bytes: int, words: str, colour: str, row: int) -> None:
+def _mark(axes: Axes, position_bytes: int, words: str, colour: str, row: int) -> None:
     """row: of the words, from the top, so that neighbours keep clear of each other."""
-    axes.axvline(at_bytes, color=colour, linewidth=1.2, linestyle=":")
+    axes.axvline(position_bytes, color=colour, linewidth=1.2, linestyle=":")
     axes.annotate(
-        words, (at_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4 - 16 * row),
-        textcoords="offset points", ha="right", va="top", fontsize=11, color=colour,
+        words, (position_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4 - 16 *
+        row), textcoords="offset points", ha="right", va="top", fontsize=11, color=colour,
     )  # fmt: skip
 
 
-def _draw_sizes(figure: Figure, found: Found, what: TableSizes) -> None:
+def _draw_sizes(figure: Figure, measurements: Measurements, what: TableSizes) -> None:
     """A column per kernel: the dependent one, whose steps are latencies, then the other."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    small, huge = page_names(found)
-    with_huge = any(sample.record["pages"] == "huge" for sample in found.samples)
+    small, huge = page_names(measurements)
+    with_huge = any(sample.record["pages"] == "huge" for sample in measurements.runs)
     rows = figure.subplots(
         2 if with_huge else 1, 2, sharex=True, sharey="row", squeeze=False,
         gridspec_kw={"height_ratios": [3, 2]} if with_huge else None,
     )  # fmt: skip
-    knees = line_knees(found)
+    knees = line_knees(measurements)
     columns = (
         (CHASE, "dependent: a load brings the next address\n(a cache: a line per page)", knees),
-        (UPDATE, "independent: many updates at once\n(a cache: the whole table)", _caches(found)),
+        (
+            UPDATE,
+            "independent: many updates at once\n(a cache: the whole table)",
+            _caches(measurements),
+        ),
     )
     for column, (kernel, title, caches) in enumerate(columns):
         times, last = rows[0][column], rows[-1][column]
-        sizes = sizes_found(found, what, kernel)
+        sizes = measured_sizes(measurements, what, kernel)
         _draw_curves(times, sizes, small, huge)
         times.set_title(title, fontsize=13)
         marked = [
             (size_bytes, f"{level} {bytes_words(size_bytes)}", GREY) for level, size_bytes in caches
         ]
-        reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+        reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
         if reach:
             marked.append((reach.reach_bytes, f"TLB {bytes_words(reach.reach_bytes)}", BLUE))
         within = [one for one in marked if what.smallest_bytes < one[0] < what.largest_bytes]
@@ -340,14 +355,14 @@ def pages_path(path: Path) -> Path:
     return path.with_stem(f"{path.stem}_local_pages")
 
 
-def draw(found: Found, path: Path, scratch: Path) -> list[Path]:
+def draw(measurements: Measurements, path: Path, scratch: Path) -> list[Path]:
     """Writes the picture, and the one of a virtual machine's pages where there is one; each whole
     or not at all. scratch: matplotlib's own files go there. Returns what was written. Raises
     NumalabError."""
     try:
         keep_matplotlib_in(scratch)
-        figures = {path: exploration_figure(found)}
-        pages = pages_figure(found)
+        figures = {path: exploration_figure(measurements)}
+        pages = pages_figure(measurements)
     except (ImportError, OSError) as error:
         raise NumalabError(
             f"the plot can't be drawn: {error}. Run ./numalab setup; the table above is whole."
@@ -372,46 +387,50 @@ def _write(figure: Figure, path: Path) -> None:
         raise NumalabError(f"the plot can't be written: {reason_of(error)}") from error
 
 
-def exploration_figure(found: Found, size_in: tuple[float, float] | None = None) -> Figure:
+def exploration_figure(
+    measurements: Measurements, size_in: tuple[float, float] | None = None
+) -> Figure:
     """size_in: width and height, at which letters have 14 points or a little less."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    what = found.exploration.what
+    what = measurements.exploration.what
     with matplotlib.rc_context(PLOT_SETTINGS):
         # A Figure of its own, without pyplot, needs no display.
-        figure = Figure(figsize=size_in or _size_in(found), dpi=110, layout="constrained")
-        figure.suptitle(_title(found), fontsize=16)
+        figure = Figure(figsize=size_in or _size_in(measurements), dpi=110, layout="constrained")
+        figure.suptitle(_title(measurements), fontsize=16)
         if isinstance(what, Schedules):
-            _draw_schedules(figure, found, what)
+            _draw_schedules(figure, measurements, what)
         elif isinstance(what, Streams):
-            draw_streams(figure, found)
+            draw_streams(figure, measurements)
         else:
-            _draw_sizes(figure, found, what)
+            _draw_sizes(figure, measurements, what)
     return figure
 
 
-def _size_in(found: Found) -> tuple[float, float]:
-    is_taller = isinstance(found.exploration.what, Streams) and found.node["numa_nodes"] > 1
+def _size_in(measurements: Measurements) -> tuple[float, float]:
+    is_taller = (
+        isinstance(measurements.exploration.what, Streams) and measurements.node["numa_nodes"] > 1
+    )
     return (12, 10) if is_taller else (12, 7.5)
 
 
-def _title(found: Found) -> str:
-    what = found.exploration.what
-    fewest = min(found.samples_each)
+def _title(measurements: Measurements) -> str:
+    what = measurements.exploration.what
+    fewest = min(measurements.runs_each)
     if isinstance(what, Schedules):
         size = f", n = {what.n}"
     elif isinstance(what, Streams):
-        nodes = found.node["numa_nodes"]
+        nodes = measurements.node["numa_nodes"]
         size = f", {nodes} NUMA nodes" if nodes > 1 else ", one NUMA node (all pages are local)"
-        size += "; arrays may fit in caches" if may_be_caches(found, what) else ""
+        size += "; arrays may fit in caches" if may_be_caches(measurements, what) else ""
     else:
         size = ", one thread"
-    cores = found.node["cores"]
-    node = f"{found.node['name']}, {cores} core{'s' if cores > 1 else ''}"
-    interrupted = ", interrupted" if found.interrupted else ""
+    cores = measurements.node["cores"]
+    node = f"{measurements.node['name']}, {cores} core{'s' if cores > 1 else ''}"
+    interrupted = ", interrupted" if measurements.interrupted else ""
     cover = 100 * median_interval([0.0] * fewest).coverage
     bars = (
         f"bars: {short(cover)} % interval of the median" if fewest > 1 else "single runs, no bars"
     )
-    return f"{found.exploration.title}\n{node}{size}; {fewest} rounds, {bars}{interrupted}"
+    return f"{measurements.exploration.title}\n{node}{size}; {fewest} rounds, {bars}{interrupted}"

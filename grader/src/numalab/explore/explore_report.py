@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from numalab.explore.declaration import Schedules, Streams
-from numalab.explore.samples import Found
+from numalab.explore.measurements import Measurements
 from numalab.explore.schedule_report import schedule_sentences, schedule_tables
 from numalab.explore.stream_report import show_streams, stream_sentences
 from numalab.explore.table_report import (
@@ -21,78 +21,80 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def heading(found: Found) -> list[str]:
-    what, build = found.exploration.what, found.build
+def heading(measurements: Measurements) -> list[str]:
+    what, build = measurements.exploration.what, measurements.build
     if isinstance(what, Schedules):
-        size = f"n = {what.n}, {found.build['openmp_runtime']}"
+        size = f"n = {what.n}, {measurements.build['openmp_runtime']}"
     elif isinstance(what, Streams):
         size = (
-            f"{count(found.node['pus'], 'PU')}, {count(found.node['numa_nodes'], 'NUMA node')}; "
-            f"{found.build['openmp_runtime']}; three arrays of {bytes_words(what.array_bytes)} on "
+            f"{count(measurements.node['pus'], 'PU')}, "
+            f"{count(measurements.node['numa_nodes'], 'NUMA node')}; "
+            f"{measurements.build['openmp_runtime']}; three arrays of "
+            f"{bytes_words(what.array_bytes)} on "
             f"small pages, best of {what.repetitions} repetitions"
         )
     else:
         size = f"one thread; best of {what.repetitions} repetitions, {what.steps:,} steps at once"
     return [
-        f"{found.exploration.lab}  {found.exploration.title}",
-        f"{found.node['name']}: {count(found.node['cores'], 'core')}; {size}; "
-        f"{build['c_compiler']} {_flags(found)}. Each sample is a process of its own, whose "
+        f"{measurements.exploration.lab}  {measurements.exploration.title}",
+        f"{measurements.node['name']}: {count(measurements.node['cores'], 'core')}; {size}; "
+        f"{build['c_compiler']} {_flags(measurements)}. Each sample is a process of its own, whose "
         "result is verified; each round runs every configuration once, in random order.",
     ]
 
 
-def _flags(found: Found) -> str:
+def _flags(measurements: Measurements) -> str:
     """Of the program that was timed."""
-    is_own = isinstance(found.exploration.what, Schedules)
-    return str(found.build["flags" if is_own else "probe_flags"])
+    is_own = isinstance(measurements.exploration.what, Schedules)
+    return str(measurements.build["flags" if is_own else "probe_flags"])
 
 
-def sentences(found: Found) -> list[str]:
-    what = found.exploration.what
+def sentences(measurements: Measurements) -> list[str]:
+    what = measurements.exploration.what
     if isinstance(what, Schedules):
-        return schedule_sentences(found, what, found.node["cores"])
+        return schedule_sentences(measurements, what, measurements.node["cores"])
     if isinstance(what, Streams):
-        return stream_sentences(found, what)
-    return table_sentences(found, what)
+        return stream_sentences(measurements, what)
+    return table_sentences(measurements, what)
 
 
-def show(found: Found, console: Console) -> None:
+def show(measurements: Measurements, console: Console) -> None:
     from rich.text import Text
 
-    first, *rest = heading(found)
+    first, *rest = heading(measurements)
     console.print(Text(first, "bold"))
     for line in rest:
         console.print(Text(line))
-    _show_measured(found, console)
+    _show_measured(measurements, console)
     console.print()
-    for sentence in sentences(found):
+    for sentence in sentences(measurements):
         console.print(Text(sentence))
 
 
-def _show_measured(found: Found, console: Console) -> None:
+def _show_measured(measurements: Measurements, console: Console) -> None:
     """Tables, and pictures where there are any."""
     from rich.text import Text
 
-    what = found.exploration.what
+    what = measurements.exploration.what
     if isinstance(what, Streams):
-        show_streams(found, what, console)
+        show_streams(measurements, what, console)
         return
     if isinstance(what, Schedules):
-        tables = schedule_tables(found, what, found.node["cores"])
+        tables = schedule_tables(measurements, what, measurements.node["cores"])
         notes = [
             "",
             "Ratio of times in one round: interval of its median. * survives repetition: 1 is "
             "outside. ? too few rounds for 95 %.",
         ]
     else:
-        tables, notes = table_tables(found, what), table_notes(found)
+        tables, notes = table_tables(measurements, what), table_notes(measurements)
     for table, note in zip(tables, notes, strict=True):
         console.print()
         console.print(table)
         if note:
             console.print(Text(note.strip(), "dim"))
-    console.print(Text(interval_note(found.samples_each), "dim"))
+    console.print(Text(interval_note(measurements.runs_each), "dim"))
     if not isinstance(what, Schedules):
         console.print()
-        for line in table_picture(found, what):
+        for line in table_picture(measurements, what):
             console.print(Text(line))

@@ -16,7 +16,7 @@ from typing import TypeVar
 from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.explore import VirtualNode, run_program
-from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.harness.monitor import HERE, Place
 from numalab.machines.machine import Machine
 from numalab.machines.topology import core_pus, memory_nodes, thread_nodes, topology_of_node
@@ -41,7 +41,7 @@ def _record(program: Path, arguments: Iterable[str], place: Place = HERE) -> Jso
     return record
 
 
-def _in_rounds(
+def _measure_rounds(
     what: str, runs: Sequence[Callable[[], T]], rounds: int, progress: Progress
 ) -> list[list[T]]:
     """Call each once per round, in an order of its own, and return what each gave."""
@@ -102,7 +102,7 @@ def copy_memory(
         return lambda: _record(program, words, place)
 
     runs = [run(source, destination) for source in nodes for destination in nodes]
-    taken = _in_rounds("memcpy", runs, rounds, progress)
+    taken = _measure_rounds("memcpy", runs, rounds, progress)
     least = LEAST_PLACED if len(nodes) > 1 else None
     return Copies(thread_on, tuple(_copy(records, least, is_timed) for records in taken))
 
@@ -178,7 +178,7 @@ def run_jobs(
     def run(kind: Jobs) -> Callable[[], float | None]:
         return lambda: _run_at_once(probe, kind, pus, array_bytes, node["numa_nodes"] == 1)
 
-    taken = _in_rounds("jobs at once", [run(kind) for kind in kinds], rounds, progress)
+    taken = _measure_rounds("jobs at once", [run(kind) for kind in kinds], rounds, progress)
     return [
         JobRates(kind, tuple(one for one in rates if one is not None), rates.count(None))
         for kind, rates in zip(kinds, taken, strict=True)
@@ -186,7 +186,7 @@ def run_jobs(
 
 
 def _run_at_once(
-    probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, is_one_place: bool
+    probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, has_single_node: bool
 ) -> float | None:
     """GB/s of a job; None where memory was not where it was to be. Raises NumalabError."""
     environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
@@ -215,7 +215,7 @@ def _run_at_once(
     records = [json.loads(output) for (output, _), _ in ended]
     shares = [record["memory_node_share"] for record in records]
     is_placed = kind.node is None or all(one is not None and one >= LEAST_PLACED for one in shares)
-    return median(map(_gb_s, records)) if is_placed or is_one_place else None
+    return median(map(_gb_s, records)) if is_placed or has_single_node else None
 
 
 def _gb_s(record: Json) -> float:
@@ -251,7 +251,7 @@ class Products:
         return min(map(len, self.gflops.values()))
 
     @property
-    def ratio(self) -> Interval:
+    def ratio(self) -> MedianInterval:
         """How many times as fast interleaved, over rounds."""
         pairs = zip(self.gflops[INTERLEAVE], self.gflops[DEFAULT], strict=False)
         return median_interval([interleaved / default for interleaved, default in pairs])
@@ -272,7 +272,9 @@ def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products
     def run(policy: str) -> Callable[[], Json]:
         return lambda: _record(program, (f"policy={policy}", f"n={n}", "repetitions=3"))
 
-    taken = _in_rounds("matrix product", [run(policy) for policy in POLICIES], rounds, progress)
+    taken = _measure_rounds(
+        "matrix product", [run(policy) for policy in POLICIES], rounds, progress
+    )
     gflops = {
         policy: tuple(2e-9 * n**3 / min(record["elapsed_s"]) for record in records)
         for policy, records in zip(POLICIES, taken, strict=True)
@@ -395,7 +397,7 @@ def modelled_gb_s(machine: Machine, threads_on: int, memory_on: int) -> tuple[fl
     return None if found is None else (1 / found.s_per_gb, bool(found.without))
 
 
-def look_at_pairs(
+def observe_pairs(
     probe: Path, machine: Machine, place: VirtualNode, progress: Progress
 ) -> VirtualPairs:
     """See where memory came to be that was asked for on a virtual machine, and model what its rate

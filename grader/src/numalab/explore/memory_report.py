@@ -19,7 +19,7 @@ from numalab.explore.memory import (
     VirtualPair,
     VirtualPairs,
 )
-from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import three_digits
 from numalab.terminal import matrix_tables, plain_table
 
@@ -168,7 +168,7 @@ def show_healing(found: Healing, console: Console) -> None:
     looks = max(len(on.seconds), len(off.seconds))
     labels = [f"{at:.1f}" for at in (on if len(on.seconds) == looks else off).seconds]
     series = [
-        Series(mark, name, {at: 100 * share for at, share in enumerate(run.local)})
+        PlotSeries(mark, name, {at: 100 * share for at, share in enumerate(run.local)})
         for mark, name, run in (("o", "balancing on", on), ("x", "off", off))
     ]
     for line in text_plot(series, labels, {}, Axis("%")):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from numalab.explore.declaration import Schedules
 from numalab.explore.differences import Difference, survivors
 from numalab.explore.intervals import compare, median_interval
-from numalab.explore.samples import Found, thread_counts
+from numalab.explore.measurements import Measurements, thread_counts
 from numalab.explore.wording import (
     chunk_words,
     comparison_words,
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def schedule_differences(found: Found, what: Schedules, cores: int) -> Iterator[Difference]:
+def schedule_differences(
+    measurements: Measurements, what: Schedules, cores: int
+) -> Iterator[Difference]:
     """Every pair of schedules at the same chunk and number of threads."""
     for threads in thread_counts(cores):
         for chunk in what.chunks:
             for first, second in combinations(what.schedules, 2):
                 comparison = compare(
-                    found.times_s(threads=threads, schedule=first, chunk=chunk),
-                    found.times_s(threads=threads, schedule=second, chunk=chunk),
+                    measurements.times_s(threads=threads, schedule=first, chunk=chunk),
+                    measurements.times_s(threads=threads, schedule=second, chunk=chunk),
                 )
                 if comparison:
                     where = f"{count(threads, 'thread')}, chunk {chunk_words(chunk)}"
@@ -42,7 +44,7 @@ def same_thing(schedule: str, first: int, second: int) -> bool:
 
 
 def chunk_differences(
-    found: Found, what: Schedules, cores: int, control: bool
+    measurements: Measurements, what: Schedules, cores: int, control: bool
 ) -> Iterator[Difference]:
     """Every pair of chunks of a schedule at the same number of threads; control: those that
     are the same thing under two names, otherwise the others."""
@@ -52,8 +54,8 @@ def chunk_differences(
                 if same_thing(schedule, first, second) != control:
                     continue
                 comparison = compare(
-                    found.times_s(threads=threads, schedule=schedule, chunk=first),
-                    found.times_s(threads=threads, schedule=schedule, chunk=second),
+                    measurements.times_s(threads=threads, schedule=schedule, chunk=first),
+                    measurements.times_s(threads=threads, schedule=schedule, chunk=second),
                 )
                 if comparison:
                     one, other = (f"chunk {chunk_words(chunk)}" for chunk in (first, second))
@@ -61,7 +63,7 @@ def chunk_differences(
                     yield Difference(one, other, where, comparison)
 
 
-def published(found: Found, what: Schedules, cores: int) -> str | None:
+def published(measurements: Measurements, what: Schedules, cores: int) -> str | None:
     """What became of SVP-BLOG's "dynamic beats static for few threads"; None where that
     can't be asked."""
     few = [threads for threads in thread_counts(cores) if threads > 1]
@@ -72,8 +74,8 @@ def published(found: Found, what: Schedules, cores: int) -> str | None:
         for chunk in what.chunks
         if (
             comparison := compare(
-                found.times_s(threads=few[0], schedule="static", chunk=chunk),
-                found.times_s(threads=few[0], schedule="dynamic", chunk=chunk),
+                measurements.times_s(threads=few[0], schedule="static", chunk=chunk),
+                measurements.times_s(threads=few[0], schedule="dynamic", chunk=chunk),
             )
         )
     ]
@@ -89,12 +91,12 @@ def published(found: Found, what: Schedules, cores: int) -> str | None:
     )
 
 
-def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
-    sentences = disturbance(found)
-    sentences.append(survivors(list(schedule_differences(found, what, cores)), "schedules"))
-    chunks = list(chunk_differences(found, what, cores, control=False))
+def schedule_sentences(measurements: Measurements, what: Schedules, cores: int) -> list[str]:
+    sentences = disturbance(measurements)
+    sentences.append(survivors(list(schedule_differences(measurements, what, cores)), "schedules"))
+    chunks = list(chunk_differences(measurements, what, cores, control=False))
     sentences.append(survivors(chunks, "chunks of one schedule"))
-    control = list(chunk_differences(found, what, cores, control=True))
+    control = list(chunk_differences(measurements, what, cores, control=True))
     decided = [d for d in control if d.comparison.survives != "too_few_rounds"]
     if decided:
         widest = max(d.size for d in decided)
@@ -104,11 +106,11 @@ def schedule_sentences(found: Found, what: Schedules, cores: int) -> list[str]:
             f"between equals survive{'s' if sum(d.survives for d in decided) == 1 else ''}, and "
             f"their medians differ by up to {100 * (widest - 1):.1f} %. Believe nothing smaller."
         )
-    said = published(found, what, cores)
+    said = published(measurements, what, cores)
     return [*sentences, said] if said else sentences
 
 
-def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
+def schedule_tables(measurements: Measurements, what: Schedules, cores: int) -> list[Table]:
     from rich.markup import escape
 
     from numalab.terminal import plain_table
@@ -128,7 +130,7 @@ def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
         for chunk in what.chunks:
             cells = []
             for schedule in what.schedules:
-                measured = found.times_s(threads=threads, schedule=schedule, chunk=chunk)
+                measured = measurements.times_s(threads=threads, schedule=schedule, chunk=chunk)
                 ms = [1e3 * s for s in measured.values()]
                 cells.append(interval_words(median_interval(ms)) if ms else "")
             if any(cells):
@@ -137,8 +139,8 @@ def schedule_tables(found: Found, what: Schedules, cores: int) -> list[Table]:
             cells = [
                 comparison_words(
                     compare(
-                        found.times_s(threads=threads, schedule=first, chunk=chunk),
-                        found.times_s(threads=threads, schedule=second, chunk=chunk),
+                        measurements.times_s(threads=threads, schedule=first, chunk=chunk),
+                        measurements.times_s(threads=threads, schedule=second, chunk=chunk),
                     )
                 )
                 for chunk in what.chunks

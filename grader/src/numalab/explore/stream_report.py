@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from numalab.evidence.record import Json
 from numalab.explore.declaration import Streams
 from numalab.explore.differences import Difference, survivors
-from numalab.explore.intervals import Comparison, Interval, compare, median_interval
-from numalab.explore.samples import (
-    ALL,
+from numalab.explore.intervals import MedianInterval, PairedComparison, compare, median_interval
+from numalab.explore.measurements import (
+    ALL_THREADS,
     COMPACT,
     COPY,
     DEFAULT,
     FIRST_TOUCHES,
-    ONE,
+    MAIN_THREAD,
     PLACEMENTS,
     SCATTER,
     STREAM_KERNELS,
     Configuration,
-    Found,
-    Sample,
-    samples_each,
+    Measurements,
+    ProgramRun,
+    runs_each,
 )
-from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import (
     bytes_words,
     comparison_words,
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 # ---- rates and pages -----------------------------------------------------------------
 
 
-TOUCH_WORDS = {ALL: "by all", ONE: "by one"}
+TOUCH_WORDS = {ALL_THREADS: "by all", MAIN_THREAD: "by one"}
 MOVED = "moved {} times the bytes per second of"
 
 
 # ---- rates -----------------------------------------------------------------------------
 
 
-def threads_found(found: Found) -> list[int]:
-    return _thread_counts(found.configurations)
+def measured_thread_counts(measurements: Measurements) -> list[int]:
+    return _thread_counts(measurements.configurations)
 
 
 def _thread_counts(configurations: Sequence[Configuration]) -> list[int]:
@@ -61,34 +61,40 @@ def _thread_counts(configurations: Sequence[Configuration]) -> list[int]:
 
 
 def rate(
-    found: Found, kernel: str, threads: int, placement: str, first_touch: str
-) -> Interval | None:
+    measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
+) -> MedianInterval | None:
     """GB/s; None where nothing was measured."""
-    rates = found.rates_gb_s(
+    rates = measurements.rates_gb_s(
         kernel, threads=threads, placement=placement, first_touch=first_touch
     ).values()
     return median_interval(list(rates)) if rates else None
 
 
-def between(
-    found: Found, kernel: str, threads: int, first: tuple[str, str], second: tuple[str, str]
-) -> Comparison | None:
+def compare_rates(
+    measurements: Measurements,
+    kernel: str,
+    threads: int,
+    first: tuple[str, str],
+    second: tuple[str, str],
+) -> PairedComparison | None:
     """Of two pairs of placement and first touch: how many times more bytes per second."""
     both = [
-        found.rates_gb_s(kernel, threads=threads, placement=placement, first_touch=first_touch)
+        measurements.rates_gb_s(
+            kernel, threads=threads, placement=placement, first_touch=first_touch
+        )
         for placement, first_touch in (first, second)
     ]
     return compare(*both)
 
 
-def placement_differences(found: Found) -> Iterator[Difference]:
+def placement_differences(measurements: Measurements) -> Iterator[Difference]:
     """Every pair of placements with two threads or more."""
-    for threads in threads_found(found):
+    for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for first_touch in FIRST_TOUCHES:
                 for first, second in combinations(reversed(tuple(PLACEMENTS)), 2):
-                    comparison = between(
-                        found, kernel, threads, (first, first_touch), (second, first_touch)
+                    comparison = compare_rates(
+                        measurements, kernel, threads, (first, first_touch), (second, first_touch)
                     )
                     if comparison and threads > 1:
                         where = (
@@ -98,25 +104,31 @@ def placement_differences(found: Found) -> Iterator[Difference]:
                         yield Difference(first, second, where, comparison, MOVED)
 
 
-def touch_differences(found: Found) -> Iterator[Difference]:
+def touch_differences(measurements: Measurements) -> Iterator[Difference]:
     """Initialised by all over by one, with two threads or more."""
-    for threads in threads_found(found):
+    for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for placement in PLACEMENTS:
-                comparison = between(found, kernel, threads, (placement, ALL), (placement, ONE))
+                comparison = compare_rates(
+                    measurements,
+                    kernel,
+                    threads,
+                    (placement, ALL_THREADS),
+                    (placement, MAIN_THREAD),
+                )
                 if comparison and threads > 1:
                     where = f"{count(threads, 'thread')}, {kernel}, {placement}"
                     first, second = (f"arrays initialised {TOUCH_WORDS[w]}" for w in FIRST_TOUCHES)
                     yield Difference(first, second, where, comparison, MOVED)
 
 
-def equal_differences(found: Found) -> Iterator[Difference]:
+def equal_differences(measurements: Measurements) -> Iterator[Difference]:
     """What is the same thing with one thread: compact and scatter, who initialises."""
     for kernel in STREAM_KERNELS:
         pairs = [((SCATTER, touch), (COMPACT, touch)) for touch in FIRST_TOUCHES]
-        pairs += [((placement, ALL), (placement, ONE)) for placement in PLACEMENTS]
+        pairs += [((placement, ALL_THREADS), (placement, MAIN_THREAD)) for placement in PLACEMENTS]
         for first, second in pairs:
-            comparison = between(found, kernel, 1, first, second)
+            comparison = compare_rates(measurements, kernel, 1, first, second)
             if comparison:
                 yield Difference(" ".join(first), " ".join(second), kernel, comparison, MOVED)
 
@@ -133,47 +145,47 @@ class Pages:
     is_virtual: bool
     node: Json
     configurations: tuple[Configuration, ...]
-    samples: tuple[Sample, ...]
+    runs: tuple[ProgramRun, ...]
 
     @property
     def threads(self) -> list[int]:
         return _thread_counts(self.configurations)
 
-    def share(self, threads: int, placement: str, first_touch: str) -> Interval | None:
+    def share(self, threads: int, placement: str, first_touch: str) -> MedianInterval | None:
         """None where nothing was seen, or the system does not tell."""
         key = {"threads": threads, "placement": placement, "first_touch": first_touch}
         shares = [
             float(sample.record["local_share"])
-            for sample in self.samples
+            for sample in self.runs
             if self.configurations[sample.configuration].key == key
             and sample.record["local_share"] is not None
         ]
         return median_interval(shares) if shares else None
 
     @property
-    def samples_each(self) -> list[int]:
+    def runs_each(self) -> list[int]:
         """Of each configuration that has any."""
-        return samples_each(self.configurations, self.samples)
+        return runs_each(self.configurations, self.runs)
 
 
-def pages_seen(found: Found) -> Pages | None:
+def observed_pages(measurements: Measurements) -> Pages | None:
     """Of this node where it has several NUMA nodes, else of the virtual machine; None where nobody
     has seen any, or something else was explored."""
-    if not isinstance(found.exploration.what, Streams):
+    if not isinstance(measurements.exploration.what, Streams):
         return None
-    if found.node["numa_nodes"] > 1:
-        seen = Pages(
-            found.node["name"], False, found.node, found.configurations, found.samples
-        )  # fmt: skip
-    elif found.virtual:
-        there = found.virtual
-        seen = Pages(
-            f"virtual {there.name}", True, there.node, there.configurations, there.samples
+    if measurements.node["numa_nodes"] > 1:
+        pages = Pages(
+            measurements.node["name"], False, measurements.node, measurements.configurations,
+        measurements.runs )  # fmt: skip
+    elif measurements.virtual:
+        there = measurements.virtual
+        pages = Pages(
+            f"virtual {there.name}", True, there.node, there.configurations, there.runs
         )  # fmt: skip
     else:
         return None
-    told = any(sample.record["local_share"] is not None for sample in seen.samples)
-    return seen if told else None
+    told = any(sample.record["local_share"] is not None for sample in pages.runs)
+    return pages if told else None
 
 
 # ---- tables, pictures and sentences --------------------------------------------------
@@ -186,16 +198,20 @@ RATE_ROWS, SHARE_ROWS = 9, 5
 # ---- sentences -------------------------------------------------------------------------
 
 
-def stream_sentences(found: Found, what: Streams) -> list[str]:
-    sentences = [*disturbance(found), *_larger_caches(found, what), *_not_compact(found)]
-    for threads in _landmarks(found.node, threads_found(found)):
+def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
+    sentences = [
+        *disturbance(measurements),
+        *_larger_caches(measurements, what),
+        *_not_compact(measurements),
+    ]
+    for threads in _landmarks(measurements.node, measured_thread_counts(measurements)):
         for kernel in STREAM_KERNELS:
-            sentences += _told(found, kernel, threads)
-    sentences.append(survivors(list(placement_differences(found)), "placements"))
-    sentences.append(survivors(list(touch_differences(found)), "first touches"))
-    sentences += _control(list(equal_differences(found)))
-    sentences += _meeting(found)
-    return [*sentences, *_page_sentences(found)]
+            sentences += _landmark_sentences(measurements, kernel, threads)
+    sentences.append(survivors(list(placement_differences(measurements)), "placements"))
+    sentences.append(survivors(list(touch_differences(measurements)), "first touches"))
+    sentences += _control(list(equal_differences(measurements)))
+    sentences += _meeting(measurements)
+    return [*sentences, *_page_sentences(measurements)]
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
@@ -204,16 +220,16 @@ def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
     return sorted(number for number in wanted if number > 1 and number in threads)
 
 
-def may_be_caches(found: Found, what: Streams) -> bool:
+def may_be_caches(measurements: Measurements, what: Streams) -> bool:
     """Whether the arrays are too small beside the last-level caches, or nobody knows how large
     those are: then cores that bring more caches are faster whatever memory does."""
-    caches = found.node.get("last_level_cache_bytes")
+    caches = measurements.node.get("last_level_cache_bytes")
     return not caches or what.array_bytes < TIMES_CACHES * caches
 
 
-def _larger_caches(found: Found, what: Streams) -> list[str]:
-    caches = found.node.get("last_level_cache_bytes")
-    if not may_be_caches(found, what):
+def _larger_caches(measurements: Measurements, what: Streams) -> list[str]:
+    caches = measurements.node.get("last_level_cache_bytes")
+    if not may_be_caches(measurements, what):
         return []
     if not caches:
         return [
@@ -229,16 +245,19 @@ def _larger_caches(found: Found, what: Streams) -> list[str]:
     ]
 
 
-def _not_compact(found: Found) -> list[str]:
+def _not_compact(measurements: Measurements) -> list[str]:
     """Where close has not kept threads to one package that has a core for each, as where the
     runtime lists cores by number, or processors announce none."""
-    package = {entry["pu"]: entry.get("package") for entry in found.node["pu_list"]}
+    package = {entry["pu"]: entry.get("package") for entry in measurements.node["pu_list"]}
     packages = len(set(package.values()))
     if packages < 2:
         return []
-    cores = found.node["cores"] // packages
-    for sample in found.samples:
-        key, pus = found.configurations[sample.configuration].key, sample.record.get("thread_pus")
+    cores = measurements.node["cores"] // packages
+    for sample in measurements.runs:
+        key, pus = (
+            measurements.configurations[sample.configuration].key,
+            sample.record.get("thread_pus"),
+        )
         if key.get("placement") != COMPACT or not pus or len(pus) > cores:
             continue
         if len({package.get(pu) for pu in pus}) > 1:
@@ -250,15 +269,19 @@ def _not_compact(found: Found) -> list[str]:
     return []
 
 
-def _told(found: Found, kernel: str, threads: int) -> list[str]:
+def _landmark_sentences(measurements: Measurements, kernel: str, threads: int) -> list[str]:
     """Of scatter against compact, and of the first touch under scatter."""
     moved = [
         (
-            between(found, kernel, threads, (SCATTER, ALL), (COMPACT, ALL)),
+            compare_rates(
+                measurements, kernel, threads, (SCATTER, ALL_THREADS), (COMPACT, ALL_THREADS)
+            ),
             "scatter moved {} times compact's bytes per second",
         ),
         (
-            between(found, kernel, threads, (SCATTER, ALL), (SCATTER, ONE)),
+            compare_rates(
+                measurements, kernel, threads, (SCATTER, ALL_THREADS), (SCATTER, MAIN_THREAD)
+            ),
             "under scatter arrays initialised by all moved {} times the bytes per second of those "
             "initialised by one",
         ),
@@ -271,7 +294,7 @@ def _told(found: Found, kernel: str, threads: int) -> list[str]:
     ]
 
 
-def _decided(comparison: Comparison) -> str:
+def _decided(comparison: PairedComparison) -> str:
     ratio = comparison.ratio
     words = {
         "yes": "the difference survives repetition",
@@ -297,8 +320,8 @@ def _control(equals: Sequence[Difference]) -> list[str]:
     ]
 
 
-def _meeting(found: Found) -> list[str]:
-    cores = found.node["cores"]
+def _meeting(measurements: Measurements) -> list[str]:
+    cores = measurements.node["cores"]
     if cores == 1:
         return []
     return [
@@ -307,46 +330,47 @@ def _meeting(found: Found) -> list[str]:
     ]
 
 
-def _page_sentences(found: Found) -> list[str]:
+def _page_sentences(measurements: Measurements) -> list[str]:
     sentences = []
-    if found.node["numa_nodes"] == 1:
+    if measurements.node["numa_nodes"] == 1:
         sentences.append(
-            f"{found.node['name']} has one NUMA node, as far as this system tells: each page is "
+            f"{measurements.node['name']} has one NUMA node, as far as this system tells: each "
+            "page is "
             "local, whoever wrote it first. (In a virtual machine nobody sees where the host has "
             "put it.)"
         )
-    seen = pages_seen(found)
-    if seen is None:
-        trouble = found.virtual.trouble if found.virtual else None
+    pages = observed_pages(measurements)
+    if pages is None:
+        trouble = measurements.virtual.trouble if measurements.virtual else None
         if trouble:
             sentences.append(f"Local pages of a virtual machine are not shown: {trouble}")
-        elif found.node["numa_nodes"] > 1 and found.samples:
+        elif measurements.node["numa_nodes"] > 1 and measurements.runs:
             sentences.append("This system does not tell where pages live (move_pages).")
         return sentences
-    for threads in _landmarks(seen.node, seen.threads):
+    for threads in _landmarks(pages.node, pages.threads):
         by = [
             f"{TOUCH_WORDS[touch]} {listed(shares)}"
             for touch in FIRST_TOUCHES
-            if (shares := list(_shares_in_words(seen, threads, touch)))
+            if (shares := list(_shares_in_words(pages, threads, touch)))
         ]
         if by:
             sentences.append(
-                f"Local pages on {seen.where} with {count(threads, 'thread')}: initialised "
+                f"Local pages on {pages.where} with {count(threads, 'thread')}: initialised "
                 f"{'; '.join(by)}."
             )
-    if found.virtual and found.virtual.trouble:
-        sentences.append(f"Not all of it could be seen: {found.virtual.trouble}")
+    if measurements.virtual and measurements.virtual.trouble:
+        sentences.append(f"Not all of it could be seen: {measurements.virtual.trouble}")
     return sentences
 
 
-def _shares_in_words(seen: Pages, threads: int, first_touch: str) -> Iterator[str]:
+def _shares_in_words(pages: Pages, threads: int, first_touch: str) -> Iterator[str]:
     for placement in PLACEMENTS:
-        share = seen.share(threads, placement, first_touch)
+        share = pages.share(threads, placement, first_touch)
         if share:
             yield f"{placement} {share_words(share)}"
 
 
-def share_words(share: Interval) -> str:
+def share_words(share: MedianInterval) -> str:
     """50 %; with the interval where rounds differ."""
     low, median, high = (f"{100 * value:.0f}" for value in (share.low, share.median, share.high))
     return f"{median} %" if low == high else f"{median} % [{low}, {high}]"
@@ -355,28 +379,31 @@ def share_words(share: Interval) -> str:
 # ---- tables and pictures -----------------------------------------------------------------
 
 
-def show_streams(found: Found, what: Streams, console: Console) -> None:
+def show_streams(measurements: Measurements, what: Streams, console: Console) -> None:
     """All but the sentences."""
     from rich.text import Text
 
-    for table in (*(_rate_table(found, kernel) for kernel in STREAM_KERNELS), _ratio_table(found)):
+    for table in (
+        *(_rate_table(measurements, kernel) for kernel in STREAM_KERNELS),
+        _ratio_table(measurements),
+    ):
         console.print()
         console.print(table)
-    notes = [*_byte_note(found, what), _RATIO_NOTE, interval_note(found.samples_each)]
+    notes = [*_byte_note(measurements, what), _RATIO_NOTE, interval_note(measurements.runs_each)]
     console.print(Text(" ".join(notes), "dim"))
-    _print_lines(console, rate_pictures(found))
-    seen = pages_seen(found)
-    if seen is None:
+    _print_lines(console, rate_pictures(measurements))
+    pages = observed_pages(measurements)
+    if pages is None:
         return
     console.print()
-    console.print(Text(pages_heading(seen), "bold"))
-    console.print(_share_table(seen))
+    console.print(Text(pages_heading(pages), "bold"))
+    console.print(_share_table(pages))
     note = (
         "Pages on the NUMA node of the thread that uses them; for threads that nothing binds "
         "(default): of where they were when it was looked at, once."
     )
-    console.print(Text(f"{note} {interval_note(seen.samples_each)}", "dim"))
-    _print_lines(console, page_pictures(seen))
+    console.print(Text(f"{note} {interval_note(pages.runs_each)}", "dim"))
+    _print_lines(console, page_pictures(pages))
 
 
 _RATIO_NOTE = (
@@ -394,21 +421,22 @@ def _print_lines(console: Console, lines: Sequence[str]) -> None:
         console.print(Text(line))
 
 
-def pages_heading(seen: Pages) -> str:
-    size = f"{count(seen.node['numa_nodes'], 'NUMA node')}, {count(seen.node['pus'], 'PU')}"
-    if not seen.is_virtual:
-        return f"Local pages on {seen.where}: {size}"
+def pages_heading(pages: Pages) -> str:
+    size = f"{count(pages.node['numa_nodes'], 'NUMA node')}, {count(pages.node['pus'], 'PU')}"
+    if not pages.is_virtual:
+        return f"Local pages on {pages.where}: {size}"
     return (
-        f"Local pages on {seen.where}: {size}. Another machine than that of the rates: where pages "
+        f"Local pages on {pages.where}: {size}. Another machine than that of the rates: where "
+        "pages "
         "live is right there, no time is."
     )
 
 
-def _byte_note(found: Found, what: Streams) -> list[str]:
+def _byte_note(measurements: Measurements, what: Streams) -> list[str]:
     """What GB/s counts, from what the program says of it."""
-    if not found.samples:
+    if not measurements.runs:
         return []
-    timed = found.samples[0].record["times"]
+    timed = measurements.runs[0].record["times"]
     moved = [times["bytes_moved"] for times in timed]
     fewer = [times["bytes_moved"] - times["bytes_allocated"] for times in timed]
     arrays = [
@@ -433,7 +461,7 @@ def _new_table(title: str = "") -> Table:
     )  # fmt: skip
 
 
-def _rate_table(found: Found, kernel: str) -> Table:
+def _rate_table(measurements: Measurements, kernel: str) -> Table:
     from rich.markup import escape
 
     table = _new_table(escape(f"{kernel} [GB/s]"))
@@ -441,31 +469,33 @@ def _rate_table(found: Found, kernel: str) -> Table:
     table.add_column("first touch", no_wrap=True)
     for placement in PLACEMENTS:
         table.add_column(placement, no_wrap=True)
-    for threads in threads_found(found):
+    for threads in measured_thread_counts(measurements):
         for touch in FIRST_TOUCHES:
-            rates = [rate(found, kernel, threads, placement, touch) for placement in PLACEMENTS]
+            rates = [
+                rate(measurements, kernel, threads, placement, touch) for placement in PLACEMENTS
+            ]
             cells = [interval_words(one) if one else "" for one in rates]
             if any(cells):
                 table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
     return table
 
 
-def _ratio_table(found: Found) -> Table:
+def _ratio_table(measurements: Measurements) -> Table:
     pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
-        "scatter /\ncompact,\nby all": ((SCATTER, ALL), (COMPACT, ALL)),
-        "scatter /\ncompact,\nby one": ((SCATTER, ONE), (COMPACT, ONE)),
-        "by all /\nby one,\ndefault": ((DEFAULT, ALL), (DEFAULT, ONE)),
-        "by all /\nby one,\nscatter": ((SCATTER, ALL), (SCATTER, ONE)),
+        "scatter /\ncompact,\nby all": ((SCATTER, ALL_THREADS), (COMPACT, ALL_THREADS)),
+        "scatter /\ncompact,\nby one": ((SCATTER, MAIN_THREAD), (COMPACT, MAIN_THREAD)),
+        "by all /\nby one,\ndefault": ((DEFAULT, ALL_THREADS), (DEFAULT, MAIN_THREAD)),
+        "by all /\nby one,\nscatter": ((SCATTER, ALL_THREADS), (SCATTER, MAIN_THREAD)),
     }
     table = _new_table()
     table.add_column("threads", justify="right")
     table.add_column("kernel")
     for name in pairs:
         table.add_column(name, no_wrap=True)
-    for threads in threads_found(found):
+    for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             cells = [
-                comparison_words(between(found, kernel, threads, first, second))
+                comparison_words(compare_rates(measurements, kernel, threads, first, second))
                 for first, second in pairs.values()
             ]
             if any(cells):
@@ -473,29 +503,29 @@ def _ratio_table(found: Found) -> Table:
     return table
 
 
-def _share_table(seen: Pages) -> Table:
+def _share_table(pages: Pages) -> Table:
     table = _new_table()
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
     for placement in PLACEMENTS:
         table.add_column(placement, no_wrap=True)
-    for threads in seen.threads:
+    for threads in pages.threads:
         for touch in FIRST_TOUCHES:
-            shares = [seen.share(threads, placement, touch) for placement in PLACEMENTS]
+            shares = [pages.share(threads, placement, touch) for placement in PLACEMENTS]
             cells = [share_words(share) if share else "" for share in shares]
             if any(cells):
                 table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
     return table
 
 
-def rate_pictures(found: Found) -> list[str]:
+def rate_pictures(measurements: Measurements) -> list[str]:
     """Copy, one picture for each first touch, on one scale."""
     intervals = {
         touch: {
             placement: {
                 place: interval
-                for place, threads in enumerate(threads_found(found))
-                if (interval := rate(found, COPY, threads, placement, touch))
+                for place, threads in enumerate(measured_thread_counts(measurements))
+                if (interval := rate(measurements, COPY, threads, placement, touch))
             }
             for placement in PLACEMENTS
         }
@@ -509,36 +539,36 @@ def rate_pictures(found: Found) -> list[str]:
     if not medians:
         return []
     axis = Axis("", RATE_ROWS, top=max(medians))
-    title = f"{COPY} [GB/s] over threads, {found.node['name']}"
-    return _pictures(title, intervals, threads_found(found), axis)
+    title = f"{COPY} [GB/s] over threads, {measurements.node['name']}"
+    return _pictures(title, intervals, measured_thread_counts(measurements), axis)
 
 
-def page_pictures(seen: Pages) -> list[str]:
+def page_pictures(pages: Pages) -> list[str]:
     intervals = {
         touch: {
             placement: {
                 place: interval
-                for place, threads in enumerate(seen.threads)
-                if (interval := seen.share(threads, placement, touch))
+                for place, threads in enumerate(pages.threads)
+                if (interval := pages.share(threads, placement, touch))
             }
             for placement in PLACEMENTS
         }
         for touch in FIRST_TOUCHES
     }
     axis = Axis("", SHARE_ROWS, top=1.0)
-    return _pictures(f"local pages over threads, {seen.where}", intervals, seen.threads, axis)
+    return _pictures(f"local pages over threads, {pages.where}", intervals, pages.threads, axis)
 
 
 def _pictures(
     title: str,
-    intervals: Mapping[str, Mapping[str, Mapping[int, Interval]]],
+    intervals: Mapping[str, Mapping[str, Mapping[int, MedianInterval]]],
     threads: Sequence[int],
     axis: Axis,
 ) -> list[str]:
     lines: list[str] = []
     for touch, curves in intervals.items():
         series = [
-            Series(name[0], name, {place: one.median for place, one in curve.items()})
+            PlotSeries(name[0], name, {place: one.median for place, one in curve.items()})
             for name, curve in curves.items()
             if curve
         ]

@@ -9,9 +9,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from numalab.explore.declaration import TableSizes
-from numalab.explore.intervals import Comparison, Interval, compare, median_interval
-from numalab.explore.samples import CHASE, UPDATE, Found
-from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.intervals import MedianInterval, PairedComparison, compare, median_interval
+from numalab.explore.measurements import CHASE, UPDATE, Measurements
+from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.tlb import Reach, tlb_reach, tlb_reaches, walked_bytes
 from numalab.explore.wording import (
     bytes_words,
@@ -39,10 +39,10 @@ class Size:
     the least of all samples; ratio: small over huge."""
 
     table_bytes: int
-    small: Interval | None
-    huge: Interval | None
+    small: MedianInterval | None
+    huge: MedianInterval | None
     share: float | None
-    ratio: Comparison | None
+    ratio: PairedComparison | None
 
     @property
     def parts(self) -> bool:
@@ -56,17 +56,17 @@ class Size:
         )
 
 
-def _interval(times: Sequence[float]) -> Interval | None:
+def _interval(times: Sequence[float]) -> MedianInterval | None:
     return median_interval(times) if times else None
 
 
-def sizes_found(found: Found, what: TableSizes, kernel: str) -> list[Size]:
+def measured_sizes(measurements: Measurements, what: TableSizes, kernel: str) -> list[Size]:
     """The sizes that have been measured."""
     made = []
     for table_bytes in what.sizes:
-        small = found.steps_ns(kernel, bytes=table_bytes, pages="small")
-        huge = found.steps_ns(kernel, bytes=table_bytes, pages="huge")
-        records = found.records(bytes=table_bytes, pages="huge")
+        small = measurements.steps_ns(kernel, bytes=table_bytes, pages="small")
+        huge = measurements.steps_ns(kernel, bytes=table_bytes, pages="huge")
+        records = measurements.records(bytes=table_bytes, pages="huge")
         shares = [record["bytes_on_huge_pages"] / table_bytes for record in records]
         if small or huge:
             made.append(
@@ -91,26 +91,28 @@ def parting_bytes(sizes: Sequence[Size]) -> int | None:
     return parting
 
 
-def page_reaches(found: Found) -> list[Reach]:
+def page_reaches(measurements: Measurements) -> list[Reach]:
     """All levels of both kinds of pages, as far as cpuid tells."""
-    pages = [int(found.about[key]) for key in ("page_bytes", "huge_page_bytes")]
-    return [reach for page in pages for reach in tlb_reaches(found.about, page)]
+    pages = [int(measurements.description[key]) for key in ("page_bytes", "huge_page_bytes")]
+    return [reach for page in pages for reach in tlb_reaches(measurements.description, page)]
 
 
-def line_knees(found: Found) -> list[tuple[str, int]]:
+def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
     """Data caches, each with the table of whose small pages it holds a line each: there the chase
     slows down on both kinds of pages alike, since both have the same lines."""
-    lines = found.about["page_bytes"] // CACHE_LINE_BYTES
+    lines = measurements.description["page_bytes"] // CACHE_LINE_BYTES
     return [
         (cache["level"], lines * cache["bytes_each"])
-        for cache in found.node["caches"]
+        for cache in measurements.node["caches"]
         if "i" not in cache["level"]
     ]
 
 
-def page_names(found: Found) -> tuple[str, str]:
+def page_names(measurements: Measurements) -> tuple[str, str]:
     """4 KiB and 2 MiB on most machines."""
-    return bytes_words(found.about["page_bytes"]), bytes_words(found.about["huge_page_bytes"])
+    return bytes_words(measurements.description["page_bytes"]), bytes_words(
+        measurements.description["huge_page_bytes"]
+    )
 
 
 def mode_sentence(mode: str | None) -> str | None:
@@ -132,10 +134,10 @@ def mode_sentence(mode: str | None) -> str | None:
 # ---- sentences -------------------------------------------------------------------------
 
 
-def table_sentences(found: Found, what: TableSizes) -> list[str]:
-    chased, updated = (sizes_found(found, what, kernel) for kernel in (CHASE, UPDATE))
-    sentences = [*disturbance(found), *_reach_sentences(found)]
-    missing = mode_sentence(found.node["huge_page_mode"])
+def table_sentences(measurements: Measurements, what: TableSizes) -> list[str]:
+    chased, updated = (measured_sizes(measurements, what, kernel) for kernel in (CHASE, UPDATE))
+    sentences = [*disturbance(measurements), *_reach_sentences(measurements)]
+    missing = mode_sentence(measurements.node["huge_page_mode"])
     if missing:
         return [*sentences, missing]
     poor = [size for size in chased if size.share is not None and size.share < ENOUGH_SHARE]
@@ -144,17 +146,24 @@ def table_sentences(found: Found, what: TableSizes) -> list[str]:
             f"Not all tables got huge pages ({', '.join(bytes_words(o.table_bytes) for o in poor)}"
             "): memory is fragmented or short. Those rows do not count."
         )
-    small, huge = page_names(found)
-    reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+    small, huge = page_names(measurements)
+    reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
     sentences.append(f"Dependent loads: {_parting_words(chased, small, huge, 'a load')}")
-    sentences += filter(None, (_where_it_lies(chased, found, reach), _cost(chased, found)))
+    sentences += filter(
+        None, (_where_it_lies(chased, measurements, reach), _cost(chased, measurements))
+    )
     sentences.append(f"Independent updates: {_parting_words(updated, small, huge, 'an update')}")
     later = _hidden(chased, updated)
-    return [*sentences, *([later] if later else []), *_knee_sentence(found, what), *_faults(found)]
+    return [
+        *sentences,
+        *([later] if later else []),
+        *_knee_sentence(measurements, what),
+        *_faults(measurements),
+    ]
 
 
-def _reach_sentences(found: Found) -> list[str]:
-    reaches = page_reaches(found)
+def _reach_sentences(measurements: Measurements) -> list[str]:
+    reaches = page_reaches(measurements)
     if not reaches:
         return [
             "This processor, or the hypervisor above it, does not tell the size of its TLB; "
@@ -189,7 +198,9 @@ def _parting_words(sizes: Sequence[Size], small: str, huge: str, step: str) -> s
     return f"from {bytes_words(parting)} on the two part: {more}. {at_the_end}"
 
 
-def _where_it_lies(sizes: Sequence[Size], found: Found, reach: Reach | None) -> str | None:
+def _where_it_lies(
+    sizes: Sequence[Size], measurements: Measurements, reach: Reach | None
+) -> str | None:
     """Where the two part, beside the reach of small pages that cpuid tells; None where that, the
     tables or the rounds are too few to tell."""
     compared = [
@@ -221,13 +232,16 @@ def _where_it_lies(sizes: Sequence[Size], found: Found, reach: Reach | None) -> 
     )
 
 
-def _cost(sizes: Sequence[Size], found: Found) -> str | None:
+def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
     """What a walk costs at the largest table, and what it reads."""
     both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
     if not both:
         return None
     size, small, huge = both[-1]
-    page_bytes, huge_page_bytes = found.about["page_bytes"], found.about["huge_page_bytes"]
+    page_bytes, huge_page_bytes = (
+        measurements.description["page_bytes"],
+        measurements.description["huge_page_bytes"],
+    )
     entries = [walked_bytes(size.table_bytes, page) for page in (page_bytes, huge_page_bytes)]
     return (
         f"There a load takes {three_digits(small.median - huge.median)} ns longer on small pages. "
@@ -253,10 +267,10 @@ def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
     )
 
 
-def _knee_sentence(found: Found, what: TableSizes) -> list[str]:
+def _knee_sentence(measurements: Measurements, what: TableSizes) -> list[str]:
     within = [
         f"{level} up to {bytes_words(table_bytes)}"
-        for level, table_bytes in line_knees(found)
+        for level, table_bytes in line_knees(measurements)
         if what.smallest_bytes < table_bytes < what.largest_bytes
     ]
     if not within:
@@ -268,12 +282,12 @@ def _knee_sentence(found: Found, what: TableSizes) -> list[str]:
     ]
 
 
-def _faults(found: Found) -> list[str]:
+def _faults(measurements: Measurements) -> list[str]:
     """What the first touch of the largest table took."""
-    sizes = {int(c.key["bytes"]) for c in found.configurations}
+    sizes = {int(c.key["bytes"]) for c in measurements.configurations}
     told = []
-    for pages, name in zip(("small", "huge"), page_names(found), strict=True):
-        records = found.records(bytes=max(sizes), pages=pages)
+    for pages, name in zip(("small", "huge"), page_names(measurements), strict=True):
+        records = measurements.records(bytes=max(sizes), pages=pages)
         if records:
             seconds = median(record["first_touch_cpu_s"] for record in records)
             faults = median(record["page_faults"] for record in records)
@@ -291,18 +305,18 @@ def _faults(found: Found) -> list[str]:
 # ---- tables and picture ------------------------------------------------------------------
 
 
-def table_tables(found: Found, what: TableSizes) -> list[Table]:
+def table_tables(measurements: Measurements, what: TableSizes) -> list[Table]:
     """Of the dependent kernel, then of the independent one."""
-    return [_table(found, what, kernel) for kernel in (CHASE, UPDATE)]
+    return [_table(measurements, what, kernel) for kernel in (CHASE, UPDATE)]
 
 
-def _table(found: Found, what: TableSizes, kernel: str) -> Table:
+def _table(measurements: Measurements, what: TableSizes, kernel: str) -> Table:
     from rich.markup import escape
 
     from numalab.terminal import plain_table
 
-    small, huge = page_names(found)
-    with_huge = mode_sentence(found.node["huge_page_mode"]) is None
+    small, huge = page_names(measurements)
+    with_huge = mode_sentence(measurements.node["huge_page_mode"]) is None
     table = plain_table()
     table.add_column("table", justify="right", no_wrap=True)
     table.add_column(escape(f"{small} [ns]"), no_wrap=True)
@@ -310,7 +324,7 @@ def _table(found: Found, what: TableSizes, kernel: str) -> Table:
         table.add_column(escape(f"{huge} [ns]"), no_wrap=True)
         table.add_column("on huge", justify="right", no_wrap=True)
         table.add_column("ratio", no_wrap=True)
-    for size in sizes_found(found, what, kernel):
+    for size in measured_sizes(measurements, what, kernel):
         cells = [bytes_words(size.table_bytes), interval_words(size.small) if size.small else ""]
         if with_huge:
             cells += [
@@ -322,12 +336,12 @@ def _table(found: Found, what: TableSizes, kernel: str) -> Table:
     return table
 
 
-def table_notes(found: Found) -> list[str]:
+def table_notes(measurements: Measurements) -> list[str]:
     """Below each table, what its steps are."""
     ratio = (
         " Ratio: small over huge pages in one round, interval of its median; * survives "
         "repetition: 1 is outside. ? too few rounds for 95 %."
-        if mode_sentence(found.node["huge_page_mode"]) is None
+        if mode_sentence(measurements.node["huge_page_mode"]) is None
         else ""
     )
     return [
@@ -336,12 +350,12 @@ def table_notes(found: Found) -> list[str]:
     ]
 
 
-def table_picture(found: Found, what: TableSizes) -> list[str]:
+def table_picture(measurements: Measurements, what: TableSizes) -> list[str]:
     """The chase, where a terminal shows it; no line without a measurement."""
-    sizes = sizes_found(found, what, CHASE)
-    small, huge = page_names(found)
+    sizes = measured_sizes(measurements, what, CHASE)
+    small, huge = page_names(measurements)
     series = [
-        Series(mark, f"{name} pages", {place: interval.median for place, interval in values})
+        PlotSeries(mark, f"{name} pages", {place: interval.median for place, interval in values})
         for mark, name, values in (
             ("o", small, [(i, size.small) for i, size in enumerate(sizes) if size.small]),
             ("x", huge, [(i, size.huge) for i, size in enumerate(sizes) if size.huge]),
@@ -349,9 +363,9 @@ def table_picture(found: Found, what: TableSizes) -> list[str]:
         if values
     ]
     marks: dict[int, str] = {}
-    reach = tlb_reach(found.about, int(found.about["page_bytes"]))
+    reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
     at = [("TLB", reach.reach_bytes)] if reach else []
-    for word, size_bytes in [*line_knees(found), *at]:
+    for word, size_bytes in [*line_knees(measurements), *at]:
         for place, size in enumerate(sizes):
             if size.table_bytes <= size_bytes < size.table_bytes * what.growth:
                 marks[place] = f"{marks[place]}+{word}" if place in marks else word

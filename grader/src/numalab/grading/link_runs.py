@@ -184,7 +184,7 @@ def run_job(
             )
         elif ended.code or ended.signal:
             end, code = "code", ended.code or 128 + ended.signal
-        crossed = cluster.counts().since(before).nodes[0]
+        crossed = cluster.counts().subtract(before).nodes[0]
         if end == "ok":
             got = _read_result(cluster, environment, len(items.content))
     except _TooMuch:

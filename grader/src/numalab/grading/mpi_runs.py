@@ -16,7 +16,7 @@ from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.labs.solution_files import kits_text
-from numalab.machines.topology import topology_of_node, without_own
+from numalab.machines.topology import count_unmatched, topology_of_node
 
 # Of one job; the monitor has room for no more ranks.
 MOST_RANKS = 256
@@ -112,7 +112,7 @@ def launch_ranks(session: Session, role: str, file: HandedFile) -> None:
 def _can_be_timed(plan: RankPlan) -> bool:
     """Two ranks that are bound, with a core for each."""
     cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
-    return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
+    return plan.is_bound and len(plan.ranks) == 2 and not count_unmatched(cores)
 
 
 def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan]:

@@ -11,7 +11,7 @@ from functools import partial
 from numalab import words
 from numalab.evidence.record import Json, Rank
 from numalab.judging.thread_goals import Reached
-from numalab.machines.topology import Topology, topology_of_node, without_own
+from numalab.machines.topology import Topology, count_unmatched, topology_of_node
 
 
 def _units(rank: Rank, team: int, unit_of: Mapping[int, int]) -> set[int]:
@@ -43,7 +43,7 @@ def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Re
         return _loose(loose, "NUMA nodes")
     if nodes[0] != nodes[1]:
         return Reached(1, f"Rank 0 sits on NUMA node {min(nodes[0])}, rank 1 on {min(nodes[1])}.")
-    if without_own([_units(rank, team, topology.core) for rank in ranks]):
+    if count_unmatched([_units(rank, team, topology.core) for rank in ranks]):
         return Reached(1, "Both ranks are on one core, where they take turns.")
     return Reached(0, f"Both ranks on NUMA node {min(nodes[0])}, with a core for each.")
 
@@ -105,7 +105,7 @@ def _rank_in_each(
                 f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its "
                 f"{place.name} {unit} has {words.count(parts[unit], part.name)}."
             )
-        elif without_own([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
+        elif count_unmatched([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
             wrong[rank.number] = f"Threads of rank {rank.number} share a {part.name}."
             by_cores += part is _CORE
     misplaced = max(len(wrong), abs(len(ranks) - len(parts)))

@@ -15,7 +15,7 @@ from numalab import words
 from numalab.evidence.record import Json, Thread
 from numalab.labs.core_goals import CORE_GOALS, wanted_cores
 from numalab.machines.structure import structure_of_node
-from numalab.machines.topology import Pus, Topology, topology_of_node, units_of, without_own
+from numalab.machines.topology import Pus, Topology, count_unmatched, topology_of_node, units_of
 
 CLOSE_THREADS = 4
 
@@ -118,7 +118,7 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
     inside = Counter(unit for of_thread in held for unit in of_thread if len(of_thread) == 1)
     loose = [thread.number for thread, of in zip(threads, held, strict=True) if len(of) > 1]
     most = max(inside.values(), default=0)
-    crowded = without_own([thread.allowed_pus for thread in threads])
+    crowded = count_unmatched([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
     if loose:
         why = f"{words.threads(loose)} may run on several {many}"

@@ -107,7 +107,7 @@ def _check_efficiency(lab: Lab, criterion: Criterion, table: Table) -> None:
             f"'{REFERENCE_KEY}' takes the place of 'at_least'; keep one of them", REFERENCE_KEY
         )
     if not criterion.at_least_of_lightspeed > 0:
-        table.wrong(REFERENCE_KEY, "it must be above 0")
+        table.refuse(REFERENCE_KEY, "it must be above 0")
     if not lab.has_probe(criterion.part):
         of = f' with part = "{criterion.part}"' if criterion.part else ""
         table.fail(

@@ -394,8 +394,8 @@ class Verdict:
 
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
-    """From what json_data gave; further keys, such as those of timing, are left out. Raises KeyError
-    where it lacks one."""
+    """From what json_data gave; further keys, such as those of timing, are left out. Raises
+    KeyError where it lacks one."""
     return Verdict(
         lab=data["lab"],
         language=data["language"],

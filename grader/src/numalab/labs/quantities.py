@@ -123,10 +123,10 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
         for key, default in (("first", 0.0), ("last", 1.0))
     )
     if first >= last:
-        table.wrong("last", "it lies behind first")
+        table.refuse("last", "it lies behind first")
     roles = {key: table.choice(key, ROLES) for key in ("role", "over") if key in _KEYS[of]}
     if len(set(roles.values())) < len(roles):
-        table.wrong("over", "a role is as fast as itself; name another one")
+        table.refuse("over", "a role is as fast as itself; name another one")
     named = tuple(part for part in parts if part is not None)
     part = table.choice("part", named) if named and "part" in _KEYS[of] else None
     if part is None and "part" in table:

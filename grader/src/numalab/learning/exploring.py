@@ -19,8 +19,8 @@ from numalab.explore.declaration import (
     resized,
 )
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.explore.samples import CHASE, Found, Virtual
-from numalab.explore.table_report import parting_bytes, sizes_found
+from numalab.explore.measurements import CHASE, Measurements, Virtual
+from numalab.explore.table_report import measured_sizes, parting_bytes
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Explored(Based):
     """What was found. found: all samples, and what a reader has to know of them."""
 
-    found: Found = field(repr=False)
+    found: Measurements = field(repr=False)
 
     @captioned
     def figure(self) -> Figure:
@@ -67,7 +67,7 @@ class Explored(Based):
         what = self.found.exploration.what
         if not isinstance(what, TableSizes):
             return None
-        return parting_bytes(sizes_found(self.found, what, CHASE))
+        return parting_bytes(measured_sizes(self.found, what, CHASE))
 
     @property
     def report(self) -> str:
@@ -89,14 +89,14 @@ class Explored(Based):
 
 def measure(
     installation: Installation, chosen: Exploration, progress: Callable[[str], None]
-) -> Found:
+) -> Measurements:
     """Builds what is measured, and measures it; the caller holds the build folder's lock. Streams
     of a node with one NUMA node are looked at on a virtual machine, too. Raises UserError,
     NumalabError, and Interrupted where not even one sample was taken."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
     found = explore.explore(installation, chosen, monitor.describe_node(installation), progress)
-    if not found.samples:
+    if not found.runs:
         raise Interrupted
     what = chosen.what
     one_node = found.node["numa_nodes"] == 1
@@ -106,15 +106,18 @@ def measure(
 
 
 def _with_pages_of(
-    installation: Installation, asked: VirtualMachine, found: Found, progress: Callable[[str], None]
-) -> Found:
+    installation: Installation,
+    asked: VirtualMachine,
+    found: Measurements,
+    progress: Callable[[str], None],
+) -> Measurements:
     """With what a virtual machine shows, or why it does not."""
     options = GuestOptions(cores_per_node=asked.cores_per_numa_node)
     try:
         machine = find_machine(installation, asked.name)
         with VirtualPlaces(installation, options) as places:
             place = places.get(machine, [installation.probe], progress)
-            seen, interrupted = explore.look_at_pages(installation, asked, place, progress)
+            seen, interrupted = explore.observe_pages(installation, asked, place, progress)
     except (KeyboardInterrupt, Interrupted):
         return replace(found, interrupted=True)
     except (UserError, NumalabError) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from numalab.errors import UserError
-from numalab.machines.hwloc_export import CoreKind, Export, Memory
+from numalab.machines.hwloc_export import HwlocCoreKind, HwlocExport, HwlocNumaNode
 from numalab.machines.machine_file import LONGEST_KIND, MAX_NODES, MAX_PUS
 from numalab.pu_lists import format_pus
 from numalab.strangers.visible import shown
@@ -22,7 +22,7 @@ _POWERS = ("LinuxCapacity", "FrequencyMaxMHz")
 _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "performance")}
 
 
-def kinds_of_pus(kinds: Sequence[CoreKind]) -> Mapping[int, str]:
+def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
     """The name of the kind of each PU's core; nothing where all are alike or nothing is told."""
     names = _names(kinds)
     if len(set(names)) < 2:
@@ -30,7 +30,7 @@ def kinds_of_pus(kinds: Sequence[CoreKind]) -> Mapping[int, str]:
     return {pu: name for kind, name in zip(kinds, names, strict=True) for pu in kind.pus}
 
 
-def _names(kinds: Sequence[CoreKind]) -> Sequence[str]:
+def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
     """One for each kind."""
     types = [kind.infos.get("CoreType", "") for kind in kinds]
     if len(set(types)) > 1:
@@ -38,10 +38,10 @@ def _names(kinds: Sequence[CoreKind]) -> Sequence[str]:
     for key in _POWERS:
         texts = [kind.infos.get(key, "") for kind in kinds]
         if all(text.isdecimal() and len(text) < 10 for text in texts):
-            return _by_rank(_classes([int(text) for text in texts]))
+            return _rank_names(_classes([int(text) for text in texts]))
     ranks = [kind.efficiency for kind in kinds]
     order = sorted(set(ranks))
-    return [] if -1 in ranks else _by_rank([order.index(rank) for rank in ranks])
+    return [] if -1 in ranks else _rank_names([order.index(rank) for rank in ranks])
 
 
 def _classes(values: Sequence[int]) -> list[int]:
@@ -53,7 +53,7 @@ def _classes(values: Sequence[int]) -> list[int]:
     return [found[value] for value in values]
 
 
-def _by_rank(classes: Sequence[int]) -> list[str]:
+def _rank_names(classes: Sequence[int]) -> list[str]:
     count = len(set(classes))
     names = _RANKS.get(count, tuple(f"kind {number}" for number in range(count)))
     return [names[number] for number in classes]
@@ -70,7 +70,7 @@ NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
 
 
 @dataclass(frozen=True)
-class FoundCore:
+class ExportedCore:
     """pus: Linux's numbers, ascending. l3: which one of the export's, -1 for none. package: as the
     description numbers it."""
 
@@ -81,12 +81,12 @@ class FoundCore:
 
 
 @dataclass
-class FoundNode:
+class ExportedNode:
     """A NUMA node with its cores in hwloc's order."""
 
-    memory: Memory
+    memory: HwlocNumaNode
     number: int
-    cores: list[FoundCore] = field(default_factory=list)
+    cores: list[ExportedCore] = field(default_factory=list)
     package: int = 0
     is_added: bool = False  # it is not in the export
 
@@ -105,7 +105,7 @@ def _repeated(numbers: Iterable[int]) -> int | None:
     return None
 
 
-def found_cores(export: Export, what: str) -> list[FoundCore]:
+def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -128,11 +128,12 @@ def found_cores(export: Export, what: str) -> list[FoundCore]:
     cores.sort(key=lambda pus: min(place[pu] for pu in pus))
     package = _package_numbers(export)
     return [
-        FoundCore(pus, l3s.get(pus[0], -1), kinds.get(pus[0], ""), package[pus[0]]) for pus in cores
+        ExportedCore(pus, l3s.get(pus[0], -1), kinds.get(pus[0], ""), package[pus[0]])
+        for pus in cores
     ]
 
 
-def _package_numbers(export: Export) -> dict[int, int]:
+def _package_numbers(export: HwlocExport) -> dict[int, int]:
     """Of each PU the package; the one with the first PU is 0. What is in none is one together."""
     packages = [package.pus for package in export.packages if package.pus]
     rest = frozenset(export.pus).difference(*packages)
@@ -142,7 +143,9 @@ def _package_numbers(export: Export) -> dict[int, int]:
     return {pu: number for number, pus in enumerate(packages) for pu in pus}
 
 
-def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> list[FoundNode]:
+def read_numa_nodes(
+    export: HwlocExport, cores: Sequence[ExportedCore], what: str
+) -> list[ExportedNode]:
     """By Linux's numbers, with their cores."""
     if not export.numa_nodes:
         raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
@@ -157,7 +160,7 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
             continue  # its PUs were kept from who made the export
         if memory.number is None:
             raise UserError(f"{what}: a NUMA node has no number; {ANEW}")
-        nodes.append(FoundNode(memory, memory.number))
+        nodes.append(ExportedNode(memory, memory.number))
     twice = _repeated(node.number for node in nodes)
     if twice is not None:
         raise UserError(f"{what}: NUMA node {twice} appears twice; {ANEW}")
@@ -166,25 +169,25 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
     order = sorted(
         nodes, key=lambda n: (kind_of(n.memory) in NO_CORES, len(n.memory.pus), n.number)
     )
-    near: dict[int, FoundNode] = {}
+    node_of_pu: dict[int, ExportedNode] = {}
     for node in reversed(order):
-        near |= dict.fromkeys(node.memory.pus, node)
+        node_of_pu |= dict.fromkeys(node.memory.pus, node)
     missing = export.complete_numa_nodes - {memory.number for memory in export.numa_nodes}
     if not missing:
-        _add_without_memory(nodes, near, cores)
-    without = [pu for core in cores for pu in core.pus if pu not in near]
+        _add_without_memory(nodes, node_of_pu, cores)
+    without = [pu for core in cores for pu in core.pus if pu not in node_of_pu]
     if without:
         raise UserError(
             f"{what}: no NUMA node holds the PUs {listed(sorted(without))}, as where a control "
             f"group keeps a process from some of the memory; {WHOLE}"
         )
     for core in cores:
-        near[core.pus[0]].cores.append(core)
+        node_of_pu[core.pus[0]].cores.append(core)
     _refuse_crossing(export, nodes, what)
     return sorted(nodes, key=lambda n: n.number)
 
 
-def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> None:
+def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
     """hwloc attaches a NUMA node to the smallest part that holds its PUs: of those that cross
     packages, all seem to have the PUs of all."""
     for node in nodes:
@@ -205,24 +208,24 @@ def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> N
 
 
 def _add_without_memory(
-    nodes: list[FoundNode], near: dict[int, FoundNode], cores: Sequence[FoundCore]
+    nodes: list[ExportedNode], node_of_pu: dict[int, ExportedNode], cores: Sequence[ExportedCore]
 ) -> None:
     """hwloc leaves NUMA nodes without memory out: what is in no NUMA node is one for each package,
     with the next numbers."""
-    for package in sorted({core.package for core in cores if core.pus[0] not in near}):
+    for package in sorted({core.package for core in cores if core.pus[0] not in node_of_pu}):
         pus = frozenset(
             pu
             for core in cores
-            if core.package == package and core.pus[0] not in near
+            if core.package == package and core.pus[0] not in node_of_pu
             for pu in core.pus
         )
         number = max(node.number for node in nodes) + 1
-        node = FoundNode(Memory(number, pus, 0, "", {}, 0, pus), number, is_added=True)
+        node = ExportedNode(HwlocNumaNode(number, pus, 0, "", {}, 0, pus), number, is_added=True)
         nodes.append(node)
-        near |= dict.fromkeys(pus, node)
+        node_of_pu |= dict.fromkeys(pus, node)
 
 
-def kind_of(memory: Memory) -> str:
+def kind_of(memory: HwlocNumaNode) -> str:
     """Of what it is made, as far as it is told."""
     kind = memory.kind or memory.infos.get("DAXType", "")
     if not kind and "CXLDevice" in memory.infos:

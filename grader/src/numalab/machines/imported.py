@@ -15,14 +15,14 @@ from pathlib import Path
 from numalab.errors import UserError
 from numalab.machines.export_parts import (
     WHOLE,
-    FoundCore,
-    FoundNode,
-    found_cores,
-    found_numa_nodes,
+    ExportedCore,
+    ExportedNode,
     kind_of,
     listed,
+    read_cores,
+    read_numa_nodes,
 )
-from numalab.machines.hwloc_export import Export
+from numalab.machines.hwloc_export import HwlocExport
 from numalab.machines.machine import ARCHITECTURES, LOCAL_DISTANCE, NATIVE, Matrix
 from numalab.machines.machine_file import (
     MAX_DISTANCE,
@@ -47,7 +47,7 @@ _ANNOUNCED = {
 }
 
 
-def _number_packages(nodes: Sequence[FoundNode], matrix: Matrix | None) -> list[str]:
+def _number_packages(nodes: Sequence[ExportedNode], matrix: Matrix | None) -> list[str]:
     """Gives each NUMA node its package. Returns notes."""
     package = {pu: core.package for node in nodes for core in node.cores for pu in core.pus}
     unclear = []
@@ -76,7 +76,7 @@ def _number_packages(nodes: Sequence[FoundNode], matrix: Matrix | None) -> list[
     return []
 
 
-def _bring_first(nodes: Sequence[FoundNode], what: str, first_pu: int) -> None:
+def _bring_first(nodes: Sequence[ExportedNode], what: str, first_pu: int) -> None:
     """The first PU's core to the front of its NUMA node, its L3 with it."""
     for node in nodes:
         first = next((core for core in node.cores if first_pu in core.pus), None)
@@ -93,7 +93,7 @@ def _bring_first(nodes: Sequence[FoundNode], what: str, first_pu: int) -> None:
             )
 
 
-def _matrix(export: Export, nodes: Sequence[FoundNode]) -> Matrix | None:
+def _matrix(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matrix | None:
     """Linux's SLIT where the export has it and Linux would take it."""
     if export.distances is None:
         return None
@@ -119,35 +119,38 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _groups(node: FoundNode) -> list[list[FoundCore]]:
+def _groups(node: ExportedNode) -> list[list[ExportedCore]]:
     """Its cores by L3, in the order of their first ones."""
-    by_cache: dict[int, list[FoundCore]] = {}
+    by_cache: dict[int, list[ExportedCore]] = {}
     for core in node.cores:
         by_cache.setdefault(core.l3, []).append(core)
     return list(by_cache.values())
 
 
-def _lists(cores: Sequence[FoundCore], rank: Mapping[int, int]) -> str:
+def _lists(cores: Sequence[ExportedCore], rank: Mapping[int, int]) -> str:
     threads = zip(*(core.pus for core in cores), strict=True)
     texts = (_quoted(format_pus([rank[pu] for pu in thread])) for thread in threads)
     return f"pus = [{', '.join(texts)}]"
 
 
-def _like(core: FoundCore) -> tuple[str, int, int]:
+def _likeness(core: ExportedCore) -> tuple[str, int, int]:
     """Cores of which this is the same are told in one list."""
     return core.kind, len(core.pus), core.package
 
 
-def _parts(group: Sequence[FoundCore]) -> list[list[FoundCore]]:
+def _parts(group: Sequence[ExportedCore]) -> list[list[ExportedCore]]:
     """A group's cores by likeness, in the order of their first ones."""
-    found: dict[tuple[str, int, int], list[FoundCore]] = {}
+    found: dict[tuple[str, int, int], list[ExportedCore]] = {}
     for core in group:
-        found.setdefault(_like(core), []).append(core)
+        found.setdefault(_likeness(core), []).append(core)
     return list(found.values())
 
 
 def _table(
-    node: FoundNode, cores: Sequence[FoundCore], rank: Mapping[int, int], l3_groups: int | None
+    node: ExportedNode,
+    cores: Sequence[ExportedCore],
+    rank: Mapping[int, int],
+    l3_groups: int | None,
 ) -> list[str]:
     """Cores of a node. l3_groups: None: they share an L3 with the cores of other tables."""
     kind = cores[0].kind
@@ -158,9 +161,9 @@ def _table(
     return lines if l3_groups is None else [*lines, f"l3_groups = {l3_groups}"]
 
 
-def _cores_lines(node: FoundNode, rank: Mapping[int, int], what: str) -> list[str]:
+def _cores_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[str]:
     groups = _groups(node)
-    shapes = {(len(group), core.l3 >= 0, *_like(core)) for group in groups for core in group}
+    shapes = {(len(group), core.l3 >= 0, *_likeness(core)) for group in groups for core in group}
     if not groups:
         return ["pus = []"]
     if len(shapes) == 1 and not node.cores[0].kind:
@@ -186,15 +189,15 @@ def _cores_lines(node: FoundNode, rank: Mapping[int, int], what: str) -> list[st
     return lines
 
 
-def _shape(group: Sequence[FoundCore]) -> tuple[int, str, int, int] | None:
+def _shape(group: Sequence[ExportedCore]) -> tuple[int, str, int, int] | None:
     """Groups of one shape are told in one table, if the cores of each are alike and share an L3;
     else None."""
     if group[0].l3 < 0 or len(_parts(group)) > 1:
         return None
-    return len(group), *_like(group[0])
+    return len(group), *_likeness(group[0])
 
 
-def _numbers_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
+def _numbers_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[str]:
     notes = []
     numbers = [node.number for node in nodes]
     if numbers != list(range(len(nodes))):
@@ -219,7 +222,7 @@ def _numbers_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
     return notes
 
 
-def _parts_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
+def _parts_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[str]:
     notes = []
     by_l3: dict[int, list[int]] = {}
     for node in nodes:
@@ -247,10 +250,10 @@ def _parts_notes(export: Export, nodes: Sequence[FoundNode]) -> list[str]:
     packages = sum(1 for package in export.packages if package.pus)
     if len(export.dies) > max(1, packages):
         notes.append(f"The export has {len(export.dies)} dies, which are not described.")
-    return notes + _beside_notes(nodes)
+    return notes + _memory_only_notes(nodes)
 
 
-def _beside_notes(nodes: Sequence[FoundNode]) -> list[str]:
+def _memory_only_notes(nodes: Sequence[ExportedNode]) -> list[str]:
     """Which NUMA nodes are memory only, beside which, and whose nearness is left out."""
     notes = []
     owner = {pu: node for node in nodes for core in node.cores for pu in core.pus}
@@ -271,7 +274,7 @@ def _beside_notes(nodes: Sequence[FoundNode]) -> list[str]:
     return notes
 
 
-def _architecture(export: Export) -> tuple[list[str], list[str]]:
+def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
     """The file's line, and notes."""
     told = export.info("Architecture")
     name = _OTHER_NAMES.get(told.lower(), told)
@@ -290,7 +293,7 @@ def _short(model: str) -> str:
 
 
 def _node_lines(
-    node: FoundNode, kinds: Sequence[str], has_sizes: bool, rank: Mapping[int, int], what: str
+    node: ExportedNode, kinds: Sequence[str], has_sizes: bool, rank: Mapping[int, int], what: str
 ) -> list[str]:
     """kinds: of the memory of all NUMA nodes. has_sizes: the export tells how much there is."""
     lines = ["", "[[numa_node]]", f"package = {node.package}"]
@@ -306,7 +309,7 @@ def _node_lines(
     return lines + _cores_lines(node, rank, what)
 
 
-def _figure_lines(export: Export, nodes: Sequence[FoundNode], source: str) -> list[str]:
+def _figure_lines(export: HwlocExport, nodes: Sequence[ExportedNode], source: str) -> list[str]:
     """Sizes of L3s, and what the system announces of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
@@ -332,7 +335,7 @@ def _figure_lines(export: Export, nodes: Sequence[FoundNode], source: str) -> li
     return lines
 
 
-def machine_text(export: Export, name: str, source: str, what: str) -> str:
+def machine_text(export: HwlocExport, name: str, source: str, what: str) -> str:
     """The text of the machine's file, which load_machine reads as NAME.toml. source: as the file
     names it; what: was read, for messages.
 
@@ -344,7 +347,7 @@ def machine_text(export: Export, name: str, source: str, what: str) -> str:
             f"the name '{name}' can't be used; give another with --name, of small letters, "
             f"digits, '-', '.' and '_', that does not begin with {PREFIX}"
         )
-    nodes = found_numa_nodes(export, found_cores(export, what), what)
+    nodes = read_numa_nodes(export, read_cores(export, what), what)
     pus = sorted(export.pus)
     matrix = _matrix(export, nodes)
     notes = _numbers_notes(export, nodes)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from numalab.errors import UserError
-from numalab.machines.rates import Rate
+from numalab.machines.rates import PublishedRate
 
 LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives none
 
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, numbers: Iterable[int]) -> Span:
+    def enclose(cls, numbers: Iterable[int]) -> Span:
         """numbers: one at least."""
         found = list(numbers)
         return cls(min(found), max(found))
@@ -95,7 +95,7 @@ class NumaNode:
         of its packages."""
         if self.packages == (package,):
             return self
-        told = self if package == self.packages[0] else _without_memory_told(self)
+        told = self if package == self.packages[0] else _part_without_memory(self)
         kept = (
             tuple(core for core in group if self.package_of(core) == package)
             for group in self.core_groups
@@ -108,7 +108,7 @@ class NumaNode:
         return tuple(sorted(pu for core in self.cores for pu in core.pus))
 
 
-def _without_memory_told(node: NumaNode) -> NumaNode:
+def _part_without_memory(node: NumaNode) -> NumaNode:
     return replace(node, memory_mb=None, memory_kind="", memory_side_cache_mb=None)
 
 
@@ -116,13 +116,13 @@ def _without_memory_told(node: NumaNode) -> NumaNode:
 class Figure:
     """A published size, bandwidth or latency. values: one, or one for each of several
     cases that `what` names in the same order. sizes_bytes: of the messages that the values
-    belong to, none for other figures; about: what such a series is called beside others."""
+    belong to, none for other figures; topic: what such a series is called beside others."""
 
     what: str
     values: tuple[float, ...]
     unit: str
     source: str
-    about: str = ""
+    topic: str = ""
     sizes_bytes: tuple[int, ...] = ()
 
 
@@ -158,7 +158,7 @@ class Machine:
     latencies: tuple[Figure, ...]
     processor: str | None
     text: str = field(repr=False)
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[PublishedRate, ...] = ()
     scaled_from: Machine | None = field(default=None, repr=False)
     seed: int | None = None
     architecture: str = NATIVE
@@ -184,7 +184,7 @@ class Machine:
     @property
     def nodes_per_package(self) -> Span:
         """Without those of memory only."""
-        return Span.of(Counter(part.package for part in self.parts).values())
+        return Span.enclose(Counter(part.package for part in self.parts).values())
 
     @property
     def parts(self) -> tuple[NumaNode, ...]:
@@ -193,20 +193,20 @@ class Machine:
 
     @property
     def groups_per_node(self) -> Span:
-        return Span.of(len(node.core_groups) for node in self.nodes_with_cores)
+        return Span.enclose(len(node.core_groups) for node in self.nodes_with_cores)
 
     @property
     def cores_per_node(self) -> Span:
-        return Span.of(len(node.cores) for node in self.nodes_with_cores)
+        return Span.enclose(len(node.cores) for node in self.nodes_with_cores)
 
     @property
     def threads_per_core(self) -> Span:
-        return Span.of(len(core.pus) for node in self.numa_nodes for core in node.cores)
+        return Span.enclose(len(core.pus) for node in self.numa_nodes for core in node.cores)
 
     @property
     def shape(self) -> str:
         """Packages x NUMA nodes x cores x threads: "2 x 4 x 8 x 1" or "1 x 4 x 16-18 x 4"."""
-        cores = Span.of(len(part.cores) for part in self.parts)
+        cores = Span.enclose(len(part.cores) for part in self.parts)
         per = (self.nodes_per_package, cores, self.threads_per_core)
         return " x ".join(map(str, (self.packages, *per)))
 

@@ -15,7 +15,7 @@ Pus = frozenset[int]
 
 
 @dataclass(frozen=True)
-class SeenPu:
+class PuUnits:
     """core, l3, package: the PUs of these units that it is part of, itself included. l3: empty
     where it has none."""
 
@@ -32,7 +32,7 @@ class Structure:
     numbers are Linux's (P#). distances: between NUMA nodes by number; empty where there are none.
     largest: the NUMA nodes with the most memory."""
 
-    pus: tuple[SeenPu, ...]
+    pus: tuple[PuUnits, ...]
     numa_nodes: tuple[int, ...]
     distances: Mapping[tuple[int, int], int]
     largest: frozenset[int]
@@ -49,7 +49,7 @@ class Structure:
     def packages(self) -> frozenset[Pus]:
         return frozenset(pu.package for pu in self.pus)
 
-    def pu(self, number: int) -> SeenPu:
+    def pu(self, number: int) -> PuUnits:
         return next(pu for pu in self.pus if pu.number == number)
 
     def pus_of(self, numa_node: int) -> Pus:
@@ -88,7 +88,7 @@ def structure_of_node(node: Json) -> Structure:
         raise LookupError("distances")
     return Structure(
         pus=tuple(
-            SeenPu(entry["pu"], core(entry), l3(entry), package(entry), entry["numa_node"])
+            PuUnits(entry["pu"], core(entry), l3(entry), package(entry), entry["numa_node"])
             for entry in node["pu_list"]
         ),
         numa_nodes=numbers,
@@ -126,13 +126,13 @@ def differences(machine: Machine, node: Json) -> tuple[str, ...]:
         ("distances", dict(described.distances), dict(seen.distances)),
     )
     return tuple(
-        f"{what}: {_told(theirs)}, described as {_told(own)}"
+        f"{what}: {_unit_text(theirs)}, described as {_unit_text(own)}"
         for what, own, theirs in compared
         if own != theirs
     )
 
 
-def _told(value: object) -> str:
+def _unit_text(value: object) -> str:
     """Units as lists of their PUs, in order."""
     if isinstance(value, frozenset):
         return " ".join(f"({format_pus(unit)})" for unit in sorted(map(sorted, value)))
@@ -158,7 +158,7 @@ def structure_of_machine(machine: Machine) -> Structure:
     distances = machine.guest_distances()
     return Structure(
         pus=tuple(
-            SeenPu(n, core[n], l3[n], package[n], nodes[n].number)
+            PuUnits(n, core[n], l3[n], package[n], nodes[n].number)
             for n in (pu.number for pu in in_order)
         ),
         numa_nodes=tuple(dict.fromkeys(pu.numa_node for pu in in_order)),

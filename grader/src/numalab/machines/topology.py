@@ -148,7 +148,7 @@ def units_of(topology: Topology, unit: str) -> list[Pus]:
     return [tuple(group) for group in groups.values()]
 
 
-def without_own(choices: Sequence[Collection[int]]) -> int:
+def count_unmatched(choices: Sequence[Collection[int]]) -> int:
     """How many are left over when as many as possible get one of their choices alone."""
     holder: dict[int, int] = {}
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine
-from numalab.machines.rates import BY_DISTANCE, Rate, Resource, known_rate
+from numalab.machines.rates import DISTANCE_RESOURCES, PublishedRate, Resource, known_rate
 from numalab.modelling.traffic import Traffic, node_of_core
 
 ALIKE = 0.02  # parts whose times differ by less are a bottleneck together
@@ -162,12 +162,12 @@ def _cores(machine: Machine, traffic: Traffic) -> Demands:
     return known, _missing_rates(machine.rates, "core", unknown)
 
 
-def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
+def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
     """Of a core, with the farthest memory nearer than that: it is not faster with farther one."""
     nearer = {
         rate.distance: rate.gb_s
         for rate in rates
-        if rate.of == "core" and rate.distance is not None and rate.distance < distance
+        if rate.resource == "core" and rate.distance is not None and rate.distance < distance
     }
     return nearer[max(nearer)] if nearer else None
 
@@ -235,8 +235,10 @@ def _links(machine: Machine, traffic: Traffic) -> Demands:
     return demands, _missing_rates(machine.rates, "link", unknown)
 
 
-def _missing_rates(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[Missing]:
+def _missing_rates(
+    rates: Sequence[PublishedRate], of: Resource, distances: set[int]
+) -> list[Missing]:
     """distances: that are in use and have no rate, of cores and links."""
-    if of in BY_DISTANCE and any(rate.of == of for rate in rates):
+    if of in DISTANCE_RESOURCES and any(rate.resource == of for rate in rates):
         return [Missing(of, distance) for distance in sorted(distances)]
-    return [Missing(of)] if distances or of not in BY_DISTANCE else []
+    return [Missing(of)] if distances or of not in DISTANCE_RESOURCES else []

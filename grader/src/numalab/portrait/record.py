@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
-from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.files import NotPlain, read_plain_text
 from numalab.strangers.visible import may_hide, visible_json
 
@@ -28,7 +28,7 @@ class Measured:
     processes: tuple[float, ...]
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> MedianInterval:
         return median_interval(self.processes)
 
     @property

@@ -198,7 +198,7 @@ def _timezone(course: Table) -> str:
         try:
             zone_named(name)
         except BadZone as error:
-            course.wrong("timezone", str(error))
+            course.refuse("timezone", str(error))
     return name
 
 
@@ -249,7 +249,7 @@ def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
     if lab:
         _check_lab(table, lab, lab_names, "lab")
         if is_variant_name(lab):
-            table.wrong("lab", f"a viva is about a lab and all of it: {lab_of_variant(lab)}")
+            table.refuse("lab", f"a viva is about a lab and all of it: {lab_of_variant(lab)}")
     if ("points" in table) == ("share" in table):
         table.fail(f"{table.header} needs either points, of {VIVA_POINTS:g}, or share, from 0 to 1")
     if "share" in table:
@@ -279,7 +279,7 @@ def _at(table: Table, key: str = "at") -> str:
     if isinstance(at, str):
         return at
     if not isinstance(at, date | time):  # a datetime is a date
-        table.wrong(key, "write a date or a time")
+        table.refuse(key, "write a date or a time")
     return at.isoformat()
 
 

@@ -28,7 +28,7 @@ from numalab.course.intake.trees import (
     Entry,
     Refused,
     folded,
-    open_plainly,
+    plain_file,
     read_limited,
 )
 from numalab.course.records import Problem
@@ -183,7 +183,7 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
 def _is_elsewhere(repository: Path) -> bool:
     """Whether a clone's remote is at a host that is not GitHub's."""
     try:
-        with open_plainly(repository / "config") as file:
+        with plain_file(repository / "config") as file:
             text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")
     except (Refused, OSError):
         return False

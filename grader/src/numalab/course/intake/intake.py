@@ -45,7 +45,7 @@ from numalab.course.intake.trees import (
     Entry,
     Refused,
     folded,
-    open_plainly,
+    plain_file,
     walk_folder,
 )
 from numalab.course.records import Intake, Problem, Student, Submission
@@ -239,7 +239,7 @@ def _open(
         if delivery.is_dir():
             entries = tuple(walk_folder(delivery))
         elif delivery.is_file():
-            file = stack.enter_context(open_plainly(delivery.resolve()))
+            file = stack.enter_context(plain_file(delivery.resolve()))
             entries = open_archive(file, delivery.name, DELIVERY, readers, stack)
             inside = unwrapped(entries)
             if inside and not _hand_in_itself(inside, labs):

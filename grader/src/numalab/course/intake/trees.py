@@ -121,10 +121,10 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
     raise Refused(f"{shown(name)} is larger than {bytes_allowed(most_bytes)}")
 
 
-def open_plainly(path: Path) -> IO[bytes]:
-    """As files.open_plainly. Raises Refused."""
+def plain_file(path: Path) -> IO[bytes]:
+    """As files.plain_file. Raises Refused."""
     try:
-        return files.open_plainly(path)
+        return files.plain_file(path)
     except FileNotFoundError as error:
         raise Refused(f"{shown(path.name)} is not there any more") from error
     except NotPlain as error:
@@ -170,7 +170,7 @@ def _listed(folder: Path, above: tuple[str, ...]) -> list[Entry]:
         entries.append(
             Entry(
                 path, kind, refused,
-                partial(open_plainly, place) if kind == "file" else None,
+                partial(plain_file, place) if kind == "file" else None,
                 place if kind == "folder" else None,
             )
         )  # fmt: skip

@@ -21,8 +21,11 @@ PLACEMENTS: Mapping[str, Mapping[str, str]] = {
     COMPACT: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"},
     SCATTER: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"},
 }
-ALL, ONE = "all", "one"  # threads that write the arrays first, each what it will use
-FIRST_TOUCHES = (ALL, ONE)
+ALL_THREADS, MAIN_THREAD = (
+    "all",
+    "one",
+)  # threads that write the arrays first, each what it will use
+FIRST_TOUCHES = (ALL_THREADS, MAIN_THREAD)
 MOST_COUNTED = 16  # numbers of threads: up to here each one
 
 
@@ -123,7 +126,7 @@ def configurations(exploration: Exploration, node: Json) -> list[Configuration]:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ProgramRun:
     """One process. order: its place in the round; record: the program's own words."""
 
     configuration: int
@@ -153,10 +156,10 @@ class Sample:
         raise NumalabError(f"the record has no times of {kernel}")
 
 
-def samples_each(configurations: Sequence[Configuration], samples: Sequence[Sample]) -> list[int]:
+def runs_each(configurations: Sequence[Configuration], runs: Sequence[ProgramRun]) -> list[int]:
     """How many each configuration has that has any."""
     each = [0] * len(configurations)
-    for sample in samples:
+    for sample in runs:
         each[sample.configuration] += 1
     return [number for number in each if number]
 
@@ -170,7 +173,7 @@ class Virtual:
     machine: Json
     node: Json
     configurations: tuple[Configuration, ...] = ()
-    samples: tuple[Sample, ...] = ()
+    runs: tuple[ProgramRun, ...] = ()
     trouble: str | None = None
 
     @property
@@ -179,16 +182,16 @@ class Virtual:
 
 
 @dataclass(frozen=True)
-class Found:
-    """All that was measured, and what a reader has to know of it. about: what the program
+class Measurements:
+    """All that was measured, and what a reader has to know of it. description: what the program
     says of the node; build: of compiler and runtime; virtual: of streams, where this node has one
     NUMA node."""
 
     exploration: Exploration
     configurations: tuple[Configuration, ...]
-    samples: tuple[Sample, ...]
+    runs: tuple[ProgramRun, ...]
     node: Json
-    about: Json
+    description: Json
     build: Json
     seed: int
     interrupted: bool
@@ -198,7 +201,7 @@ class Found:
         """Seconds by round of the one configuration with this key; empty if there is none."""
         return {
             sample.round: sample.elapsed_s
-            for sample in self.samples
+            for sample in self.runs
             if self.configurations[sample.configuration].key == key
         }
 
@@ -206,7 +209,7 @@ class Found:
         """Nanoseconds per step by round; empty if there is no configuration with this key."""
         return {
             sample.round: sample.step_ns(kernel)
-            for sample in self.samples
+            for sample in self.runs
             if self.configurations[sample.configuration].key == key
         }
 
@@ -214,17 +217,17 @@ class Found:
         """By round, as steps_ns."""
         return {
             sample.round: sample.rate_gb_s(kernel)
-            for sample in self.samples
+            for sample in self.runs
             if self.configurations[sample.configuration].key == key
         }
 
     def records(self, **key: int | str) -> list[Json]:
-        return [s.record for s in self.samples if self.configurations[s.configuration].key == key]
+        return [s.record for s in self.runs if self.configurations[s.configuration].key == key]
 
     @property
-    def samples_each(self) -> list[int]:
+    def runs_each(self) -> list[int]:
         """How many samples each configuration has that has any."""
-        return samples_each(self.configurations, self.samples)
+        return runs_each(self.configurations, self.runs)
 
     def json_data(self) -> Json:
         what = self.exploration.what
@@ -234,14 +237,14 @@ class Found:
             "title": self.exploration.title,
             "interrupted": self.interrupted,
             "node": _shown_node(self.node),
-            "about": self.about,
+            "about": self.description,
             "build": self.build,
             "rounds": what.rounds,
             "seed": self.seed,
-            **_runs_to_json(self.configurations, self.samples),
+            **_runs_data(self.configurations, self.runs),
         }
         if isinstance(what, Streams):
-            whole["virtual"] = None if self.virtual is None else _virtual_to_json(self.virtual)
+            whole["virtual"] = None if self.virtual is None else _virtual_data(self.virtual)
         return whole
 
 
@@ -250,7 +253,7 @@ def _shown_node(node: Json) -> Json:
     return {key: value for key, value in node.items() if key != "pu_list"}
 
 
-def _runs_to_json(configurations: Sequence[Configuration], samples: Sequence[Sample]) -> Json:
+def _runs_data(configurations: Sequence[Configuration], runs: Sequence[ProgramRun]) -> Json:
     return {
         "configurations": [
             {**c.key, "arguments": list(c.arguments), "environment": c.environment}
@@ -261,15 +264,15 @@ def _runs_to_json(configurations: Sequence[Configuration], samples: Sequence[Sam
                 "configuration": s.configuration, "round": s.round, "order": s.order,
                 "started_s": s.started_s, **s.record,
             }
-            for s in samples
+            for s in runs
         ],
     }  # fmt: skip
 
 
-def _virtual_to_json(virtual: Virtual) -> Json:
+def _virtual_data(virtual: Virtual) -> Json:
     return {
         "machine": virtual.machine,
         "node": _shown_node(virtual.node),
         "trouble": virtual.trouble,
-        **_runs_to_json(virtual.configurations, virtual.samples),
+        **_runs_data(virtual.configurations, virtual.runs),
     }

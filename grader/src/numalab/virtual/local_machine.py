@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Host:
+class LocalMachine:
     """kvm: whether it runs code at a useful speed; why: what was seen of it."""
 
     tsc_khz: int
@@ -55,7 +55,7 @@ def _kvm_access() -> str:
     return f"{status.st_uid}:{status.st_gid}:{status.st_mode:o}:{usable}"
 
 
-def examine(probe: Path, cache: Path) -> Host:
+def examine(probe: Path, cache: Path) -> LocalMachine:
     """The probe's findings, remembered until the host boots again or access to /dev/kvm
     changes. Raises NumalabError."""
     kept = cache / "host.json"
@@ -63,17 +63,17 @@ def examine(probe: Path, cache: Path) -> Host:
     try:
         known = json.loads(kept.read_text())
         if now["boot_id"] and {key: known[key] for key in now} == now:
-            return Host(known["tsc_khz"], known["kvm"], known["why"])
+            return LocalMachine(known["tsc_khz"], known["kvm"], known["why"])
     except (OSError, json.JSONDecodeError, KeyError, TypeError):
         pass
     try:
         done = starting.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
         probed = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        return Host(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
+        return LocalMachine(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
     except (OSError, json.JSONDecodeError) as error:
         raise NumalabError(f"the host can't be examined with {probe}: {error}") from error
     partial = kept.with_name(f".host-{os.getpid()}.json")
     partial.write_text(json.dumps(now | probed) + "\n")
     partial.replace(kept)
-    return Host(probed["tsc_khz"], probed["kvm"], probed["why"])
+    return LocalMachine(probed["tsc_khz"], probed["kvm"], probed["why"])

@@ -12,10 +12,10 @@ from pathlib import Path
 from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.processes import shell_variables
-from numalab.virtual import session
+from numalab.virtual import guest_commands
 from numalab.virtual.cluster import Cluster, ClusterOptions
 from numalab.virtual.guest import Ended
-from numalab.virtual.link import Counts, Traffic
+from numalab.virtual.link import Counts, LinkTraffic
 from numalab.virtual.network import all_nodes
 from numalab.virtual.qemu_process import GuestFailed
 from numalab.words import short
@@ -42,7 +42,7 @@ class Lines:
 def _writer(descriptor: int, turn: threading.Lock) -> Callable[[bytes], None]:
     def write(data: bytes) -> None:
         with turn:
-            session.write_all(descriptor, data)
+            guest_commands.write_all(descriptor, data)
 
     return write
 
@@ -51,7 +51,9 @@ def run_on_first(
     cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None
 ) -> int:
     """With this process's input, output and Ctrl-C. Returns the exit code."""
-    return session.run_command(cluster.guests[0], command, folder, results, cluster.on(1))
+    return guest_commands.run_command(
+        cluster.guests[0], command, folder, results, cluster.runner_of(1)
+    )
 
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
@@ -65,7 +67,9 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
     def run(number: int) -> None:
         guest = cluster.guests[number - 1]
         machine = guest.plan.machine.name
-        environment = session.guest_environment(shell_variables.for_guests(), machine, results)
+        environment = guest_commands.guest_environment(
+            shell_variables.for_guests(), machine, results
+        )
         lines = [Lines(f"{guest.name}: ", write) for write in (out, err)]
         try:
             ended[number] = cluster.run(
@@ -92,7 +96,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
     for number, how in sorted(ended.items()):
         assert how is not None  # without a limit it comes to its end
         shares = cluster.guests[number - 1].plan.shares
-        codes.append(session.exit_code(how, command[0], folder, shares))
+        codes.append(guest_commands.exit_code(how, command[0], folder, shares))
     return next((code for code in codes if code), 0)
 
 
@@ -106,7 +110,7 @@ def _amount(size: int) -> str:
     return f"{size} B"
 
 
-def _row(what: str, traffic: Traffic) -> str:
+def _row(what: str, traffic: LinkTraffic) -> str:
     return (
         f"{what:8} {_amount(traffic.bytes):>7}, {traffic.frames:6,} frames, "
         f"TCP payload {_amount(traffic.tcp_payload_bytes):>7}, "
@@ -114,7 +118,7 @@ def _row(what: str, traffic: Traffic) -> str:
     )
 
 
-def in_words(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str:
+def counts_text(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str:
     """For the end of a command: of each node what it has sent and received."""
     lines = [f"On the links, of {rate_mbit_s:g} Mbit/s in each direction:"]
     for name, node in zip(names, counts.nodes, strict=True):
@@ -125,7 +129,7 @@ def in_words(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str:
     return "\n".join(lines)
 
 
-def _traffic_json(traffic: Traffic) -> Json:
+def _traffic_json(traffic: LinkTraffic) -> Json:
     return {
         "frames": traffic.frames,
         "bytes": traffic.bytes,
@@ -136,7 +140,7 @@ def _traffic_json(traffic: Traffic) -> Json:
     }
 
 
-def as_json(machine: str, options: ClusterOptions, counts: Counts, exit_code: int) -> Json:
+def json_record(machine: str, options: ClusterOptions, counts: Counts, exit_code: int) -> Json:
     """What --json FILE gets."""
     return {
         "machine": machine,

@@ -60,7 +60,7 @@ def window_size() -> tuple[int, int]:
     return max(1, size.lines), size.columns
 
 
-class HostInput(Input):
+class ForwardedInput(Input):
     """Passes on what this process gets while a command runs; see attached()."""
 
     def __init__(self, interactive: bool) -> None:
@@ -76,7 +76,7 @@ class HostInput(Input):
         self._wakeup.setblocking(False)
 
     @contextlib.contextmanager
-    def attached(self) -> Iterator[HostInput]:
+    def attached(self) -> Iterator[ForwardedInput]:
         """Takes over the signals and the terminal, and gives them back."""
 
         def ignore(number: int, frame: FrameType | None) -> None:
@@ -156,7 +156,7 @@ class HostInput(Input):
 
 
 OWN_FOLDERS = ("/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc")
-EXIT_NOT_FOUND, EXIT_NOT_EXECUTABLE = 127, 126
+EXIT_NO_COMMAND, EXIT_NOT_EXECUTABLE = 127, 126
 RESULTS_VARIABLE = "NUMALAB_RESULTS"
 
 # What tells programs of the host's own surroundings, which the guest does not have: a job
@@ -267,7 +267,7 @@ def run_command(
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     environment = guest_environment(shell_variables.for_guests(), guest.plan.machine.name, results)
     try:
-        with HostInput(interactive).attached() as source:
+        with ForwardedInput(interactive).attached() as source:
             ended = (run or guest.run)(
                 command,
                 str(folder),
@@ -288,5 +288,5 @@ def exit_code(ended: Ended, command: str, folder: Path, shares: Sequence[Share])
     if ended.refused:
         why = why_refused(ended.refused, command, folder, shares)
         print(f"numalab: {why}", file=sys.stderr)
-        return EXIT_NOT_EXECUTABLE if ended.refused == errno.EACCES else EXIT_NOT_FOUND
+        return EXIT_NOT_EXECUTABLE if ended.refused == errno.EACCES else EXIT_NO_COMMAND
     return 128 + ended.signal if ended.signal else ended.code

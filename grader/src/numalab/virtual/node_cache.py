@@ -13,7 +13,7 @@ from numalab.files import read_json, write_json
 from numalab.harness.sandbox import hidden_folders
 from numalab.installation import Installation
 from numalab.machines.machine import Machine
-from numalab.virtual import apart, host, snapshots
+from numalab.virtual import guest_sandbox, local_machine, snapshots
 from numalab.virtual.booting import boot
 from numalab.virtual.place import PlaceLost, VirtualPlace
 from numalab.virtual.plan import GuestOptions, build_programs, make_plan
@@ -24,7 +24,7 @@ MOST_KEPT = 1000  # of a few KiB each
 
 
 def kept_folder() -> Path:
-    return host.cache_folder() / "seen"
+    return local_machine.cache_folder() / "seen"
 
 
 def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
@@ -32,7 +32,7 @@ def described_node(installation: Installation, machine: Machine, progress: StepR
     Raises UserError and NumalabError where it can't be booted."""
     program = find_qemu()
     build_programs(installation)
-    system = apart.folders_for([installation.describe_node], hidden_folders(installation))
+    system = guest_sandbox.folders_for([installation.describe_node], hidden_folders(installation))
     options = GuestOptions(full=True)
     plan, store = make_plan(installation, machine, [], options, progress, system)
     try:

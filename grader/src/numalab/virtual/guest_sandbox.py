@@ -21,7 +21,7 @@ from numalab.harness.sandbox import (
     other_roots,
 )
 from numalab.processes import shell_variables, starting
-from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE
+from numalab.virtual.network import FINALIZE, NODE_NAMES_FILE, REMOTE
 from numalab.virtual.plan import is_under
 
 APART = "/init"  # the guest's first program, which also makes sandboxes
@@ -152,7 +152,7 @@ def worker_user() -> tuple[int, list[int]]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class GuestView:
     """What a guest with so many cores and so much memory lets a kernel see. visible: the host's
     folders; hidden: what is covered where one of them holds it."""
 
@@ -162,7 +162,7 @@ class Sight:
     memory_bytes: int
 
 
-def sandbox_words(sight: Sight, *options: str) -> list[str]:
+def sandbox_words(sight: GuestView, *options: str) -> list[str]:
     """A command is run apart behind these and "--". options: of sandbox.h, more than usual."""
     uid, groups = worker_user()
     visible, hidden, memory_bytes = sight.visible, sight.hidden, sight.memory_bytes
@@ -180,7 +180,7 @@ def sandbox_words(sight: Sight, *options: str) -> list[str]:
     ]  # fmt: skip
 
 
-def monitor_options(confine: Path, sight: Sight) -> list[str]:
+def monitor_options(confine: Path, sight: GuestView) -> list[str]:
     """For a monitor in a guest. confine: what becomes the worker."""
     uid, _ = worker_user()
     words = sandbox_words(sight)
@@ -192,14 +192,14 @@ def monitor_options(confine: Path, sight: Sight) -> list[str]:
 
 # Of a node of a cluster, beside what it holds for a run: by what a job starts there, and what it
 # needs on the link (network.py).
-_OF_CLUSTER = (APART, FINALIZE, HOSTS_FILE)
+_CLUSTER_PATHS = (APART, FINALIZE, NODE_NAMES_FILE)
 
 
-def job_words(sight: Sight, results: str) -> list[str]:
+def job_words(sight: GuestView, results: str) -> list[str]:
     """As sandbox_words, for an MPI job on a cluster's nodes. results: a folder of each node that
     ranks may write to, and that stays."""
     return sandbox_words(
         sight, "--share-net",
-        *(word for path in (*_OF_CLUSTER, str(PROGRAMS)) for word in ("--ro-bind", path, path)),
+        *(word for path in (*_CLUSTER_PATHS, str(PROGRAMS)) for word in ("--ro-bind", path, path)),
         "--symlink", APART, REMOTE, "--bind", results, results,
     )  # fmt: skip
