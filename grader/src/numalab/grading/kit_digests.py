@@ -117,7 +117,7 @@ NOT_COUNTED = (
     "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "common/monitor/describe_topology.c",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
-    "labs/*/explore.c", "labs/*/explore.toml",
+    "labs/*/explore.c", "labs/*/explore.toml", "labs/*_experiment*.py",
     "labs/*/grading/starting_code/*",  # the same once more, as it was unpacked
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip

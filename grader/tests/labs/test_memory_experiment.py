@@ -7,15 +7,10 @@ import json
 import subprocess
 from pathlib import Path
 
+import memory_experiment as memory
+import memory_experiment_report as report
 import pytest
-from rich.console import Console
-from support.commands import numalab_command
-from support.invented import TWO_NODES
-
-from numalab.errors import NumalabError
-from numalab.explore import memory
-from numalab.explore import memory_report as report
-from numalab.explore.memory import (
+from memory_experiment import (
     DEFAULT,
     INTERLEAVE,
     SCAN_MS,
@@ -27,6 +22,11 @@ from numalab.explore.memory import (
     multiply,
     read_run,
 )
+from rich.console import Console
+from support.commands import numalab_command
+from support.invented import TWO_NODES
+
+from numalab.errors import NumalabError
 from numalab.harness.build import build_explorations
 from numalab.installation import Installation
 from numalab.machines.gallery import find_machine

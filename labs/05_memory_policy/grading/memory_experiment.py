@@ -1,6 +1,9 @@
-"""Experiments on near and far memory, for ./numalab explore 05: what copies, jobs, teams and matrix
-products make of memory on one NUMA node or another, and where a virtual machine puts memory that
-was asked for. Times are taken by fresh processes, everything once per round, in random order."""
+"""Experiments on local and remote memory, for ./numalab explore 05.
+
+What copies, jobs, teams and matrix products make of memory on one NUMA node or another, where a
+virtual machine puts memory that was requested, and what automatic NUMA balancing moves. Times are
+taken by fresh processes, everything once per round, in random order.
+"""
 
 from __future__ import annotations
 
@@ -26,25 +29,32 @@ from numalab.processes import shell_variables, starting
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
-LEAST_PLACED = 0.95  # of an array's pages, where a NUMA node was asked for
-VIRTUAL_BYTES = 2 << 20  # of an array on a virtual machine, where each page takes its time
+MIN_PLACED = 0.95  # share of an array's pages on the NUMA node that was requested for them
+VIRTUAL_BYTES = (
+    2 << 20
+)  # of an array on a virtual machine, where each page fault takes milliseconds
 
 
 def _record(program: Path, arguments: Iterable[str], place: Place = HERE) -> Json:
-    """Run a program of numalab's and read what it writes. Raises NumalabError, UserError and
-    Interrupted."""
-    said = run_program(program, list(arguments), shell_variables.for_observers(), place)
+    """Run a program of numalab's and return the record that it writes.
+
+    Raises NumalabError, UserError and Interrupted.
+    """
+    output = run_program(program, list(arguments), shell_variables.for_observers(), place)
     try:
-        record: Json = json.loads(said)
+        record: Json = json.loads(output)
     except json.JSONDecodeError as error:
-        raise NumalabError(f"{program.name} says nothing readable: {said[:200]!r}") from error
+        raise NumalabError(f"{program.name} says nothing readable: {output[:200]!r}") from error
     return record
 
 
 def _measure_rounds(
     what: str, runs: Sequence[Callable[[], T]], rounds: int, progress: Progress
 ) -> list[list[T]]:
-    """Call each once per round, in an order of its own, and return what each gave."""
+    """Call each of `runs` once per round, in a new random order, and return its results by round.
+
+    what: the experiment's name, for progress.
+    """
     taken: list[list[T]] = [[] for _ in runs]
     for number in range(rounds):
         progress(f"{what}, round {number + 1} of {rounds}")
@@ -53,7 +63,7 @@ def _measure_rounds(
     return taken
 
 
-# ---- memcpy from node to node ------------------------------------------------------------
+# ---- memcpy between NUMA nodes ------------------------------------------------------------
 
 
 COPY_BYTES = 40_000_000  # ten million integers
@@ -62,8 +72,14 @@ COPY_REPETITIONS = 5
 
 @dataclass(frozen=True)
 class Copy:
-    """source, destination: NUMA nodes; gb_s: bytes copied, of each process that had its pages where
-    they were to be; share: of pages that were there, of the worse array, None: nobody tells."""
+    """memcpy from an array on one NUMA node to one on another.
+
+    Attributes:
+        source, destination: numbers of the NUMA nodes.
+        gb_s: 10^9 bytes copied per second, of each process whose pages were placed as requested.
+        share: the least share (0 to 1) of pages placed as requested, over both arrays and all
+            processes; None where the system does not report it.
+    """
 
     source: int
     destination: int
@@ -73,7 +89,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Copies:
-    """thread_on: NUMA node of the thread that copies."""
+    """All pairs of NUMA nodes. thread_on: NUMA node of the thread that copies."""
 
     thread_on: int
     copies: tuple[Copy, ...]
@@ -86,9 +102,9 @@ def copy_memory(
     node with cores: a matrix of sources and destinations (S. Pachghare's, SVP-BLOG).
 
     Physical quantity: bytes copied per second. What could fake it: arrays that a cache holds (40 MB
-    each, as there; larger than what one core keeps), and pages elsewhere (each process tells, and
-    is refused then). On a virtual machine no time is kept. Raises NumalabError, UserError and
-    Interrupted.
+    each, as there; larger than what one core keeps), and pages on another NUMA node (each process
+    reports its pages, and such a one is left out). On a virtual machine no time is kept. Raises
+    NumalabError, UserError and Interrupted.
     """
     topology = topology_of_node(node)
     thread_on = thread_nodes(topology)[0]
@@ -103,12 +119,13 @@ def copy_memory(
 
     runs = [run(source, destination) for source in nodes for destination in nodes]
     taken = _measure_rounds("memcpy", runs, rounds, progress)
-    least = LEAST_PLACED if len(nodes) > 1 else None
+    least = MIN_PLACED if len(nodes) > 1 else None
     return Copies(thread_on, tuple(_copy(records, least, is_timed) for records in taken))
 
 
 def _copy(records: Sequence[Json], least: float | None, is_timed: bool) -> Copy:
-    """least: share of pages in place that a time counts with; None: any."""
+    """Summarize the processes of one pair. least: share of pages placed as requested from which on
+    a time counts; None: any."""
     both = [(record["source_share"], record["destination_share"]) for record in records]
     shares = [None if None in pair else min(pair) for pair in both]
     known = [share for share in shares if share is not None]
@@ -131,8 +148,15 @@ JOB_KERNEL = "triad"
 
 @dataclass(frozen=True)
 class Jobs:
-    """What runs at once. processes, threads: of each; node: NUMA node of all cores and memory, of
-    memory alone where is_memory_only; None: nobody says."""
+    """Processes that run at the same time.
+
+    Attributes:
+        what: their description, for reports.
+        processes: how many.
+        threads: of each process.
+        node: NUMA node to which cores and memory are bound, memory alone where is_memory_only;
+            None: neither is bound.
+    """
 
     what: str
     processes: int
@@ -143,8 +167,13 @@ class Jobs:
 
 @dataclass(frozen=True)
 class JobRates:
-    """gb_s: of one job or team, median over jobs, in each round; refused: rounds with memory
-    elsewhere. Each byte that crosses counts, write-allocate too."""
+    """Bandwidth of jobs that run at the same time.
+
+    Attributes:
+        gb_s: 10^9 bytes per second of one job or team, write-allocate included: the median over
+            jobs, of each round.
+        refused: number of rounds left out because memory was on another NUMA node.
+    """
 
     kind: Jobs
     gb_s: tuple[float, ...]
@@ -158,10 +187,10 @@ def run_jobs(
     threads: as the kernel and first touch place them, and with all memory on one NUMA node.
 
     Physical quantity: bytes per second that each job moves while the others run. What could fake
-    it: jobs that drift out of step, so that who is late has the controller to itself (all start at
-    once, the repetitions at both ends are left out), and memory that came from elsewhere (each
-    process tells, and a round in which it did is refused). array_bytes: of each of three, of one
-    job; a team's have as much for each thread. Raises NumalabError.
+    it: jobs that drift out of step, so that a late one has the controller to itself (all start at
+    once, the repetitions at both ends are left out), and memory on another NUMA node (each process
+    reports its pages, and such a round is left out). array_bytes: of each of a job's three arrays;
+    a team's have as much for each thread. Raises NumalabError.
     """
     topology = topology_of_node(node)
     first = thread_nodes(topology)[0]
@@ -180,7 +209,7 @@ def run_jobs(
 
     taken = _measure_rounds("jobs at once", [run(kind) for kind in kinds], rounds, progress)
     return [
-        JobRates(kind, tuple(one for one in rates if one is not None), rates.count(None))
+        JobRates(kind, tuple(gb_s for gb_s in rates if gb_s is not None), rates.count(None))
         for kind, rates in zip(kinds, taken, strict=True)
     ]
 
@@ -188,7 +217,8 @@ def run_jobs(
 def _run_at_once(
     probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, has_single_node: bool
 ) -> float | None:
-    """GB/s of a job; None where memory was not where it was to be. Raises NumalabError."""
+    """Return the median GB/s of a job, None where memory was not placed as requested. Raises
+    NumalabError."""
     environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
@@ -210,16 +240,16 @@ def _run_at_once(
             process.kill()
         raise
     if any(code for _, code in ended):
-        said = next(complaint.strip() for (_, complaint), code in ended if code)
-        raise NumalabError(f"{kind.what}: the probe failed: {said or 'it said nothing'}")
+        complaint = next(errors.strip() for (_, errors), code in ended if code)
+        raise NumalabError(f"{kind.what}: the probe failed: {complaint or 'it said nothing'}")
     records = [json.loads(output) for (output, _), _ in ended]
     shares = [record["memory_node_share"] for record in records]
-    is_placed = kind.node is None or all(one is not None and one >= LEAST_PLACED for one in shares)
+    is_placed = kind.node is None or all(s is not None and s >= MIN_PLACED for s in shares)
     return median(map(_gb_s, records)) if is_placed or has_single_node else None
 
 
 def _gb_s(record: Json) -> float:
-    """Of the repetitions in the middle."""
+    """Return GB/s of the repetitions in the middle."""
     (times,) = record["times"]
     middle = times["elapsed_s"][LEFT_OUT:-LEFT_OUT]
     return 1e-9 * float(times["bytes_moved"]) / median(map(float, middle))
@@ -240,7 +270,12 @@ WHY_NO_PRODUCT = {
 
 @dataclass(frozen=True)
 class Products:
-    """gflops: of each policy, the best of each process, in the order of the rounds."""
+    """A matrix product of n rows and columns.
+
+    Attributes:
+        gflops: by memory policy, 10^9 floating-point operations per second of the best repetition
+            of each process, in the order of the rounds.
+    """
 
     n: int
     threads: int
@@ -252,7 +287,7 @@ class Products:
 
     @property
     def ratio(self) -> MedianInterval:
-        """How many times as fast interleaved, over rounds."""
+        """How many times as fast interleaved as by default, over rounds."""
         pairs = zip(self.gflops[INTERLEAVE], self.gflops[DEFAULT], strict=False)
         return median_interval([interleaved / default for interleaved, default in pairs])
 
@@ -264,8 +299,8 @@ def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products
     """Measure a matrix product of OpenBLAS whose matrices one thread has written, under the default
     policy and interleaved over all NUMA nodes; or say in a sentence why there is none. Raises
     NumalabError, UserError and Interrupted."""
-    tried = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
-    done = HERE.execute(tried, shell_variables.for_observers())
+    trial = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
+    done = HERE.execute(trial, shell_variables.for_observers())
     if done.code in WHY_NO_PRODUCT:
         return WHY_NO_PRODUCT[done.code]
 
@@ -294,8 +329,15 @@ HEALED, FLAT = 0.95, 0.02
 
 @dataclass(frozen=True)
 class BalancingRun:
-    """is_on: with balancing; seconds, local: when it was looked, and the share of pages that were
-    on the NUMA node of the thread that uses them."""
+    """Where pages were over time.
+
+    Attributes:
+        is_on: whether Linux balanced.
+        scan_ms: Linux's scan periods and delay, by name.
+        seconds: times of the observations.
+        local: of each observation, the share (0 to 1) of pages on the NUMA node of the thread that
+            uses them.
+    """
 
     is_on: bool
     scan_ms: dict[str, int]
@@ -312,25 +354,37 @@ class BalancingRun:
 
     @property
     def healed_after_s(self) -> float | None:
-        """When it was first seen to be."""
+        """Seconds until the share of local pages was first HEALED; None where it never was."""
         pairs = zip(self.seconds, self.local, strict=True)
         return next((at for at, share in pairs if share >= HEALED), None)
 
 
 @dataclass(frozen=True)
 class Healing:
+    """The same program with and without automatic NUMA balancing."""
+
     machine: str
-    with_balancing: BalancingRun
-    without: BalancingRun
+    balanced: BalancingRun
+    unbalanced: BalancingRun
 
     @property
     def is_as_expected(self) -> bool:
-        return self.with_balancing.is_healed and self.without.is_flat
+        return self.balanced.is_healed and self.unbalanced.is_flat
+
+    def json_data(self) -> Json:
+        return {
+            "machine": self.machine,
+            "with_balancing": asdict(self.balanced),
+            "without": asdict(self.unbalanced),
+        }
 
 
 def read_run(record: Json) -> BalancingRun:
-    """Half of the pages are used on the node where all of them are at first. Of some that are on
-    their way numa_maps tells nothing."""
+    """Read a record of the program `balancing`.
+
+    Half of the pages are used on the NUMA node where all of them are at first. numa_maps reports
+    nothing of pages that are just being moved.
+    """
     half = record["pages"] / 2
     return BalancingRun(
         is_on=record["is_on"],
@@ -348,9 +402,9 @@ def heal(program: Path, place: Place, progress: Progress) -> Healing:
     what a thread of another NUMA node uses half of.
 
     Physical quantity: the share of pages on the NUMA node of their user, by numa_maps, over
-    seconds. What could fake it: pages that lie there anyway (all begin on the writer's node),
-    somebody else who moves them (the same run without balancing stays as it is), and who asks
-    (move_pages does not find pages that balancing has taken away for a moment). Raises
+    seconds. What could fake it: pages that are there anyway (all begin on the writer's node), other
+    causes of moves (the same run without balancing stays as it is), and the way of asking
+    (move_pages does not report pages that balancing has unmapped for a moment). Raises
     NumalabError, UserError and Interrupted.
     """
     periods = [f"{name}={value}" for name, value in SCAN_MS.items()]
@@ -367,9 +421,15 @@ def heal(program: Path, place: Place, progress: Progress) -> Healing:
 
 @dataclass(frozen=True)
 class VirtualPair:
-    """Threads of one NUMA node, memory of another or the same. share: of its pages that were there,
-    None: the system does not tell; gb_s: modelled, of all cores of the whole machine's node; None:
-    a rate is not known; is_at_most: that of a link is not, so that it may be less."""
+    """Threads on one NUMA node of a virtual machine, memory on another or the same.
+
+    Attributes:
+        share: of the pages, those on the requested NUMA node (0 to 1); None where the system does
+            not report it.
+        gb_s: modelled bandwidth of all cores of the whole machine's NUMA node; None where a rate is
+            not known.
+        is_at_most: the link's rate is not known, so that gb_s is an upper bound.
+    """
 
     threads_on: int
     memory_on: int
@@ -380,7 +440,8 @@ class VirtualPair:
 
 @dataclass(frozen=True)
 class VirtualPairs:
-    """not_modelled: why, as a sentence; empty: it is."""
+    """All pairs of NUMA nodes. not_modelled: why no bandwidth is modelled, as a sentence; empty
+    where one is."""
 
     machine: str
     pairs: tuple[VirtualPair, ...]
@@ -388,27 +449,31 @@ class VirtualPairs:
 
 
 def modelled_gb_s(machine: Machine, threads_on: int, memory_on: int) -> tuple[float, bool] | None:
-    """Of a thread on each core of a NUMA node, with memory of one; and whether the rate of a part
-    is missing. None where it can't be modelled."""
+    """Model the GB/s of a thread on each core of a NUMA node that use memory of one NUMA node.
+
+    Returns it and whether a part's rate is missing; None where it can't be modelled.
+    """
     before = sum(len(node.cores) for node in machine.numa_nodes[:threads_on])
     cores = range(before, before + len(machine.numa_nodes[threads_on].cores))
     traffic = summed((((core, memory_on), 1.0) for core in cores), len(cores))
-    found = modelled(machine, traffic)
-    return None if found is None else (1 / found.s_per_gb, bool(found.without))
+    time = modelled(machine, traffic)
+    return None if time is None else (1 / time.s_per_gb, bool(time.without))
 
 
 def observe_pairs(
     probe: Path, machine: Machine, place: VirtualNode, progress: Progress
 ) -> VirtualPairs:
-    """See where memory came to be that was asked for on a virtual machine, and model what its rate
-    would be from published ones. No time is taken there. Raises NumalabError, UserError and
-    Interrupted."""
+    """Observe where a virtual machine puts memory that is requested on each NUMA node, and model
+    its bandwidth from published rates. No time is taken there.
+
+    Raises NumalabError, UserError and Interrupted.
+    """
     topology = topology_of_node(place.node)
-    listed = place.node["numa_node_list"]
+    nodes = place.node["numa_node_list"]
     pairs = []
     for threads_on in thread_nodes(topology):
         pus = ",".join(map(str, core_pus(topology, threads_on)))
-        for memory_on in (one["numa_node"] for one in listed if one["memory_bytes"]):
+        for memory_on in (node["numa_node"] for node in nodes if node["memory_bytes"]):
             progress(f"threads on NUMA node {threads_on}, memory on {memory_on}")
             arguments = (
                 "load", "pages=small", f"bytes={VIRTUAL_BYTES}", "first_touch=all", f"pus={pus}",
