@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from numalab.course.locks import held, is_held
+from numalab.course.locks import hold_lock, is_held
 from numalab.errors import LockedError
 from numalab.file_systems import locks as file_locks
 from numalab.file_systems.locks import LockFile, stand_in
@@ -123,12 +123,12 @@ def test_a_course_is_held_by_one(
     if not has_locks:
         refuse(errno.ENOLCK, shared)
     assert not is_held(path)
-    with held(path, busy):
+    with hold_lock(path, busy):
         assert is_held(path)
-        with pytest.raises(LockedError, match="held by"), held(path, busy):
+        with pytest.raises(LockedError, match="held by"), hold_lock(path, busy):
             pass
     assert not is_held(path)
-    with held(path, busy):
+    with hold_lock(path, busy):
         pass
 
 
@@ -153,11 +153,11 @@ def test_without_locks_a_course_is_held_across_nodes(
     (shared / "lock").touch()
     assert is_held(shared / "lock") is not is_left_behind
     if is_left_behind:
-        with held(shared / "lock", busy):
+        with hold_lock(shared / "lock", busy):
             assert str(os.getpid()) in mark.read_text()
         assert not mark.exists()
         return
-    with pytest.raises(LockedError) as told, held(shared / "lock", busy):
+    with pytest.raises(LockedError) as told, hold_lock(shared / "lock", busy):
         pass
     assert f"remove {mark}" in str(told.value)
     assert (holder or "has not said its name") in str(told.value)

@@ -29,7 +29,7 @@ from support.pages import all_of, assert_sound, rows_of, words
 
 from numalab.commands.root import cli
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
@@ -135,7 +135,7 @@ def test_a_students_page_says_what_passed_and_why_not(labs: dict[str, Lab], lab:
 def test_what_a_grade_rests_on_is_told(labs: dict[str, Lab], lab: Lab) -> None:
     found = row(
         ADA, FIRST, attempt(ADA, lab_result(lab, {})), points=4.5, gradable_points=6.0,
-        is_provisional=True, late_s=3 * 86400.0, penalty=0.25, notes=("A note.",),
+        is_preliminary=True, late_s=3 * 86400.0, penalty=0.25, notes=("A note.",),
         override_reason="shown at the board",
     )  # fmt: skip
     text = words(of_student([found], labs))
@@ -285,7 +285,7 @@ def test_a_class_without_trouble_is_told_so(labs: dict[str, Lab], lab: Lab) -> N
 
 def test_the_grid_has_every_student_and_lab(labs: dict[str, Lab], lab: Lab) -> None:
     rows = [
-        row(ZOE, FIRST, attempt(ZOE, lab_result(lab, {})), is_provisional=True, late_s=1.0),
+        row(ZOE, FIRST, attempt(ZOE, lab_result(lab, {})), is_preliminary=True, late_s=1.0),
         row(ZOE, SECOND, None, is_handed_in=False),
         row(ADA, FIRST, None, others=(attempt(ADA, state="lost"),)),
         row(ADA, SECOND, attempt(ADA, lab_result(labs[SECOND], {}), lab=SECOND), points=0.0),
@@ -442,7 +442,7 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 def keep(course: CourseFolder, one: Attempt, page: str = "the page") -> None:
-    folder = course.attempt(one.item, one.number)
+    folder = course.attempt(one.target, one.number)
     folder.mkdir(parents=True)
     (folder / "report.html").write_text(page)
 
@@ -589,7 +589,7 @@ def test_a_large_class_is_whole(labs: dict[str, Lab]) -> None:
 def test_the_command_writes_what_the_gradebook_says(
     course: CourseFolder, lab: Lab, pair: list[StandingRow]
 ) -> None:
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(BOB)))
         book.add_attempts([one.attempt for one in pair if one.attempt is not None])
     done = CliRunner().invoke(cli, ["report", str(course.root)])

@@ -13,10 +13,10 @@ from support.courses import ADA, attempt, criterion, intake, result, submission
 from numalab.course.course_folder import CourseFolder
 from numalab.course.exports import gradescope, junit
 from numalab.course.gradebook.feedback import feedback_lines
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.rejudging import changes
+from numalab.course.rejudging import compare_results
 from numalab.judging.verdict import (
     CriterionVerdict,
     Verdict,
@@ -89,7 +89,7 @@ def row(tmp_path: Path) -> StandingRow:
     part = criterion("predicted", "pass", 1, "A factor of 1.5.", "timing") | {"points": 0.42}
     whole = result(8, 1)
     whole |= {"points": 8.42, "max_points": 10, "criteria": [*whole["criteria"], part]}
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(ADA)))
         book.add_attempts([attempt(ADA, whole)])
         (found,) = book.standing(Rules()).rows
@@ -114,7 +114,7 @@ def test_a_part_is_in_what_other_systems_take(row: StandingRow) -> None:
 
 def test_a_rejudging_tells_another_part(first_touch: Lab) -> None:
     old, new = scored(first_touch, 0.5).json_data(), scored(first_touch, 0.25).json_data()
-    (change,) = changes(old, new)
+    (change,) = compare_results(old, new)
     assert (change.old, change.new) == ("pass", "pass")
     assert change.old_points == 2 * change.new_points > 0
 

@@ -12,7 +12,7 @@ import pytest
 from support import invented
 from support.golden_texts import check_verdict
 
-from numalab.course.gradebook.open_points import is_open, open_points
+from numalab.course.gradebook.undecided_points import is_worth_regrading, undecided_points
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
@@ -104,10 +104,10 @@ def test_what_is_to_be_looked_at_takes_no_more_times(first_touch: Lab) -> None:
     accounts = timing_accounts(first_touch, judge(first_touch, seen), seen)
     assert {account.stopped_because for account in accounts} == {"implausible"}
     result = {"max_points": 8} | judge(first_touch, seen).json_data()
-    assert {each.criterion for each in open_points(result)} == {"efficiency", "speedup"}
-    assert not is_open(result)
+    assert {each.criterion for each in undecided_points(result)} == {"efficiency", "speedup"}
+    assert not is_worth_regrading(result)
     noisy = evidence(replicates(4, 0.24, 0.26, handout=0.4, solution=0.2, control=0.2))
-    assert is_open(judge(first_touch, noisy).json_data())
+    assert is_worth_regrading(judge(first_touch, noisy).json_data())
 
 
 # ---- a pass is one sign, a fail another -------------------------------------------

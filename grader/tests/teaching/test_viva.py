@@ -24,7 +24,7 @@ from support.viva import (
 from numalab.commands.root import cli
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.records import Attempt
 from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import UserError
@@ -431,7 +431,7 @@ def kept_course(root: Path, lab: Lab) -> CourseFolder:
         ("d1", "2027-05-04T10:00:00+00:00", SERIAL, lab_result(lab, {TOUCHED: "fail"})),
         ("d2", "2027-05-05T10:00:00+00:00", PARALLEL, lab_result(lab, {})),
     ]
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         for digest, at, code, result in graded:
             book.add_submissions(intake(submission(ADA, digest, at), submission(BOB, "d3", at)))
             one = attempt(ADA, result, digest=digest, at=at)
@@ -441,10 +441,10 @@ def kept_course(root: Path, lab: Lab) -> CourseFolder:
 
 
 def _keep(course: CourseFolder, one: Attempt, code: str) -> None:
-    partial = attempts.partial_folder(course, one.item, 1, "20270504T100000000000-abcd", "n1")
+    partial = attempts.partial_folder(course, one.target, 1, "20270504T100000000000-abcd", "n1")
     partial.mkdir(parents=True)
     assert attempts.publish(course, partial, one)
-    folder = course.submission(one.item.student_id, FIRST, one.item.digest) / FIRST
+    folder = course.submission(one.target.student_id, FIRST, one.target.digest) / FIRST
     folder.mkdir(parents=True)
     (folder / "kernel.c").write_text(code)
 

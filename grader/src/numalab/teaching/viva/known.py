@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.course.alike import tokens_of
+from numalab.course.similarity import tokens_of
 from numalab.diagnosing.excerpts import strip_comments
 from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.files import NotPlain, read_plain_text

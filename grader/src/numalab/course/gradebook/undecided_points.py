@@ -17,15 +17,15 @@ from numalab.judging.verdict import Status, status_over
 
 
 @dataclass(frozen=True)
-class OpenPoints:
-    """points: that the criterion gives; is_kits_fault: it ended as an error, else it is open."""
+class UndecidedPoints:
+    """Points of a criterion that is undecided or ended as an error (is_internal_error)."""
 
     criterion: str
     points: int
-    is_kits_fault: bool
+    is_internal_error: bool
 
 
-def _by_name(result: Json) -> Mapping[str, tuple[Status, int]]:
+def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
     """Of each criterion its status over all places, and the points that it gives."""
     statuses: dict[str, list[Status]] = {}
     points: dict[str, int] = {}
@@ -39,22 +39,22 @@ def _by_name(result: Json) -> Mapping[str, tuple[Status, int]]:
 def earnable_points(result: Json) -> int:
     """All that the node can show."""
     most: int = result["max_points"]
-    not_shown = (p for status, p in _by_name(result).values() if status == "not_gradable")
+    not_shown = (p for status, p in _status_and_points(result).values() if status == "not_gradable")
     return most - sum(not_shown)
 
 
-def open_points(result: Json) -> tuple[OpenPoints, ...]:
+def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
     return tuple(
-        OpenPoints(name, points, status == "error")
-        for name, (status, points) in _by_name(result).items()
+        UndecidedPoints(name, points, status == "error")
+        for name, (status, points) in _status_and_points(result).items()
         if status in ("inconclusive", "error")
     )
 
 
-def is_open(result: Json) -> bool:
+def is_worth_regrading(result: Json) -> bool:
     """Whether grading it again would decide something. What is too fast to be paid unseen is for an
     instructor to decide."""
-    names = {each.criterion for each in open_points(result)}
+    names = {each.criterion for each in undecided_points(result)}
     return any(
         criterion["name"] in names
         and criterion["status"] in ("inconclusive", "error")
@@ -63,11 +63,11 @@ def is_open(result: Json) -> bool:
     )
 
 
-def total(some: Iterable[OpenPoints]) -> int:
+def total_points(some: Iterable[UndecidedPoints]) -> int:
     return sum(each.points for each in some)
 
 
-def names_words(some: Iterable[OpenPoints]) -> str:
+def criteria_text(some: Iterable[UndecidedPoints]) -> str:
     """As speedup (2 points) and efficiency (1 point)."""
     return words.listed([f"{each.criterion} ({_points(each.points)})" for each in some])
 
@@ -76,26 +76,28 @@ def _points(number: int) -> str:
     return words.count(number, "point")
 
 
-def student_words(some: Iterable[OpenPoints]) -> list[str]:
+def student_sentences(some: Iterable[UndecidedPoints]) -> list[str]:
     """A sentence for what is open, and one for what the kit has spoilt."""
     every = list(some)
     told = []
-    left = [each for each in every if not each.is_kits_fault]
+    left = [each for each in every if not each.is_internal_error]
     if left:
-        verb = "is" if total(left) == 1 else "are"
+        verb = "is" if total_points(left) == 1 else "are"
         told.append(
-            f"{_points(total(left))} {verb} still open: {_names(left)}. What was measured decides "
+            f"{_points(total_points(left))} {verb} still open: {_names(left)}. What was measured "
+            "decides "
             "it neither way, so that is not earned yet, and not lost: it is decided by grading "
             "again."
         )
-    spoilt = [each for each in every if each.is_kits_fault]
+    spoilt = [each for each in every if each.is_internal_error]
     if spoilt:
         told.append(
-            f"{_points(total(spoilt))} could not be graded by a fault of the kit, not yours: "
+            f"{_points(total_points(spoilt))} could not be graded by a fault of the kit, not "
+            "yours: "
             f"{_names(spoilt)}. Not earned yet, and not lost: it is decided by grading again."
         )
     return told
 
 
-def _names(some: Iterable[OpenPoints]) -> str:
+def _names(some: Iterable[UndecidedPoints]) -> str:
     return words.listed([each.criterion for each in some])

@@ -23,7 +23,7 @@ from pygments.token import Comment, Name, Text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import HandIn
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.secret import seed_of
 from numalab.files import read_text
 from numalab.installation import Installation
@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Alike:
+class EqualKernels:
     """Students whose kernels of a lab say the same. is_solution: as the public solution, too;
     changed: so many tokens are not the handout's."""
 
@@ -54,7 +54,7 @@ class Alike:
     changed: int
 
     @property
-    def how(self) -> str:
+    def description(self) -> str:
         return "as the public solution" if self.is_solution else "as each other"
 
 
@@ -66,21 +66,21 @@ def tokens_of(text: str, language: str) -> Tokens:
     found: list[str] = []
     for number, part in enumerate(parts):
         if number % 2:  # a directive
-            found += _known(part, names)
+            found += _directive_tokens(part, names)
         else:
-            found += _of_code(part, _LEXERS[language](), names)
+            found += _code_tokens(part, _LEXERS[language](), names)
     return tuple(found)
 
 
-def _known(text: str, names: Mapping[str, str]) -> Iterator[str]:
+def _directive_tokens(text: str, names: Mapping[str, str]) -> Iterator[str]:
     """The words of a directive: those that are its own stay."""
     return (names.get(word, word) for word in _WORD.findall(text))
 
 
-def _of_code(text: str, lexer: Lexer, names: dict[str, str]) -> Iterator[str]:
+def _code_tokens(text: str, lexer: Lexer, names: dict[str, str]) -> Iterator[str]:
     for kind, value in lexer.get_tokens(text):
         if kind in Comment.Preproc and kind is not Comment.PreprocFile:
-            yield from _known(value, names)
+            yield from _directive_tokens(value, names)
         elif kind in Name:
             yield names.setdefault(value, f"name{len(names)}")
         elif kind not in Comment and kind not in Text and value.strip():
@@ -104,9 +104,9 @@ class Kernel:
     handout: Tokens
 
 
-def alike(
+def group_equal_kernels(
     kernels: Sequence[Kernel], solutions: Mapping[tuple[str, str], Tokens]
-) -> tuple[Alike, ...]:
+) -> tuple[EqualKernels, ...]:
     """solutions: public ones by lab and language. Who hands in the handout is in no list."""
     groups: dict[tuple[str, str, Tokens], list[Kernel]] = {}
     for kernel in kernels:
@@ -118,26 +118,28 @@ def alike(
         if is_solution or len(group) > 1:
             students = tuple(sorted(kernel.student for kernel in group))
             changed = changed_tokens(group[0].handout, text)
-            found.append(Alike(lab, language, students, is_solution, changed))
+            found.append(EqualKernels(lab, language, students, is_solution, changed))
     return tuple(sorted(found, key=lambda one: (one.lab, one.language, one.students)))
 
 
 # ---- of a course -------------------------------------------------------------------------------
 
 
-def alike_in(course: CourseFolder, installation: Installation) -> tuple[Alike, ...]:
+def find_equal_kernels(
+    course: CourseFolder, installation: Installation
+) -> tuple[EqualKernels, ...]:
     """As alike_of, of what its gradebook has."""
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         hand_ins = book.handed_in()
-    return alike_of(course, installation, labs_and_variants(installation.root), hand_ins)
+    return compare_hand_ins(course, installation, labs_and_variants(installation.root), hand_ins)
 
 
-def alike_of(
+def compare_hand_ins(
     course: CourseFolder,
     installation: Installation,
     labs: Mapping[str, Lab],
     hand_ins: Mapping[tuple[str, str], Sequence[HandIn]],
-) -> tuple[Alike, ...]:
+) -> tuple[EqualKernels, ...]:
     """Of what was handed in last. hand_ins: by student and lab, oldest first. Raises NumalabError
     and UserError."""
     kernels: list[Kernel] = []
@@ -151,7 +153,7 @@ def alike_of(
         if not lab.is_variant
         for language, text in _texts(installation.solution_folder(lab.name), lab)
     }
-    return alike(kernels, solutions)
+    return group_equal_kernels(kernels, solutions)
 
 
 def _texts(folder: Path, lab: Lab) -> Iterator[tuple[str, str]]:

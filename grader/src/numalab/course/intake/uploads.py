@@ -16,7 +16,7 @@ NOTHING = "Nothing was handed in."
 
 
 @dataclass(frozen=True)
-class Delivered:
+class StudentUpload:
     """What one student's entries of a delivery hold. source: the entry's name, or what those of
     the student begin with; entries: with their paths below it; repository: of a clone;
     handed_in_at: as the student list
@@ -34,23 +34,23 @@ class Delivered:
 @dataclass(frozen=True)
 class Layout:
     name: str
-    delivered: tuple[Delivered, ...]
+    uploads: tuple[StudentUpload, ...]
     problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True)
-class About:
+class CollectionContext:
     """What is known of a delivery beside its entries. name: the delivery's; wanted: names of files
     that are graded; logins: of the class, without case, where a list has them; is_lab: whether a
     name is that of a lab."""
 
     name: str
-    wanted: Collection[str]
+    graded_names: Collection[str]
     logins: Collection[str] = field(default=frozenset())
     is_lab: Callable[[str], bool] = field(default=lambda _: False)
 
 
-def tops_of(entries: Sequence[Entry]) -> dict[str, Entry]:
+def top_entries(entries: Sequence[Entry]) -> dict[str, Entry]:
     """The entries at the top; an archive need not name its folders."""
     found: dict[str, Entry] = {}
     for entry in entries:
@@ -61,7 +61,7 @@ def tops_of(entries: Sequence[Entry]) -> dict[str, Entry]:
     return found
 
 
-def below_tops(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+def entries_by_top(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """What is in the folders at the top, by their names."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -70,7 +70,7 @@ def below_tops(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     return found
 
 
-def nobodys(entry: Entry, expected: str) -> Problem:
+def unassigned(entry: Entry, expected: str) -> Problem:
     """Of an entry that is no student's."""
     name = shown("/".join(entry.path))
     return Problem(name, f"{name} {entry.refused or f'is not {expected}'}.")

@@ -25,7 +25,7 @@ Column = Literal[
 
 
 @dataclass(frozen=True)
-class Words:
+class MoodleLanguage:
     """Of a language. columns: what they are called; no: a cell's word for it; locales: of CLDR, by
     which its times are written."""
 
@@ -34,8 +34,8 @@ class Words:
     locales: tuple[str, ...]
 
 
-LANGUAGES: Mapping[str, Words] = {
-    "en": Words(
+LANGUAGES: Mapping[str, MoodleLanguage] = {
+    "en": MoodleLanguage(
         {
             "identifier": ("Identifier",),
             "name": ("Full name",),
@@ -54,7 +54,7 @@ LANGUAGES: Mapping[str, Words] = {
         "No",
         ("en",),
     ),
-    "de": Words(
+    "de": MoodleLanguage(
         {
             "identifier": ("ID",),
             "name": ("Vollständiger Name",),
@@ -73,7 +73,7 @@ LANGUAGES: Mapping[str, Words] = {
         "Nein",
         ("de", "de_AT"),
     ),
-    "fr": Words(
+    "fr": MoodleLanguage(
         {
             "identifier": ("Identifiant",),
             "name": ("Nom complet",),
@@ -92,7 +92,7 @@ LANGUAGES: Mapping[str, Words] = {
         "Non",
         ("fr",),
     ),
-    "es": Words(
+    "es": MoodleLanguage(
         {
             "identifier": ("Identificador",),
             "name": ("Nombre completo",),
@@ -111,7 +111,7 @@ LANGUAGES: Mapping[str, Words] = {
         "No",
         ("es",),
     ),
-    "it": Words(
+    "it": MoodleLanguage(
         {
             "identifier": ("Identificativo",),
             "name": ("Nome",),  # and so is the first name, beside Cognome
@@ -129,7 +129,7 @@ LANGUAGES: Mapping[str, Words] = {
         "No",
         ("it",),
     ),
-    "pt": Words(
+    "pt": MoodleLanguage(
         {
             "identifier": ("Identificador",),
             "name": ("Nome completo",),
@@ -148,7 +148,7 @@ LANGUAGES: Mapping[str, Words] = {
         "Não",
         ("pt_PT", "pt"),
     ),
-    "pt_br": Words(
+    "pt_br": MoodleLanguage(
         {
             "identifier": ("Identificador",),
             "name": ("Nome completo",),
@@ -167,7 +167,7 @@ LANGUAGES: Mapping[str, Words] = {
         "Não",
         ("pt",),
     ),
-    "nl": Words(
+    "nl": MoodleLanguage(
         {
             "identifier": ("Identificatie",),
             "name": ("Volledige naam",),
@@ -186,7 +186,7 @@ LANGUAGES: Mapping[str, Words] = {
         "Nee",
         ("nl",),
     ),
-    "pl": Words(
+    "pl": MoodleLanguage(
         {
             "identifier": ("identyfikator",),
             "name": ("Pełna nazwa",),
@@ -235,11 +235,11 @@ class Header:
         return not _WORKSHEETS.isdisjoint(self.places)
 
     @property
-    def words(self) -> Words | None:
+    def words(self) -> MoodleLanguage | None:
         return LANGUAGES.get(self.language or "")
 
 
-def _of_language(header: Sequence[str], words: Words) -> dict[Column, int]:
+def _match_columns(header: Sequence[str], words: MoodleLanguage) -> dict[Column, int]:
     keys = [_key(cell) for cell in header]
     found: dict[Column, int] = {}
     for column, names in words.columns.items():
@@ -259,7 +259,7 @@ def read_header(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> He
     Beside the names Moodle's order tells, where a site or another version has words of its own: the
     grade stands before its maximum, and one column after the time of the grade is the feedback. A
     column of e-mail addresses is one, whatever it is called."""
-    by_language = {name: _of_language(header, words) for name, words in LANGUAGES.items()}
+    by_language = {name: _match_columns(header, words) for name, words in LANGUAGES.items()}
     language = max(by_language, key=lambda name: len(by_language[name]))
     places = by_language[language]
     taken = set(places.values())

@@ -17,27 +17,27 @@ from typing import Protocol
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.open_points import is_open
+from numalab.course.gradebook.undecided_points import is_worth_regrading
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, Engine, States
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.locks import held
-from numalab.course.records import Attempt, AttemptState, Item, Submission
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.locks import hold_lock
+from numalab.course.records import Attempt, AttemptState, GradingTarget, Submission
 from numalab.errors import UserError, reason_of
 
 
-class Book(Protocol):
+class AttemptStore(Protocol):
     """Of the gradebook what a head needs."""
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int: ...
 
-    def states(self) -> Mapping[tuple[Item, int], AttemptState]: ...
+    def states(self) -> Mapping[tuple[GradingTarget, int], AttemptState]: ...
 
-    def left_open(self) -> Collection[tuple[Item, int]]: ...
+    def undecided_attempts(self) -> Collection[tuple[GradingTarget, int]]: ...
 
 
 @dataclass(frozen=True)
-class Pace:
+class PollRate:
     """poll_s: between two looks at the files; the scheduler, which others ask too, is asked less
     often, and at the very end files are looked at more often, since somebody waits; grace_s: how
     long what a job that ended well has written may take to be seen here, or a job to be known to
@@ -58,18 +58,18 @@ class Pace:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """How new runs are made. requeues: how often an item is begun again at most; per_job: items
+    """How new runs are made. requeues: how often an item is begun again at most; max_per_job: items
     in a job; nodes: as far as known, to end on all of them at about the same time."""
 
-    grading: Grading
+    grading: GradingOptions
     slurm: SlurmOptions
     requeues: int
-    per_job: int
+    max_per_job: int
     nodes: int
 
 
 @dataclass(frozen=True)
-class Count:
+class BatchStatus:
     """Where a batch is. Of items: total, graded, failed (for good, through no fault of the
     student's), begun_again; of jobs: running, waiting. note: what it waits for, if known."""
 
@@ -78,7 +78,7 @@ class Count:
     failed: int
     begun_again: int
     running: int
-    waiting: int
+    pending: int
     note: str = ""
 
     @property
@@ -88,15 +88,15 @@ class Count:
             parts.append(f"{self.failed} could not be")
         if self.begun_again:
             parts.append(f"{self.begun_again} begun again")
-        if self.running or self.waiting:
-            waiting = f" and {self.waiting} waiting" if self.waiting else ""
+        if self.running or self.pending:
+            waiting = f" and {self.pending} waiting" if self.pending else ""
             parts.append(f"jobs: {self.running} running{waiting}")
         return "; ".join(parts) + (f" ({self.note})" if self.note else "")
 
 
 @contextmanager
 def course_lock(course: CourseFolder) -> Iterator[None]:
-    """One head a course. Raises BusyError where there is one, UserError where there can be
+    """One head a course. Raises LockedError where there is one, UserError where there can be
     none."""
 
     def busy(holder: str) -> str:
@@ -109,7 +109,7 @@ def course_lock(course: CourseFolder) -> Iterator[None]:
         course.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-    with held(course.lock, busy):
+    with hold_lock(course.lock, busy):
         yield
 
 
@@ -117,19 +117,19 @@ def course_lock(course: CourseFolder) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequestedGrading:
     """An item that is to have a grade, and the languages that were handed in."""
 
-    item: Item
+    target: GradingTarget
     languages: tuple[str, ...]
 
 
-def wanted_items(
+def requested_gradings(
     submissions: Iterable[Submission], digest_of: Callable[[str], str], effort: str
-) -> tuple[Wanted, ...]:
+) -> tuple[RequestedGrading, ...]:
     return tuple(
-        Wanted(
-            Item(
+        RequestedGrading(
+            GradingTarget(
                 submission.student.id,
                 submission.lab,
                 submission.digest,
@@ -142,45 +142,45 @@ def wanted_items(
     )
 
 
-def missing(
-    course: CourseFolder, wanted: Iterable[Wanted], but: Collection[Item]
-) -> Iterator[Task]:
+def missing_tasks(
+    course: CourseFolder, requested: Iterable[RequestedGrading], but: Collection[GradingTarget]
+) -> Iterator[GradingTask]:
     """A further attempt of each item but those that a job is at, or that are graded. Raises
     OSError."""
-    for each in wanted:
-        if each.item not in but:
-            last = max(attempts.numbers(course, each.item), default=0)
-            yield Task(each.item, last + 1, each.languages)
+    for each in requested:
+        if each.target not in but:
+            last = max(attempts.attempt_numbers(course, each.target), default=0)
+            yield GradingTask(each.target, last + 1, each.languages)
 
 
 # ---- following jobs ------------------------------------------------------------------
 
 
 @dataclass
-class Head:
+class Dispatcher:
     """Follows runs until nothing is under way. wanted: the items that the command is about."""
 
     course: CourseFolder
     engine: Engine
-    book: Book
+    book: AttemptStore
     plan: RunPlan
-    pace: Pace
-    wanted: frozenset[Item]
-    show: Callable[[Count], None]
-    graded: set[Item] = field(default_factory=set)
-    failed: dict[Item, Attempt] = field(default_factory=dict)
-    _runs: dict[str, Run] = field(default_factory=dict)
-    _left: dict[tuple[str, int], list[Task]] = field(default_factory=dict)
+    poll_rate: PollRate
+    requested: frozenset[GradingTarget]
+    show: Callable[[BatchStatus], None]
+    graded: set[GradingTarget] = field(default_factory=set)
+    failed: dict[GradingTarget, Attempt] = field(default_factory=dict)
+    _runs: dict[str, BatchRun] = field(default_factory=dict)
+    _left: dict[tuple[str, int], list[GradingTask]] = field(default_factory=dict)
     _quiet_since_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    _later: list[Task] = field(default_factory=list)
+    _later: list[GradingTask] = field(default_factory=list)
     _begun_again: int = 0
     _given_up_on: set[str] = field(default_factory=set)
 
-    def take_up(self) -> set[Item]:
+    def take_up(self) -> set[GradingTarget]:
         """The runs that an earlier command has left; what they are at. Raises UserError."""
         for run in runs.unclean_runs(self.course):
             self._clean(run)
-        for run in runs.open_runs(self.course):
+        for run in runs.active_runs(self.course):
             cancelled = runs.is_cancelled(self.course, run)
             if run.engine == "slurm" != self.engine.name and not cancelled:
                 raise UserError(
@@ -196,31 +196,31 @@ class Head:
                 self._clean(run)
         self.collect()
         left = [task for tasks in self._left.values() for task in tasks]
-        return {task.item for task in [*left, *self._later]}
+        return {task.target for task in [*left, *self._later]}
 
-    def submit(self, tasks: Sequence[Task]) -> list[Run]:
+    def submit(self, tasks: Sequence[GradingTask]) -> list[BatchRun]:
         """Raises UserError, NumalabError."""
         made = []
-        chunks = runs.chunked(tasks, self.plan.per_job, self.plan.nodes)
+        chunks = runs.split_tasks(tasks, self.plan.max_per_job, self.plan.nodes)
         for start in range(0, len(chunks), runs.LARGEST_ARRAY):
             some = chunks[start : start + runs.LARGEST_ARRAY]
-            run = Run(
+            run = BatchRun(
                 runs.new_id(), self.engine.name, runs.now(), self.plan.grading,
                 self.plan.slurm, some,
             )  # fmt: skip
-            runs.keep(self.course, run)
+            runs.write_run(self.course, run)
             self.engine.submit(run)
             self._follow(run)
             made.append(run)
         return made
 
-    def _follow(self, run: Run) -> None:
+    def _follow(self, run: BatchRun) -> None:
         """What was begun again lies in two runs; the later one has it."""
         self._runs[run.id] = run
-        items = {task.item for task in run.tasks}
+        items = {task.target for task in run.tasks}
         self.graded -= items
         for key, tasks in list(self._left.items()):
-            self._keep_left(key, [task for task in tasks if task.item not in items])
+            self._keep_left(key, [task for task in tasks if task.target not in items])
         for number, chunk in enumerate(run.chunks):
             self._left[run.id, number] = list(chunk)
 
@@ -233,25 +233,25 @@ class Head:
             if not self._left:
                 self.submit_later()
             if time.monotonic() >= ask_at_s and self._left:
-                seen = self.engine.look(list(self._runs.values()))
-                ask_at_s = time.monotonic() + self.pace.ask_s
+                seen = self.engine.poll(list(self._runs.values()))
+                ask_at_s = time.monotonic() + self.poll_rate.ask_s
                 # What is over for the scheduler may have ended since the look before.
                 self.collect()
                 self._settle_all(seen)
             self._drop_cancelled()
             self._end_runs()
-            self.show(self.count(seen, is_asked=True))
+            self.show(self.status(seen, was_polled=True))
             if self.is_under_way:
                 is_end = all(len(tasks) == 1 for tasks in self._left.values())
-                time.sleep(self.pace.end_s if is_end else self.pace.poll_s)
+                time.sleep(self.poll_rate.end_s if is_end else self.poll_rate.poll_s)
 
-    def _settle_all(self, seen: Mapping[str, States] | None) -> None:
+    def _settle_all(self, states: Mapping[str, States] | None) -> None:
         """Jobs that ended early leave what another job is to grade; at once, since they may have
         left much."""
-        again: list[Task] = []
+        again: list[GradingTask] = []
         for key, tasks in list(self._left.items()):
             if not runs.is_cancelled(self.course, self._runs[key[0]]):
-                again += self._settle(key, tasks, seen)
+                again += self._settle(key, tasks, states)
         self._begun_again += len(again)
         if again:
             self.submit(again)
@@ -272,7 +272,7 @@ class Head:
         for key, tasks in list(self._left.items()):
             left = []
             for number, task in enumerate(tasks):
-                attempt = attempts.read_attempt(self.course.attempt(task.item, task.number))
+                attempt = attempts.read_attempt(self.course.attempt(task.target, task.number))
                 if attempt is None:
                     left.append(task)
                     if next_only:
@@ -286,16 +286,16 @@ class Head:
             self.book.add_attempts(found)
         self._end_runs()
 
-    def _note(self, task: Task, attempt: Attempt) -> None:
+    def _note(self, task: GradingTask, attempt: Attempt) -> None:
         if attempt.state == "graded":
-            self.graded.add(task.item)
-            self.failed.pop(task.item, None)
+            self.graded.add(task.target)
+            self.failed.pop(task.target, None)
         elif task.tries < self.plan.requeues:
             self._later.append(replace(task, number=task.number + 1, tries=task.tries + 1))
-        elif task.item not in self.graded:
-            self.failed[task.item] = attempt
+        elif task.target not in self.graded:
+            self.failed[task.target] = attempt
 
-    def _keep_left(self, key: tuple[str, int], left: list[Task]) -> None:
+    def _keep_left(self, key: tuple[str, int], left: list[GradingTask]) -> None:
         if left:
             self._left[key] = left
         else:
@@ -312,13 +312,16 @@ class Head:
                     self._keep_left(key, [])
 
     def _settle(
-        self, key: tuple[str, int], tasks: Sequence[Task], seen: Mapping[str, States] | None
-    ) -> list[Task]:
+        self,
+        key: tuple[str, int],
+        tasks: Sequence[GradingTask],
+        states: Mapping[str, States] | None,
+    ) -> list[GradingTask]:
         """What is to be begun again of a chunk whose job has ended without all its attempts."""
         run = self._runs[key[0]]
-        if seen is None:
+        if states is None:
             return []
-        state = seen.get(run.id, {}).get(
+        state = states.get(run.id, {}).get(
             key[1], ChunkState("over", "lost", "no job is known any more")
         )
         if state.phase != "over":
@@ -326,21 +329,25 @@ class Head:
             return []
         if state.ended_as == "lost":
             since_s = self._quiet_since_s.setdefault(key, time.monotonic())
-            if time.monotonic() - since_s < self.pace.grace_s:
+            if time.monotonic() - since_s < self.poll_rate.grace_s:
                 return []
         return self._begin_again(run, key, tasks, state)
 
     def _begin_again(
-        self, run: Run, key: tuple[str, int], tasks: Sequence[Task], state: ChunkState
-    ) -> list[Task]:
+        self, run: BatchRun, key: tuple[str, int], tasks: Sequence[GradingTask], state: ChunkState
+    ) -> list[GradingTask]:
         """Who was begun pays for it with a try, and where nobody was, everybody: a job that never
         comes to its first item must not be submitted for ever."""
-        begun = {t.item for t in tasks if attempts.partials(self.course, t.item, t.number, run.id)}
+        begun = {
+            t.target
+            for t in tasks
+            if attempts.partial_folders(self.course, t.target, t.number, run.id)
+        }
         nobody = not begun and len(tasks) == len(run.chunks[key[1]])
         again = []
         for task in tasks:
-            attempts.remove_partials(self.course, task.item, task.number, run.id)
-            charged = nobody or task.item in begun
+            attempts.remove_partials(self.course, task.target, task.number, run.id)
+            charged = nobody or task.target in begun
             if charged and task.tries >= self.plan.requeues:
                 self._give_up(run, key[1], task, state)
             else:
@@ -350,7 +357,7 @@ class Head:
         self._given_up_on.add(run.id)
         return again
 
-    def _give_up(self, run: Run, chunk: int, task: Task, state: ChunkState) -> None:
+    def _give_up(self, run: BatchRun, chunk: int, task: GradingTask, state: ChunkState) -> None:
         """Keeps what befell the last try as an attempt."""
         at = runs.now()
         why = state.why[:1].upper() + state.why[1:] + "."
@@ -358,15 +365,15 @@ class Head:
             why += f" It was begun {task.tries + 1} times."
         job = f"{runs.noted_job(self.course, run) or run.job_name}_{chunk}"
         attempt = Attempt(
-            task.item, task.number, state.ended_as, run.made_at, at, (), {}, "none", why, job
+            task.target, task.number, state.ended_as, run.made_at, at, (), {}, "none", why, job
         )
         partial = attempts.partial_folder(
-            self.course, task.item, task.number, run.id, f"head-{os.getpid()}"
+            self.course, task.target, task.number, run.id, f"head-{os.getpid()}"
         )
         partial.mkdir(parents=True, exist_ok=True)
         attempts.publish(self.course, partial, attempt)
         # Unless its job was quicker after all.
-        kept = attempts.read_attempt(self.course.attempt(task.item, task.number))
+        kept = attempts.read_attempt(self.course.attempt(task.target, task.number))
         if kept is not None:
             self.book.add_attempts([kept])
             self._note(replace(task, tries=self.plan.requeues), kept)
@@ -381,28 +388,30 @@ class Head:
                     self.engine.cancel(run)
             self._clean(run)
 
-    def _clean(self, run: Run) -> None:
+    def _clean(self, run: BatchRun) -> None:
         """Of jobs that died; those that live still find their folder gone."""
         for task in run.tasks:
-            attempts.remove_partials(self.course, task.item, task.number, run.id)
+            attempts.remove_partials(self.course, task.target, task.number, run.id)
         runs.mark_clean(self.course, run)
 
-    def count(self, seen: Mapping[str, States] | None = None, is_asked: bool = False) -> Count:
+    def status(
+        self, states: Mapping[str, States] | None = None, was_polled: bool = False
+    ) -> BatchStatus:
         """seen: what the scheduler said, if it was asked."""
         phases: Counter[str] = Counter()
         notes: Counter[str] = Counter()
         for run_id, number in self._left:
-            one = (seen or {}).get(run_id, {}).get(number)
+            one = (states or {}).get(run_id, {}).get(number)
             if one is not None:
                 phases[one.phase] += 1
                 notes[one.why if one.phase == "waiting" else ""] += 1
         notes.pop("", None)
         note = ", ".join(word for word, _ in notes.most_common(2))
-        if self._left and seen is None and is_asked:
+        if self._left and states is None and was_polled:
             note = "the scheduler does not answer just now"
-        return Count(
-            len(self.wanted), len(self.graded & self.wanted), len(self.failed.keys() & self.wanted),
-            self._begun_again, phases["running"], phases["waiting"], note,
+        return BatchStatus(
+            len(self.requested), len(self.graded & self.requested), len(self.failed.keys() &
+            self.requested), self._begun_again, phases["running"], phases["waiting"], note,
         )  # fmt: skip
 
     def collect_last(self) -> None:
@@ -417,16 +426,16 @@ class Head:
     def note_earlier(self) -> None:
         """What is graded already, into the gradebook too: the command before may have been
         killed between the one and the other. What is open of it is to be graded on."""
-        known, left_open = self.book.states(), set(self.book.left_open())
+        known, left_open = self.book.states(), set(self.book.undecided_attempts())
         found: list[Attempt] = []
-        for item in self.wanted:
-            for number in attempts.numbers(self.course, item):
+        for item in self.requested:
+            for number in attempts.attempt_numbers(self.course, item):
                 state = known.get((item, number))
                 if state is None:
                     attempt = attempts.read_attempt(self.course.attempt(item, number))
                     found += [attempt] if attempt else []
                     state = attempt.state if attempt else None
-                    if attempt is not None and any(map(is_open, attempt.results)):
+                    if attempt is not None and any(map(is_worth_regrading, attempt.results)):
                         left_open.add((item, number))
                 if state == "graded" and (item, number) in left_open:
                     self.graded.discard(item)  # it is graded on

@@ -12,12 +12,12 @@ from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Problem
 
 
-def problems_of_rules(
+def check_rules(
     rules: Rules, student_ids: Collection[str], rows: Sequence[StandingRow]
 ) -> Iterator[Problem]:
     """student_ids: of those who are there; rows: where the class stands under the rules."""
     yield from _unknown(rules, student_ids)
-    yield from _without_effect(rules, rows)
+    yield from _ineffective(rules, rows)
     yield from _refused(rules, rows)
 
 
@@ -35,7 +35,7 @@ def _unknown(rules: Rules, students: Collection[str]) -> Iterator[Problem]:
             )
 
 
-def _without_effect(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
+def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
     """Marks of a viva that weighs nothing, and parts that nobody of the class has anything of."""
     if rules.vivas and not rules.parts.get("viva"):
         yield Problem(
