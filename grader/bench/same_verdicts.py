@@ -142,9 +142,10 @@ def describe(root: str, seeds: int) -> None:
 # ---- what both are given -----------------------------------------------------------------------
 
 
-def find_records(folder: Path, work: Path) -> Iterator[tuple[str, Path]]:
-    """Yield name and path of each kept grading below a folder. One of a virtual machine alone gets
-    a record without runs above it, below work: that is how the command judges it."""
+def copy_records(folder: Path, work: Path) -> Iterator[tuple[str, Path]]:
+    """Copy each kept grading below a folder into a folder of its own below work; yield its name and
+    the copy. One of a virtual machine alone gets a record without runs above it: that is how the
+    command judges it."""
     for path in sorted(folder.rglob("*.json")):
         try:
             record = json.loads(path.read_text("utf-8"))
@@ -153,17 +154,18 @@ def find_records(folder: Path, work: Path) -> Iterator[tuple[str, Path]]:
         if not (isinstance(record, dict) and {"lab", "node", "runs"} <= record.keys()):
             continue
         name = path.relative_to(folder).as_posix()
+        copy = work / name.replace("/", "+")
         if (machine := record.get("machine")) is None:
-            yield name, path
+            shutil.copytree(path.parent, copy, symlinks=True)
+            yield name, copy / path.name
         elif path.name != "evidence.json" or not (path.parents[1] / path.name).is_file():
-            above = work / name.replace("/", "+")
-            own = above / f"on_{machine['name']}" / "evidence.json"
+            own = copy / f"on_{machine['name']}" / "evidence.json"
             own.parent.mkdir(parents=True)
             shutil.copyfile(path, own)
             empty = record | {"machine": None, "runs": []}
             empty.pop("elsewhere", None)
-            (above / "evidence.json").write_text(json.dumps(empty), "utf-8")
-            yield name, above
+            (copy / "evidence.json").write_text(json.dumps(empty), "utf-8")
+            yield name, copy
 
 
 def commands_for(former: Path, records: Mapping[str, Path], seeds: int) -> dict[str, list[str]]:
@@ -284,9 +286,9 @@ def main() -> int:
         copy_of_commit(options.commit) as former,
         tempfile.TemporaryDirectory(prefix="numalab-") as work,
     ):
-        records = dict(find_records(former, Path(work) / "stored"))
+        records = dict(copy_records(former, Path(work) / "stored"))
         for number, folder in enumerate(options.records):
-            found = find_records(folder.resolve(), Path(work) / str(number))
+            found = copy_records(folder.resolve(), Path(work) / str(number))
             records |= {f"{folder}/{name}": path for name, path in found}
         commands = commands_for(former, records, options.seeds)
         before, now = (outputs_of(root, commands, options.seeds) for root in (former, ROOT))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+import former_digests
 import same_verdicts
 
 
@@ -53,12 +57,15 @@ def test_a_record_of_a_machine_alone_is_put_below_one_without_runs(tmp_path: Pat
     write("alone/nebula.json", "nebula")
     (tmp_path / "kept/damaged.json").write_text("{")
     (tmp_path / "kept/other.json").write_text("[1]")
-    found = dict(same_verdicts.find_records(tmp_path / "kept", tmp_path / "work"))
+    found = dict(same_verdicts.copy_records(tmp_path / "kept", tmp_path / "work"))
     assert found.keys() == {"whole/evidence.json", "alone/nebula.json"}
     above = json.loads((found["alone/nebula.json"] / "evidence.json").read_text())
     assert (above["machine"], above["runs"], "elsewhere" in above) == (None, [], False)
     below = json.loads((found["alone/nebula.json"] / "on_nebula/evidence.json").read_text())
     assert below["runs"] == [1]
+    kept = found["whole/evidence.json"]
+    assert tmp_path / "work" in kept.parents
+    assert (kept.parent / "on_hydra/evidence.json").is_file()
 
 
 def test_files_are_compared_wherever_a_version_writes_them() -> None:
@@ -74,3 +81,16 @@ def test_files_are_compared_wherever_a_version_writes_them() -> None:
 def test_every_name_of_c_has_another() -> None:
     assert len(same_verdicts.NAMES) >= 60
     assert all(former not in now and now for former, now in same_verdicts.NAMES.items())
+
+
+@pytest.mark.parametrize(
+    "source", [inspect.getsource(same_verdicts.describe), former_digests.PRINT_DIGESTS],
+    ids=["describe", "PRINT_DIGESTS"],
+)  # fmt: skip
+def test_what_is_run_with_each_package_imports_what_there_is(source: str) -> None:
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in imports if str(node.module).startswith("numalab.")]
+    assert len(ours) >= 3
+    for node in ours:
+        module = import_module(str(node.module))
+        assert all(hasattr(module, alias.name) for alias in node.names), node.module
