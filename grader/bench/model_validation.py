@@ -21,7 +21,7 @@ from numalab.errors import UserError
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine
 from numalab.modelling.times import Modelled, modelled, why_not
-from numalab.modelling.traffic import Traffic, node_of_core, summed
+from numalab.modelling.traffic import MemoryTraffic, node_of_core, summed
 from numalab.pu_lists import parse_pus
 from numalab.toml_files.tables import Table, read_table
 
@@ -179,7 +179,7 @@ class Prediction:
         return None if self.published is None else abs(self.rule / self.published.value - 1)
 
 
-def traffic_of(machine: Machine, run: PublishedRun) -> Traffic:
+def traffic_of(machine: Machine, run: PublishedRun) -> MemoryTraffic:
     """Raises UserError for a PU or NUMA node that the machine has not."""
     nodes = node_of_core(machine)
     numbers = tuple(node.number for node in machine.numa_nodes)
@@ -204,7 +204,7 @@ def traffic_of(machine: Machine, run: PublishedRun) -> Traffic:
     return summed(parts, sum(len(share.pus) for share in run.traffic))
 
 
-def controllers_in_use(traffic: Traffic) -> int:
+def controllers_in_use(traffic: MemoryTraffic) -> int:
     return len({home for _, home in traffic.bytes})
 
 
@@ -220,7 +220,7 @@ def predicted(machine: Machine, ratio: Ratio, published: Outcome | None) -> Pred
     )
 
 
-def _needed(machine: Machine, traffic: Traffic, ratio: Ratio) -> Modelled:
+def _needed(machine: Machine, traffic: MemoryTraffic, ratio: Ratio) -> Modelled:
     found = modelled(machine, traffic)
     if found is None:
         why = why_not(machine, traffic) or "nothing is moved."

@@ -37,12 +37,12 @@ def case() -> Case:
 
 
 def right(case: Case) -> dict[str, str]:
-    return {question.name: question.right for question in case.questions}
+    return {question.name: question.answer for question in case.questions}
 
 
 def wrong(case: Case) -> dict[str, str]:
     return {
-        question.name: next(choice for choice in question.choices if choice != question.right)
+        question.name: next(choice for choice in question.choices if choice != question.answer)
         for question in case.questions
     }
 
@@ -67,7 +67,7 @@ def test_a_file_to_fill_in_is_worth_nothing_until_it_is(case: Case) -> None:
     for question in case.questions:
         line = next(
             line for line in text.splitlines()
-            if line.startswith(f"# {question.name} = ") and question.right[:20] in line
+            if line.startswith(f"# {question.name} = ") and question.answer[:20] in line
         )  # fmt: skip
         text = text.replace(line, line.removeprefix("# "))
     assert scored(KIT, LAB, text)["score"] == 1
@@ -129,7 +129,7 @@ def test_answers_to_another_case_are_not_overwritten(case: Case, tmp_path: Path)
 
 
 def test_answers_are_choices(case: Case) -> None:
-    assert not any(answer.right for answer in answered(case, {}))
+    assert not any(answer.is_correct for answer in answered(case, {}))
     with pytest.raises(UserError, match="none of its choices"):
         answered(case, {case.questions[0].name: "a"})
 

@@ -21,7 +21,7 @@ from governor_answers import (
     QUESTIONS,
     read_record_answers,
 )
-from governor_tree import PUBLISHED_SEED, recording
+from governor_tree import PUBLISHED_SEED, make_recording
 from hypothesis import strategies as st
 from rich.console import Console
 from support import invented
@@ -199,7 +199,7 @@ def test_answers_about_a_governor(installation: Installation, labs: dict[str, La
         for question in QUESTIONS if answers is not None else ():
             given = answers.given[question.key]
             if given is not None:
-                question.mistake(given, recording(PUBLISHED_SEED))
+                question.mistake(given, make_recording(PUBLISHED_SEED))
 
     fuzz(st.one_of(changed(texts), tables(["seed", *KEYS])).filter(is_text), check)
 
@@ -261,7 +261,7 @@ def test_rates(installation: Installation, labs: dict[str, Lab]) -> None:
         found = only(BadAnswers, lambda: link_answers.read_rates(text))
         assert (found is None) == (complaint is not None)
         if found is not None:
-            asked = link_questions.asked_about(found.seed)
+            asked = link_questions.draw_links(found.seed)
             for question in link_questions.QUESTIONS:
                 given = found.given[question.key]
                 assert given is None or given > 0

@@ -20,7 +20,7 @@ from numalab.evidence.record import Evidence
 from numalab.files import write_json
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.installation import Installation
-from numalab.judging.places import Elsewhere, looks, read_elsewhere, verdict_over
+from numalab.judging.places import Elsewhere, read_elsewhere, verdict_over, vm_requests
 from numalab.judging.verdict import NOT_DECIDED
 from numalab.labs.declaration import Lab
 
@@ -66,7 +66,7 @@ def status_of(
 def test_a_virtual_node_shows_what_this_one_cant(first_touch: Lab) -> None:
     hydra = parse(on("hydra"))
     wrong = parse(on("hydra", writer=invented.master_writes))
-    assert [look.machine for look in looks(first_touch, parse(here()))] == ["hydra"]
+    assert [look.machine for look in vm_requests(first_touch, parse(here()))] == ["hydra"]
     assert status_of(first_touch, {"hydra": hydra}, Elsewhere()) == [("hydra", "pass")]
     assert status_of(first_touch, {"hydra": wrong}, Elsewhere()) == [("hydra", "fail")]
     assert status_of(first_touch, {}, None) == [("here", "not_gradable")]

@@ -17,7 +17,7 @@ from numalab.evidence.read_record import parse, validate
 from numalab.grading.link_runs import Items, compare, draw_items
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
-from numalab.judging.places import looks
+from numalab.judging.places import vm_requests
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -149,7 +149,7 @@ def test_it_is_shown_by_two_nodes_alone(lab: Lab) -> None:
 def test_a_kernel_that_nobody_checks_here_is_run_there(lab: Lab) -> None:
     evidence = parse(session(virtual=False))
     assert sound_parts(lab, evidence) == ("moved", "deliver")
-    (look,) = looks(lab, evidence)
+    (look,) = vm_requests(lab, evidence)
     assert (look.machine, look.parts, look.only) == ("hydra", ("deliver",), {"on_link"})
     assert not planner.is_checked_locally(lab, "deliver") and planner.is_checked_locally(
         lab, "moved"

@@ -22,7 +22,7 @@ from numalab.grading.handed_in import complaint_of
 from numalab.installation import Installation, find_installation
 from numalab.judging import planner
 from numalab.judging.judge import judge
-from numalab.judging.places import Elsewhere, looks, verdict_over
+from numalab.judging.places import Elsewhere, verdict_over, vm_requests
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -169,7 +169,7 @@ def test_it_is_judged_once_whatever_machines_show(lab: Lab) -> None:
         record(lab) | {"seeded_node": {"seed": 489, "node": None, "error": "QEMU is missing"}}
     )
     assert judge(lab, unseen).criteria[0].status == "not_gradable"
-    assert looks(lab, unseen) == ()
+    assert vm_requests(lab, unseen) == ()
     (found,) = verdict_over(lab, unseen, {}, Elsewhere()).criteria
     check_verdict(found, "not_gradable", "not_visible_here")
 

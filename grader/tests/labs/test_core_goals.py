@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalab.evidence.record import Thread
-from numalab.judging.thread_goals import _on_cores
+from numalab.judging.thread_goals import _single_cores
 from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
 from numalab.machines.gallery import find_machine
 from numalab.machines.seeded import seeded_machine
@@ -124,5 +124,5 @@ def threads(*allowed: tuple[int, ...]) -> list[Thread]:
     ],
 )  # fmt: skip
 def test_what_is_told(allowed, misplaced, why):
-    reached = _on_cores(threads(*allowed), [frozenset({0, 4}), frozenset({1, 5})])
+    reached = _single_cores(threads(*allowed), [frozenset({0, 4}), frozenset({1, 5})])
     assert (reached.misplaced, reached.why) == (misplaced, why)

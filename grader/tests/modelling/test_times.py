@@ -15,7 +15,7 @@ from numalab.machines.rates import PublishedRate, Resource
 from numalab.modelling.speedups import fills, scale_to_whole
 from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import (
-    Traffic,
+    MemoryTraffic,
     own_pages_traffic,
     seats,
     serial_touch_traffic,
@@ -52,9 +52,12 @@ def test_pages_behind_one_controller_take_as_long_as_it_does() -> None:
     assert slow is not None and fast is not None
     assert slow.s_per_gb == pytest.approx(1 / 40)
     # Half of the bytes cross a link of half the rate: as long.
-    assert [(d.of, d.numbers) for d in slow.bottleneck] == [("controller", (0,)), ("link", (1, 0))]
+    assert [(d.resource, d.numbers) for d in slow.bottleneck] == [
+        ("controller", (0,)),
+        ("link", (1, 0)),
+    ]
     assert fast.s_per_gb == pytest.approx(0.5 / 40)
-    assert [(d.of, d.numbers) for d in fast.bottleneck] == [
+    assert [(d.resource, d.numbers) for d in fast.bottleneck] == [
         ("controller", (0,)), ("controller", (1,)),
     ]  # fmt: skip
     assert [(f.user, f.home, f.share) for f in fast.flows] == [
@@ -65,26 +68,29 @@ def test_pages_behind_one_controller_take_as_long_as_it_does() -> None:
 
 def test_times_of_a_core_add_up_over_distances() -> None:
     hydra = machine("hydra", CORE, FAR_CORE, CONTROLLER)
-    found = modelled(hydra, Traffic({(0, 0): 3.0, (0, 1): 1.0}, 1))
+    found = modelled(hydra, MemoryTraffic({(0, 0): 3.0, (0, 1): 1.0}, 1))
     assert found is not None
-    assert found.of("core")[0].s_per_gb == pytest.approx(0.75 / 10 + 0.25 / 5)
-    assert found.bottleneck == found.of("core")
+    assert found.demands_on("core")[0].s_per_gb == pytest.approx(0.75 / 10 + 0.25 / 5)
+    assert found.bottleneck == found.demands_on("core")
 
 
 def test_the_opposite_way_is_another_link() -> None:
     hydra = machine("hydra", CONTROLLER, LINK)
-    swapped = modelled(hydra, Traffic({(0, 1): 1.0, (16, 0): 1.0}, 2))
+    swapped = modelled(hydra, MemoryTraffic({(0, 1): 1.0, (16, 0): 1.0}, 2))
     assert swapped is not None
-    assert [(d.numbers, d.share) for d in swapped.of("link")] == [((0, 1), 0.5), ((1, 0), 0.5)]
+    assert [(d.numbers, d.share) for d in swapped.demands_on("link")] == [
+        ((0, 1), 0.5),
+        ((1, 0), 0.5),
+    ]
     assert swapped.s_per_gb == pytest.approx(0.5 / 20)
 
 
 def test_cores_of_an_l3_share_its_rate() -> None:
     nebula = machine("nebula", CORE, CONTROLLER, L3)
-    four = modelled(nebula, Traffic({(core, 0): 1.0 for core in range(4)}, 4))
-    apart = modelled(nebula, Traffic({(core, 0): 1.0 for core in (0, 1, 4, 5)}, 4))
+    four = modelled(nebula, MemoryTraffic({(core, 0): 1.0 for core in range(4)}, 4))
+    apart = modelled(nebula, MemoryTraffic({(core, 0): 1.0 for core in (0, 1, 4, 5)}, 4))
     assert four is not None and apart is not None
-    assert [d.of for d in four.bottleneck] == ["l3"]
+    assert [d.resource for d in four.bottleneck] == ["l3"]
     assert four.s_per_gb == pytest.approx(1 / 15)
     assert apart.s_per_gb == pytest.approx(0.5 / 15)
 
@@ -94,29 +100,29 @@ def test_what_has_no_rate_is_left_out_and_told() -> None:
     team = one_per_core(nebula)
     found = modelled(nebula, serial_touch_traffic(nebula, team))
     assert found is not None
-    assert found.without == (
+    assert found.missing == (
         ("core", 16), ("core", 22), ("core", 28), ("l3", None), ("link", 22), ("link", 28),
     )  # fmt: skip
-    assert {d.numbers for d in found.of("link")} == {(1, 0), (2, 0), (3, 0)}
+    assert {d.numbers for d in found.demands_on("link")} == {(1, 0), (2, 0), (3, 0)}
     # Farther memory is no faster than the nearer one whose rate is known.
-    assert [d.s_per_gb for d in found.of("core")] == [pytest.approx(1 / 64 / 10)] * 64
+    assert [d.s_per_gb for d in found.demands_on("core")] == [pytest.approx(1 / 64 / 10)] * 64
     far_only = machine("nebula", CONTROLLER, made_up("core", 5, 28))
     some = modelled(far_only, serial_touch_traffic(far_only, team))
     assert some is not None
     distances = far_only.guest_distances()
-    rated = {d.numbers[0] // 8 for d in some.of("core")}
+    rated = {d.numbers[0] // 8 for d in some.demands_on("core")}
     assert rated == {node for node in range(8) if distances[node][0] == 28}
     assert len(found.flows) == 8, "with a rate or without"
 
 
 def test_without_a_controllers_rate_nothing_is_modelled() -> None:
     hydra = machine("hydra", CORE, FAR_CORE, LINK)
-    assert modelled(hydra, Traffic({(0, 0): 1.0}, 1)) is None
+    assert modelled(hydra, MemoryTraffic({(0, 0): 1.0}, 1)) is None
     assert why_not(hydra) == (
         "No time is modelled on hydra: no published rate of one of its memory controllers is known."
     )
     assert why_not(machine("hydra", CONTROLLER)) is None
-    assert modelled(machine("hydra", CONTROLLER), Traffic({}, 0)) is None, "nothing is moved"
+    assert modelled(machine("hydra", CONTROLLER), MemoryTraffic({}, 0)) is None, "nothing is moved"
 
 
 # ---- traffic ---------------------------------------------------------------------------
@@ -174,7 +180,7 @@ def test_a_full_team_becomes_one_of_all_cores(name: str, cores: int) -> None:
 def test_cores_that_stand_for_no_whole_number_of_others_lose_nothing() -> None:
     whole = machine("westmere-ex")  # ten cores on a NUMA node
     small = whole.scaled(3)
-    large = scale_to_whole(small, Traffic({(1, 0): 6.0, (4, 2): 3.0}, 2), is_filled=True)
+    large = scale_to_whole(small, MemoryTraffic({(1, 0): 6.0, (4, 2): 3.0}, 2), is_filled=True)
     # The second of three stands for a third of ten: 3.33 to 6.67.
     assert large.bytes[3, 0] == pytest.approx(6 * (2 / 3) / (10 / 3))
     assert large.bytes[4, 0] == pytest.approx(6 / (10 / 3))
@@ -185,7 +191,7 @@ def test_cores_that_stand_for_no_whole_number_of_others_lose_nothing() -> None:
 def test_a_team_that_rests_in_part_stays_as_many() -> None:
     whole = machine("nebula")
     small = whole.scaled(2)
-    one = Traffic({(0, 0): 1.0, (3, 0): 1.0}, 16)
+    one = MemoryTraffic({(0, 0): 1.0, (3, 0): 1.0}, 16)
     assert not fills(small, one)
     large = scale_to_whole(small, one, is_filled=False)
     assert large.bytes == {(0, 0): 1.0, (12, 0): 1.0}, "the second of two is in the second L3"

@@ -164,9 +164,9 @@ def bars(lines: Sequence[Text]) -> list[Text]:
 def several_modelled() -> tuple[ModelledSpeedup, ...]:
     first = modelled_pair()
     return (
-        replace(first, yours=None, why_not="No rate."), first, replace(first, whose="omp.env"),
-        replace(modelled_pair(4), whose="a.toml"),
-        replace(first, whose="b.toml", over="the same team on one NUMA node"),
+        replace(first, yours=None, why_not="No rate."), first, replace(first, subject="omp.env"),
+        replace(modelled_pair(4), subject="a.toml"),
+        replace(first, subject="b.toml", baseline="the same team on one NUMA node"),
         replace(first, machine="nebula", theirs=None, why_not="Nothing is known of nebula."),
     )  # fmt: skip
 

@@ -258,7 +258,7 @@ def rate(role: str, share: float | None = None, has_rate: bool = True) -> RoleRa
 
 def rates(*roles: RoleRate, **more: Any) -> TimedRates:
     told: dict[str, Any] = {
-        "part": None, "slow": None, "n": 2048, "generations": 9, "confidence": 0.95,
+        "part": None, "slow": None, "n": 2048, "replicates": 9, "confidence": 0.95,
         "bytes_moved": 4 << 30, "bytes_allocated": 1 << 30, "fits_caches": False,
     }  # fmt: skip
     return TimedRates(**(told | more), roles=roles)
@@ -300,7 +300,7 @@ def test_columns_are_what_is_known(first_touch: Lab) -> None:
 
 def test_lightspeed_says_how_many_had_a_probe_and_what_is_not_known() -> None:
     plain = lightspeed_words(rates(rate("submission", 0.5)))
-    fewer = lightspeed_words(rates(rate("submission", 0.5), generations=12))
+    fewer = lightspeed_words(rates(rate("submission", 0.5), replicates=12))
     unknown = replace(rate("submission", 0.5), reference_share=ReferenceShare(None, None, None, 9))
     not_known = lightspeed_words(rates(unknown, rate("solution", 0.5)))
     assert lightspeed_words(rates(rate("submission"))) == ""

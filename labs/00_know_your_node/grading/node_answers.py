@@ -7,7 +7,7 @@ Its keys are the same for all seeds; what is drawn from the seed stands in the q
 
 from __future__ import annotations
 
-from node_questions import KEYS, QUESTIONS, Answer, asked_about
+from node_questions import KEYS, QUESTIONS, Answer, draw_units
 
 from numalab.labs.seeded_answers import (
     SEED,
@@ -73,10 +73,10 @@ def _check(table: Table, key: str, number: int) -> None:
         table.fail(f"'{key}' holds {number}; it can be 0 to {MAX_PUS}", key)
 
 
-def _right_answers(seed: int) -> str:
-    machine, asked = structure_of_machine(seeded_machine(seed)), asked_about(seed)
-    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
-    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+def _correct_answers(seed: int) -> str:
+    machine, drawn = structure_of_machine(seeded_machine(seed)), draw_units(seed)
+    correct = ((question.key, sorted(question.answer(machine, drawn))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in correct)
 
 
-register(AnswerFile("topology", read_answers, "node_answers", _right_answers, seeded_machine))
+register(AnswerFile("topology", read_answers, "node_answers", _correct_answers, seeded_machine))

@@ -13,9 +13,9 @@ from __future__ import annotations
 from node_answers import PUBLISHED_SEED, Answers, read_answers
 from node_questions import (
     QUESTIONS,
-    Question,
-    asked_about,
-    look_at,
+    MachineQuestion,
+    command_for,
+    draw_units,
     mistake_in,
 )
 
@@ -52,15 +52,15 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     name = f"{PREFIX}{answers.seed}"
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab machine questions {name}")
-    seen = evidence.seeded_node
-    if seen is None or seen.seed != answers.seed:
+    seeded = evidence.seeded_node
+    if seeded is None or seeded.seed != answers.seed:
         return not_measured(criterion, evidence)
-    if seen.node is None:
-        why = f"Nobody could look at {name} here: {(seen.error or '').removesuffix('.')}."
+    if seeded.node is None:
+        why = f"Nobody could look at {name} here: {(seeded.error or '').removesuffix('.')}."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    structure = structure_of_node(seen.node)
-    instead = asked_about(answers.seed)
-    mistaken = [q for q in QUESTIONS if answers.given[q.key] != q.right(structure, instead)]
+    structure = structure_of_node(seeded.node)
+    drawn = draw_units(answers.seed)
+    mistaken = [q for q in QUESTIONS if answers.given[q.key] != q.answer(structure, drawn)]
     if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
         return refuse_published(criterion, f"about {name}", "what is asked about that machine")
     if not mistaken:
@@ -69,16 +69,16 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken, structure), UNIT)
 
 
-def _why(answers: Answers, mistaken: list[Question], seen: Structure) -> str:
-    instead = asked_about(answers.seed)
+def _why(answers: Answers, mistaken: list[MachineQuestion], structure: Structure) -> str:
+    drawn = draw_units(answers.seed)
     told = list_mistakes(
-        answers, mistaken, lambda question, given: mistake_in(question, given, seen, instead)
+        answers, mistaken, lambda question, given: mistake_in(question, given, structure, drawn)
     )
     name = f"{PREFIX}{answers.seed}"
     why = f"Wrong about {name}: {told}."
     if are_many(answers, mistaken):
         why += f" So many: were they looked up on {name}, which the file's seed says?"
-    return f"{why} Look: {look_at(mistaken[0], answers.seed, instead)}"
+    return f"{why} Look: {command_for(mistaken[0], answers.seed, drawn)}"
 
 
 explain(

@@ -457,7 +457,7 @@ def modelled_gb_s(machine: Machine, threads_on: int, memory_on: int) -> tuple[fl
     cores = range(before, before + len(machine.numa_nodes[threads_on].cores))
     traffic = summed((((core, memory_on), 1.0) for core in cores), len(cores))
     time = modelled(machine, traffic)
-    return None if time is None else (1 / time.s_per_gb, bool(time.without))
+    return None if time is None else (1 / time.s_per_gb, bool(time.missing))
 
 
 def observe_pairs(

@@ -9,8 +9,8 @@ used. Nothing is run, so any node can judge it.
 
 from __future__ import annotations
 
-from governor_answers import QUESTIONS, Question, RecordAnswers, read_record_answers
-from governor_tree import PUBLISHED_SEED, Recording, recording
+from governor_answers import QUESTIONS, GovernorQuestion, RecordAnswers, read_record_answers
+from governor_tree import PUBLISHED_SEED, Recording, make_recording
 
 from numalab.evidence.record import Evidence
 from numalab.judging.principles import Principle, explain
@@ -38,8 +38,8 @@ def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     answers = read_record_answers(text.text)
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab governor {answers.seed}")
-    subject = recording(answers.seed)
-    mistaken = [question for question in QUESTIONS if not _is_right(question, answers, subject)]
+    recording = make_recording(answers.seed)
+    mistaken = [question for question in QUESTIONS if not _is_correct(question, answers, recording)]
     if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
         return refuse_published(
             criterion, f"about seed {answers.seed}", "what is asked about that recording"
@@ -47,24 +47,24 @@ def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not mistaken:
         why = (
             f"All {len(QUESTIONS)} answers follow from the recording of seed {answers.seed}, of "
-            f"{subject.total:,} transitions."
+            f"{recording.total:,} transitions."
         )
         return judge_value(criterion, 0.0, why, UNIT)
-    return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken, subject), UNIT)
+    return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken, recording), UNIT)
 
 
-def _is_right(question: Question, answers: RecordAnswers, subject: Recording) -> bool:
+def _is_correct(question: GovernorQuestion, answers: RecordAnswers, recording: Recording) -> bool:
     given = answers.given[question.key]
-    return given is not None and question.is_right(given, subject)
+    return given is not None and question.is_correct(given, recording)
 
 
-def _why(answers: RecordAnswers, mistaken: list[Question], subject: Recording) -> str:
+def _why(answers: RecordAnswers, mistaken: list[GovernorQuestion], recording: Recording) -> str:
     told = list_mistakes(
-        answers, mistaken, lambda question, given: question.mistake(given, subject)
+        answers, mistaken, lambda question, given: question.mistake(given, recording)
     )
     return (
         f"Wrong about the recording of seed {answers.seed}: {told}. Look: "
-        f"FOLDER/{mistaken[0].look}, which ./numalab governor {answers.seed} --output FOLDER "
+        f"FOLDER/{mistaken[0].file}, which ./numalab governor {answers.seed} --output FOLDER "
         "writes."
     )
 

@@ -23,31 +23,31 @@ _LATE = (
     "Does every message that is sent have its receive, in the same order? Does a rank wait for an "
     "answer, or for one to each of many messages?"
 )
-_MOST_SAID = 300  # characters
+_MAX_QUOTED = 300  # characters
 _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 
 @Rule("on_link", runs=(ON_LINK,), has_own_control=True)
-def on_link(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
     runs = evidence.of(ON_LINK)
     if not runs:
         return not_measured(criterion, evidence)
-    return _of_job(criterion, min(runs, key=_badness), evidence.language)
+    return _judge_job(criterion, min(runs, key=_badness), evidence.language)
 
 
 def _badness(job: LinkJob) -> tuple[bool, bool, float]:
     return job.end != "ok", job.wrong != 0, job.per_byte
 
 
-def _of_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
+def _judge_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
     if job.end != "ok":
         cause, why = _no_end(job)
         return verdict_on(criterion, "fail", cause, why)
     if job.wrong is None or job.wrong:
-        why = _wrong(job, language)
+        why = _mismatch_text(job, language)
         return verdict_on(criterion, "fail", "wrong_result", why)
     why = (
         f"For {_mb(job.payload_bytes)} of items node 1 has sent {_mb(job.sent_bytes)}, in "
@@ -86,11 +86,11 @@ def _no_end(job: LinkJob) -> tuple[Cause, str]:
         return "over_limit", "The job printed more than anybody reads, and was ended."
     if job.code in _SIGNALS:
         return "crashed", f"{_SIGNALS[job.code]} ended a rank in deliver; {sent}."
-    said = shortened(reason_in(job.said) or "nothing", _MOST_SAID)
+    said = shortened(reason_in(job.said) or "nothing", _MAX_QUOTED)
     return "exited", f"The job ended with code {job.code}; {sent}. It said: {said}"
 
 
-def _wrong(job: LinkJob, language: str) -> str:
+def _mismatch_text(job: LinkJob, language: str) -> str:
     first = job.first_wrong
     if job.wrong is None or first is None:
         return "Rank 1 has left nothing on node 2: did deliver return there?"
@@ -107,7 +107,7 @@ def _wrong(job: LinkJob, language: str) -> str:
 
 
 explain(
-    on_link,
+    link_job,
     Principle(
         "Each message has headers, whatever is in it. What goes the same way goes in one message, "
         "with as few bits as tell where one item ends and the next one begins.",

@@ -10,7 +10,7 @@ with the kit's solution.
 from __future__ import annotations
 
 from link_answers import PUBLISHED_SEED, Rates, read_rates
-from link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
+from link_questions import QUESTIONS, LinkQuestion, draw_links, is_close, mistake_in
 
 from numalab.evidence.record import Evidence
 from numalab.judging.principles import Principle, explain
@@ -42,7 +42,7 @@ def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     answers = read_rates(text.text)
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab rates {answers.seed}")
-    mistaken = [question for question in QUESTIONS if not _is_right(question, answers)]
+    mistaken = [question for question in QUESTIONS if not _is_correct(question, answers)]
     if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
         return refuse_published(criterion, f"for seed {answers.seed}", "what it asks")
     if not mistaken:
@@ -51,15 +51,15 @@ def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken), UNIT)
 
 
-def _is_right(question: Question, answers: Rates) -> bool:
+def _is_correct(question: LinkQuestion, answers: Rates) -> bool:
     given = answers.given[question.key]
-    return given is not None and is_close(given, question.right(asked_about(answers.seed)))
+    return given is not None and is_close(given, question.answer(draw_links(answers.seed)))
 
 
-def _why(answers: Rates, mistaken: list[Question]) -> str:
-    instead = asked_about(answers.seed)
+def _why(answers: Rates, mistaken: list[LinkQuestion]) -> str:
+    drawn = draw_links(answers.seed)
     told = list_mistakes(
-        answers, mistaken, lambda question, given: mistake_in(question, given, instead)
+        answers, mistaken, lambda question, given: mistake_in(question, given, drawn)
     )
     why = f"Wrong for seed {answers.seed}: {told}."
     if are_many(answers, mistaken):

@@ -12,8 +12,8 @@ from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, shown_path, taking_one, virtual_places
 from numalab.commands.which_lab import named_lab
 from numalab.commands.whose import seed_of_options, whose_options
-from numalab.diagnosing.case import Case, Question, make_case
-from numalab.diagnosing.case_run import CaseRun, look
+from numalab.diagnosing.case import Case, CaseQuestion, make_case
+from numalab.diagnosing.case_run import CaseRun, run_case
 from numalab.diagnosing.handed_in import (
     FILE,
     Answer,
@@ -136,10 +136,10 @@ def _looked(installation: Installation, case: Case) -> CaseRun:
         virtual_places(installation) as places,
         progress_line(case.name) as progress,
     ):
-        return look(installation, case, places, progress)
+        return run_case(installation, case, places, progress)
 
 
-def _show(question: Question) -> None:
+def _show(question: CaseQuestion) -> None:
     for line in question_lines(question, _COLUMNS):
         click.echo(line)
 
@@ -183,7 +183,7 @@ def _graded(
         if not is_first:
             told = f"{path} has the answers that you gave first: those count."
         click.echo(wrapped(told))
-    return EXIT_PASSED if all(answer.right for answer in answers) else EXIT_FAILED
+    return EXIT_PASSED if all(answer.is_correct for answer in answers) else EXIT_FAILED
 
 
 def _write(folder: Path, case: Case, looked: CaseRun) -> int:

@@ -184,9 +184,9 @@ def questions(installation: Installation, name: str) -> None:
             f"that is made from a number, such as {PREFIX}1234"
         )
     lab_modules.need_module("node_questions", "00_know_your_node")
-    from node_questions import KEYS, QUESTIONS, asked_about, text_of
+    from node_questions import KEYS, QUESTIONS, draw_units, text_of
 
-    asked = asked_about(seed)
+    asked = draw_units(seed)
     width = max(map(len, KEYS))
     click.echo(f"Of {name}, by Linux's numbers (P#, not hwloc's L#), in node.toml:")
     click.echo(f"  {'seed':{width}} = {seed}")

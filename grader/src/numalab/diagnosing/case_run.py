@@ -1,5 +1,5 @@
-"""Runs the kernel of a case and looks at it: on this node, and on the machine that is made from the
-case's seed. Nothing is timed, and nothing of it is kept."""
+"""The run of a case's kernel, on this machine and on the one made from the case's seed, for its
+report. Nothing is timed, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -23,51 +23,58 @@ from numalab.machines.seeded import seeded_machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
-TRIES = 3  # what luck may hide shows in one of them
+TRIES = 3  # a mistake that luck may hide shows in one of them
 _UNTIMED = "a case for diagnosis shows no times"
 
 
 @dataclass(frozen=True)
 class CaseRun:
-    """What the report is made of. where: the place that shows it, "here" or a machine's name;
-    verdict: of this node; there: of the other place, None where nothing was looked at there."""
+    """What the report of a case is made of.
+
+    Attributes:
+        where: the machine that shows it: "here", or a virtual machine's name.
+        evidence: that of this machine or the virtual one, as `where` says.
+        verdict: that on this machine.
+        vm_verdict: that on the virtual machine; None where the case needs none.
+    """
 
     where: str
     evidence: Evidence
     verdict: Verdict
-    there: Verdict | None
+    vm_verdict: Verdict | None
 
     def shows(self, case: Case) -> bool:
-        """Whether the mistake shows as its lab declares it, so that the questions fit."""
-        wrong = case.suspect.wrong
+        """Tell whether the mistake shows as its lab declares it, so that the questions fit."""
+        known = case.suspect.known
         untimed = {c.name for c in case.lab.criteria if c.kind != "timing"}
-        by_luck = {*wrong.may_fail} & untimed
+        by_luck = {*known.may_fail} & untimed
         shown = {found.name for found in self.verdict.failed()} & untimed
-        is_here = set(wrong.here) & untimed - by_luck <= shown
-        if self.there is None:
+        is_here = set(known.local_fails) & untimed - by_luck <= shown
+        if self.vm_verdict is None:
             return is_here
-        failed = {found.name for found in self.there.failed()} & untimed
-        return is_here and set(wrong.there) & untimed - by_luck <= failed
+        failed = {found.name for found in self.vm_verdict.failed()} & untimed
+        return is_here and set(known.vm_fails) & untimed - by_luck <= failed
 
 
-def look(
+def run_case(
     installation: Installation, case: Case, places: VirtualPlaces, progress: StepReport
 ) -> CaseRun:
-    """The caller holds the kit's lock. Raises Interrupted, UserError and NumalabError."""
+    """Run the kernel of a case until its mistake shows. The caller holds the installation's lock.
+    Raises Interrupted, UserError and NumalabError."""
     build_targets(installation, ["describe_node", installation.monitor(case.lab.name).name])
     node = describe_node(installation)
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-case-") as folder:
             (Path(folder) / KERNEL_FILES[case.language]).write_text(case.kernel, encoding="utf-8")
             for _ in range(TRIES):
-                session = Session(
+                grading = Session(
                     installation, case.lab, case.language, "submission", Path(folder),
                     effort_for("quick", True), node, progress, timing_refused=_UNTIMED,
                     seed=case.size_seed, here_only=True,
                 )  # fmt: skip
-                looked = _looked(session, case, places)
-                if looked.shows(case):
-                    return looked
+                case_run = _run_once(grading, case, places)
+                if case_run.shows(case):
+                    return case_run
     except OSError as error:
         raise NumalabError(f"the case can't be laid out: {reason_of(error)}") from error
     raise NumalabError(
@@ -76,16 +83,16 @@ def look(
     )
 
 
-def _looked(session: Session, case: Case, places: VirtualPlaces) -> CaseRun:
-    verdict = grade(session, with_times=False)
+def _run_once(grading: Session, case: Case, places: VirtualPlaces) -> CaseRun:
+    verdict = grade(grading, with_times=False)
     if case.machine_seed is None:
-        return CaseRun("here", session.evidence, verdict, None)
+        return CaseRun("here", grading.evidence, verdict, None)
     machine = seeded_machine(case.machine_seed)
-    installation, lab = session.installation, session.lab
+    installation, lab = grading.installation, grading.lab
     programs = [
         installation.monitor(lab.name),
-        installation.worker(lab.name, session.language, "submission"),
+        installation.worker(lab.name, grading.language, "submission"),
     ]
-    place = places.get(machine, programs, session.progress)
-    there = gather_on(session, place, lab.kernel_parts)
-    return CaseRun(machine.name, there.evidence, verdict, there.verdict())
+    place = places.get(machine, programs, grading.progress)
+    remote = gather_on(grading, place, lab.kernel_parts)
+    return CaseRun(machine.name, remote.evidence, verdict, remote.verdict())

@@ -28,7 +28,7 @@ from numalab.machines.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Core, Mach
 from numalab.machines.rates import PublishedRate, Resource
 from numalab.machines.topology import topology_of_node, units_of
 from numalab.modelling.times import modelled
-from numalab.modelling.traffic import Traffic, node_of_core, summed
+from numalab.modelling.traffic import MemoryTraffic, node_of_core, summed
 
 MIB = 2**20
 TIMES_CACHES = 4  # so large are the arrays together
@@ -60,7 +60,7 @@ class PredictedRun:
     """One that is predicted. what: its placement, in words."""
 
     what: str
-    traffic: Traffic
+    traffic: MemoryTraffic
     configuration: int
 
 
@@ -283,7 +283,7 @@ class ModelComparison:
             median_interval(expected),
             median_interval(measured),
             median_interval([m / e for m, e in zip(measured, expected, strict=True)]),
-            () if first is None else tuple(dict.fromkeys(d.of for d in first.bottleneck)),
+            () if first is None else tuple(dict.fromkeys(d.resource for d in first.bottleneck)),
         )
 
     def _rated(self, round_gb_s: Mapping[int, float]) -> Machine:

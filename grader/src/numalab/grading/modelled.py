@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Evidence, Seen
 from numalab.installation import Installation
-from numalab.judging.places import HERE
+from numalab.judging.places import LOCAL
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
@@ -26,7 +26,7 @@ def modelled_beside(
 ) -> tuple[ModelledSpeedup, ...]:
     """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
     the gallery that the kernel was looked at on, and carried over to those that the lab names."""
-    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[HERE]), seen)
+    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[LOCAL]), seen)
 
 
 def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[ModelledSpeedup, ...]:
@@ -67,7 +67,7 @@ def _carried(
 
 
 def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:
-    refused = {c.name for c in verdict.criteria if c.where == HERE and c.status == "not_gradable"}
+    refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
     for criterion in lab.criteria:
         is_timed = criterion.kind == "timing" and criterion.name in refused
         if is_timed and criterion.needs_numa_nodes > here.numa_nodes:

@@ -36,7 +36,7 @@ from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.places import HERE, Elsewhere, verdict_over
+from numalab.judging.places import LOCAL, Elsewhere, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, tag_machine
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
@@ -217,7 +217,7 @@ def grade_kernel(
         verdict = session.verdict()
         if machines is not None:
             named = tuple(machine.name for machine in machines)
-            elsewhere = Elsewhere(named, interrupted_at=HERE)
+            elsewhere = Elsewhere(named, interrupted_at=LOCAL)
             session.data["elsewhere"] = elsewhere.json_data()
             verdict = verdict_over(session.lab, session.evidence, {}, elsewhere)
         return Sessions(session, [], verdict, True)

@@ -24,7 +24,7 @@ from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
 
-@Rule("correct", kind="correctness", runs=(CHECK,)).of_lab
+@Rule("correct", kind="correctness", runs=(CHECK,)).register_with_lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     for run in evidence.of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
@@ -97,7 +97,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
     return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
 
 
-@Rule("race_free", kind="correctness", runs=(RACE,)).of_lab
+@Rule("race_free", kind="correctness", runs=(RACE,)).register_with_lab
 def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)

@@ -30,7 +30,7 @@ from numalab.labs.declaration import Criterion, Lab
 # ---- deadlocks -------------------------------------------------------------------------
 
 
-@Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).of_lab
+@Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the check in which every send waits for its receive, as the standard allows. Where
     the other check fails this says nothing: who sends nothing can't wait."""

@@ -371,17 +371,17 @@ def _pages(share: float, array: str, singular: str, plural: str) -> str:
     return f"{words.first_upper(words.percent(share))} of the pages of {array} {plural}"
 
 
-def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: float) -> bool:
+def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
     """Whether each page was first written by a thread of the NUMA node on which it is used, as the
     kit binds threads; steadily, so that chance has no part in it."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
-    if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - at_least for name in names):
+    if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):
         return False
     shown = touch.shown_trace(evidence)
     if shown is None:
         return False
-    return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= at_least
+    return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= min_share
 
 
 @Rule("local_pages", runs=(TRACE, PLACEMENT), needs=("move_pages",))

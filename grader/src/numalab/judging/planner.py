@@ -1,5 +1,7 @@
-"""What is still to be seen of a kernel before its verdict: the planner of a grading, which judges
-what it has so far."""
+"""The planner: which runs a verdict still needs. It judges the evidence that there is so far.
+
+Pure functions over evidence; `grading` makes the runs.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
 
-MOST_RACE_SEARCHES = 3
+MAX_RACE_SEARCHES = 3
 
-# What is tried on virtual nodes only, and not beside the solution's: a picture of that would be the
-# answer.
+# Goals that are tried on virtual machines only, and not compared with the solution's file: a
+# picture of that would be the answer.
 _VM_GOALS = (*CORE_GOALS, *JOB_NODES)
 
 
@@ -45,7 +47,7 @@ def _evidence_has(
     chosen: Callable[[Criterion], bool],
     status: Status,
 ) -> bool:
-    """Whether one of the chosen evidence criteria of a part has a status by what was seen."""
+    """Tell whether one of the chosen evidence criteria of a part has a status and a value."""
     return any(
         criterion.part in (None, part)
         and criterion.kind == "evidence"
@@ -57,8 +59,8 @@ def _evidence_has(
 
 
 def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether the node allows anything of a part's kernel to be looked at: where a filter refuses
-    what all criteria need, a run would only say so again."""
+    """Tell whether the machine allows a run to show anything about a part's kernel. Where it
+    refuses what all criteria need, a run would only say so again."""
     return any(
         loss(lab, criterion, evidence.node) is None
         for criterion in lab.criteria_of(part)
@@ -67,8 +69,8 @@ def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
-    """Whether the node allows a look at where the kit's program goes under a file, and is one
-    that the file is about."""
+    """Tell whether the machine can show where numalab's program runs under a file, and is one that
+    the file is about."""
     if file.goal in _VM_GOALS and not evidence.is_virtual:
         return False
     return any(
@@ -79,13 +81,13 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
 
 
 def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
-    """Whether a part's kernel has come to its end and was right in all that was seen."""
+    """Tell whether a part's kernel came to its end and was correct in all runs so far."""
     return is_sound(evidence.of_parts(part))
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether a kind of run may still change anything. Who is at work is asked only of a team that
-    is even by its CPU time, and whether another team shares its work out of one that does."""
+    """Tell whether a kind of run may still change a verdict. One that confirms a rule (Rule's
+    confirmed_by) does so only once the rule's other runs pass."""
     confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
     return not confirmed or any(
         _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
@@ -93,8 +95,7 @@ def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -
 
 
 def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether it is still open how the work is shared, or whether stops were found, and a further
-    run of a kind may tell."""
+    """Tell whether one more run of a kind may change a verdict, by the rules that read it."""
     return any(
         rule.needs_another_run is not None
         and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))
@@ -104,21 +105,21 @@ def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str |
 
 
 def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether a team of a part is held against one thread."""
+    """Tell whether a part's team is compared with a single thread."""
     return any(balanced.criteria(lab, part)) and asks_one_thread(evidence)
 
 
 def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
-    """What the last look at how the work is shared says against the kernel, 'uneven' or 'spins':
-    the solution is then looked at before the next one, so that load which is there just now counts
-    for it, too. None: nothing."""
+    """Return what the last run says against how a part's team shares its work, 'uneven' or 'spins';
+    None: nothing. The solution then runs before the next one, so that load which is there just now
+    counts for it, too."""
     own = evidence.of_parts(part)
-    found = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
-    return next(filter(None, found), None)
+    objections = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
+    return next(filter(None, objections), None)
 
 
 def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
-    """Whether one of the named criteria needs a part's kernel to be looked at."""
+    """Tell whether one of the named criteria needs a run of a part's kernel."""
     return any(
         c.name in names and c.kind == "evidence" and is_of_kernel(lab, c)
         for c in lab.criteria_of(part)
@@ -126,14 +127,13 @@ def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
 
 
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether an evidence criterion of a part failed that the kit's solution has not been
-    held against yet. The solution itself is not its own excuse."""
+    """Tell whether an evidence criterion of a part failed for which the solution has not run yet.
+    The solution is not its own excuse."""
     own = evidence.of_parts(part)
     if evidence.variant == SOLUTION:
         return False
     control = own.as_control()
-    # How the work is shared is looked at in turns, and tells nothing of other rules; a job on a
-    # link has a control of its own.
+    # Runs of rules with a control of their own say nothing about other rules.
     own_control = [c for c in lab.criteria_of(part) if rule_of(c).has_own_control]
     if any(
         control.of(kind)
@@ -150,12 +150,12 @@ def _is_compared_once(criterion: Criterion) -> bool:
 
 
 def is_checked_locally(lab: Lab, part: str | None) -> bool:
-    """Whether the monitor runs a part's kernel, and checks its results, before anything else."""
+    """Tell whether the monitor first runs a part's kernel and checks its results."""
     return is_needed(CHECK, lab, part)
 
 
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether a job on a link has failed, so that it is run again, and beside it the solution."""
+    """Tell whether a job on a link failed, so that it runs again, and the solution with it."""
     return any(
         criterion.part == part and reads(criterion, ON_LINK) and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
@@ -163,20 +163,20 @@ def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:
-    """Whether the search for data races in a part ended in a way that may be the kernel's doing or
-    the kit's: the solution tells."""
+    """Tell whether a search for data races in a part ended in a way that may be the kernel's fault
+    or numalab's: a search in the solution decides it."""
     return bool(doubtful_races(evidence.of_parts(part)))
 
 
 def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
-    """Whether a search that came to its end did not see the kit's own race. One in a hundred misses
-    it by itself, so one says nothing; and nobody gains by more of them."""
+    """Tell whether a search that came to its end missed the race that numalab makes as a test. One
+    in a hundred does so by chance, so one says nothing; no kernel gains by more of them."""
     races = doubtful_races(evidence.of_parts(part))
-    return 0 < len(races) < MOST_RACE_SEARCHES and races[-1].outcome.ok
+    return 0 < len(races) < MAX_RACE_SEARCHES and races[-1].outcome.ok
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """The files that miss their goals and that the solution's have not been held against."""
+    """Return the files that miss their goals, as far as the solution's file was not tried yet."""
     if evidence.variant == SOLUTION:
         return ()
     return tuple(
@@ -193,14 +193,14 @@ def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
 
 
 def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether times of messages decide a criterion of a part that is gradable on this node."""
-    found = [c for c in lab.criteria if c.part == part and reads(c, LATENCY)]
-    return any(gate(lab, c, evidence) is None for c in found)
+    """Tell whether times of messages decide a criterion of a part that this machine can show."""
+    criteria = [c for c in lab.criteria if c.part == part and reads(c, LATENCY)]
+    return any(gate(lab, c, evidence) is None for c in criteria)
 
 
 def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Whether a further generation of the probe's rates may decide a criterion of a part. What a
-    file says is wrong with it, and what this node can't show, no rate changes."""
+    """Tell whether one more replicate of the probe's rates may decide a criterion of a part. No
+    rate changes a file that can't be used, or what this machine can't show."""
     return any(
         gate(lab, criterion, evidence) is None
         and refused_file(lab, criterion, evidence) is None
@@ -217,14 +217,14 @@ def _judged_alone(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
 
 @dataclass(frozen=True)
 class Timed:
-    """What is timed together: a part, and where launches of it are compared the slow one."""
+    """What is timed together: a part, and where launches of it are compared the slow launch."""
 
     part: str | None
     slow: str | None = None
 
 
 def timings(lab: Lab) -> tuple[Timed, ...]:
-    """All that the lab's criteria ask for."""
+    """Return all that a lab's criteria need to have timed."""
     return tuple(
         Timed(part, slow)
         for part in lab.parts
@@ -234,15 +234,15 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 
 def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
-    """What is timed beside the processes that a generation needs, so that the rates tell what share
-    they are of lightspeed: no verdict depends on it, and where it fails the others go on."""
+    """Return further roles that a replicate times, so that rates have a share of the reference
+    loop. No verdict depends on them, and where they fail the others go on."""
     return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
 
 
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
-    """The processes that a generation needs; none when none of the criteria is gradable on
-    this node, the kernel is not sound, the node kept it from being looked at, or the launch file
-    can't be read."""
+    """Return the roles that a replicate needs. None where no criterion can be shown on this
+    machine, the kernel is not sound, the machine paused its runs, or the launch file can't be
+    read."""
     criteria = gradable_timing(lab, evidence, timed)
     own = _select_timed(lab, evidence, timed)
     if not criteria or not is_sound(own) or own.is_held_up:
@@ -257,7 +257,8 @@ def _select_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
 
 
 def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
-    """The criteria that a node allows to be decided by what is timed together."""
+    """Return the criteria that are decided by what is timed together, and that this machine can
+    show."""
     return [
         c
         for c in lab.criteria_of(timed.part)
@@ -266,7 +267,7 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
 
 
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Whether further generations would change no timing criterion."""
+    """Tell whether further replicates change no timing criterion."""
     own = _select_timed(lab, evidence, timed)
     if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
         return True
@@ -275,12 +276,12 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
 
 
 def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> TimeBudgetUse:
-    """What the generations that there are have waited for."""
+    """Return what the replicates so far cost."""
     return time_budget_use(_select_timed(lab, evidence, timed))
 
 
 def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Whether the generations that there are have led to a verdict on each timing criterion."""
+    """Tell whether the replicates so far have led to a verdict on each timing criterion."""
     names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
     return count_replicates(lab, evidence, timed) > 0 and not any(
         verdict.name in names
@@ -291,12 +292,12 @@ def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
 
 
 def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
-    """How many there are."""
+    """Count the replicates so far."""
     return len(_select_timed(lab, evidence, timed).of(GENERATION))
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
-    """How many seconds make a repetition of the submission far too slow, whatever the claim, if
-    that is sure enough to stop it there."""
+    """Return the seconds after which a repetition of the submission is stopped, since it is far too
+    slow for every claim; None where that is not sure enough."""
     own = _select_timed(lab, evidence, timed)
     return cut_s(gradable_timing(lab, evidence, timed), own)

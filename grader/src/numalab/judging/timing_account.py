@@ -1,4 +1,7 @@
-"""The account of a timing criterion: its generations, the evidence, and why it stopped."""
+"""The account of a timing criterion: its replicates, what decided it, and why no more were taken.
+
+Reports draw it, and a result's JSON has it beside the verdict. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from numalab.judging.sequential import UNDECIDED, Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
 from numalab.judging.timing_claims import CLAIMS, claim_of
 from numalab.judging.timing_state import (
-    Floor,
+    ClaimSide,
     RequiredSpeed,
     TimingState,
     complete,
@@ -41,10 +44,16 @@ Stopped = Literal[
 
 @dataclass(frozen=True)
 class Side:
-    """The claim that is shown of a criterion, by its generations. margins: by which factor each
-    met it; cut: whether at most by that; looks: after each, up to the decision. good, bad: which
-    side of what is asked for a generation is on; holds, fails: what the submission would be if the
-    claim held, and if it did not."""
+    """The side of a claim that is shown.
+
+    Attributes:
+        margins: the factor by which each replicate met it.
+        cut: per replicate, whether the margin is an upper bound.
+        decisions: what was known after each replicate, up to the one that decided.
+        good, bad: the name of each half of the margins, above 1 and below.
+        holds, fails: what the submission is if the claim is true, and if it is not.
+        is_floor: the side on which a submission is too fast.
+    """
 
     margins: tuple[float, ...]
     cut: tuple[bool, ...]
@@ -73,7 +82,7 @@ def _ceiling_side(state: TimingState) -> Side:
     )
 
 
-def _floor_side(floor: Floor) -> Side:
+def _floor_side(floor: ClaimSide) -> Side:
     return Side(
         margins=floor.margins,
         cut=(False,) * len(floor.margins),
@@ -87,7 +96,7 @@ def _floor_side(floor: Floor) -> Side:
 
 
 def side_shown(state: TimingState) -> Side:
-    """Of two sides the one that is failed, or open; else the one that is met by less."""
+    """Return the side to show: of two one that failed or is open, else that with less margin."""
     ceiling = _ceiling_side(state)
     if state.floor is None or not state.margins:
         return ceiling
@@ -98,44 +107,49 @@ def side_shown(state: TimingState) -> Side:
 
 @dataclass(frozen=True)
 class TimingAccount:
-    """What there is to say of a criterion that was timed. asked: None where no generation came
-    to its end; left_out: generations that do not count; rates: of the processes whose times they
-    are."""
+    """What is reported about a criterion that was timed.
+
+    Attributes:
+        required: the speed that a pass requires; None where no replicate is complete.
+        stopped_because: why no further replicate was taken.
+        left_out: replicates that do not count.
+        rates: times and memory rates of the roles that are compared.
+    """
 
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
-    asked: RequiredSpeed | None
+    required: RequiredSpeed | None
     stopped_because: Stopped
     left_out: tuple[LeftOut, ...] = ()
     rates: TimedRates | None = None
 
     @property
     def is_effect_lost(self) -> bool:
-        """Whether noise hides what is to be graded: there is nothing to compare with."""
+        """Tell whether noise hides the effect that a speedup needs."""
         is_open = self.verdict.status == "inconclusive"
-        return is_open and self.asked is not None and self.asked.is_lost
+        return is_open and self.required is not None and self.required.is_lost
 
     @property
     def side(self) -> Side:
-        """What is drawn, and told of."""
+        """The side of the claim that is shown."""
         return side_shown(self.state)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """For the median margin that is shown. A margin that is only bounded from above bounds
-        nothing from below."""
+        """The interval of the median margin that is shown; an end that the replicates do not bound
+        is None."""
         return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
     def json_data(self) -> dict[str, Any]:
-        """Lists have an entry for each generation; those of signs end with the decision, and None
-        among them was cut too early to know. signs: what speaks for the claim; missed: against."""
+        """Return the JSON of a result. Lists have an entry per replicate; signs, missed and the
+        e-values end with the decision. A sign is null where it was stopped too early to know."""
         state = self.state
         decisions = state.decisions
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
-            "asked": None if self.asked is None else asdict(self.asked),
+            "asked": None if self.required is None else asdict(self.required),
             "signs": list(state.signs[: len(decisions)]),
             "missed": list(state.missed[: len(decisions)]),
             "e_for": [decision.e_for for decision in decisions],
@@ -158,8 +172,8 @@ class TimingAccount:
         }
 
 
-def _floor_json(floor: Floor) -> dict[str, Any]:
-    """Of the claim that the submission is not too fast, as those of json_data."""
+def _floor_json(floor: ClaimSide) -> dict[str, Any]:
+    """Return the lists of json_data for the claim that the submission is not too fast."""
     decisions = floor.decisions
     return {
         "margins": list(floor.margins),
@@ -202,8 +216,13 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
 
 
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
-    """Of the criteria that are decided by generations and were timed; evidence: of the place
-    where times are taken. A kernel with wrong results has no times that mean anything."""
+    """Return an account of each criterion that was timed.
+
+    Args:
+        evidence: that of the machine on which times are taken.
+
+    A kernel with wrong results has no account, since its times mean nothing.
+    """
     verdicts = {
         verdict_here.name: verdict_here
         for verdict_here in verdict.criteria
@@ -222,18 +241,18 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
         replicates = complete(own, claim_of(criterion).roles(criterion))
-        asked = required_speed(criterion, replicates) if replicates else None
+        required = required_speed(criterion, replicates) if replicates else None
         stopped = _stopped(verdict_here, state, own)
         left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
         rates = rates_of(own, claim_of(criterion).roles(criterion))
         accounts.append(
-            TimingAccount(criterion, verdict_here, state, asked, stopped, left_out, rates)
+            TimingAccount(criterion, verdict_here, state, required, stopped, left_out, rates)
         )
     return accounts
 
 
 def add_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
-    """A verdict's JSON with what each timed criterion's decision rests on."""
+    """Return a verdict's JSON with the accounts of its timed criteria under "timing"."""
     timings = {account.criterion.name: account.json_data() for account in accounts}
     return result | {
         "criteria": [

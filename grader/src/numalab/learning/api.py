@@ -35,7 +35,7 @@ from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_of
 from numalab.installation import Installation
 from numalab.judging.effort import Effort, effort_for
-from numalab.judging.places import HERE
+from numalab.judging.places import LOCAL
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs
 from numalab.labs.variants import is_variant_name
@@ -449,7 +449,7 @@ class OpenLab:
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
         records = tuple(session.data for _, session in sessions)
-        where = HERE if self.machine is None else self.machine.name
+        where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
             self.installation, self.declared, label, where, tuple(kernel.seen), judged, records,

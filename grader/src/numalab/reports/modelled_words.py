@@ -26,11 +26,12 @@ def headline(comparison: ModelledSpeedup) -> str:
     """One sentence: what it comes to, and where the pages are."""
     if comparison.speedup is None:
         return comparison.why_not
-    whose = "" if comparison.whose == KERNEL else f"{comparison.whose}, "
+    whose = "" if comparison.subject == KERNEL else f"{comparison.subject}, "
     bound, known = _bound(comparison)
     said = f"On {comparison.machine}, modelled: {whose}{bound}{times_words(comparison.speedup)} "
-    said += comparison.over if comparison.over == HANDOUT else f"as fast as {comparison.over}"
-    crowded = comparison.crowded
+    baseline = comparison.baseline
+    said += baseline if baseline == HANDOUT else f"as fast as {baseline}"
+    crowded = comparison.dominant_node
     if crowded is not None:
         pages = f"pages of {crowded.array}" if crowded.array else "pages"
         share = f"all {pages}" if crowded.share == 1 else f"{percent(crowded.share)} of the {pages}"
@@ -42,7 +43,7 @@ def _bound(comparison: ModelledSpeedup) -> tuple[str, str]:
     """What stands before and behind a speedup where parts that one of the two uses have no rate:
     they only ever take longer."""
     yours, theirs = (
-        model is not None and bool(model.without) for model in (comparison.yours, comparison.theirs)
+        model is not None and bool(model.missing) for model in (comparison.yours, comparison.theirs)
     )
     if yours and theirs:
         return "", ", by the rates that are known"
@@ -52,7 +53,7 @@ def _bound(comparison: ModelledSpeedup) -> tuple[str, str]:
 def bottleneck_words(model: Modelled) -> str:
     """As in: controller 0, for all bytes."""
     first = model.bottleneck[0]
-    kinds = dict.fromkeys(demand.of for demand in model.bottleneck)
+    kinds = dict.fromkeys(demand.resource for demand in model.bottleneck)
     named = [_named(kind, model) for kind in kinds]
     if len(model.bottleneck) == 1:
         return f"{named[0]}, for {_share(first.share)}"
@@ -65,8 +66,8 @@ def _share(share: float) -> str:
 
 def _named(kind: Resource, model: Modelled) -> str:
     """The parts of a kind that are a bottleneck."""
-    parts = [demand for demand in model.bottleneck if demand.of == kind]
-    others = model.of(kind)
+    parts = [demand for demand in model.bottleneck if demand.resource == kind]
+    others = model.demands_on(kind)
     if kind == "core":
         return f"core {parts[0].numbers[0]}" if len(parts) == 1 else _each(parts, others, "core")
     if kind == "l3":
@@ -99,7 +100,7 @@ def sentences(comparison: ModelledSpeedup) -> list[str]:
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return said
-    them = "the handout's" if comparison.over == HANDOUT else "the other's"
+    them = "the handout's" if comparison.baseline == HANDOUT else "the other's"
     ours, other = bottleneck_words(yours), bottleneck_words(theirs)
     same = f"{them} is the same" if ours == other else f"{them}: {other}"
     said.append(f"Bottleneck: {ours}; {same}.")
@@ -126,15 +127,15 @@ _PLURAL: Mapping[Resource, str] = {
 
 def _missing(comparison: ModelledSpeedup) -> list[Missing]:
     both = (comparison.yours, comparison.theirs)
-    missing = {one for model in both if model is not None for one in model.without}
-    return sorted(missing, key=lambda one: (one.of, one.distance or 0))
+    missing = {one for model in both if model is not None for one in model.missing}
+    return sorted(missing, key=lambda one: (one.resource, one.distance or 0))
 
 
 def _missing_words(missing: Sequence[Missing]) -> str:
     """As in: cores with memory at distance 16 and 22, and links."""
     said = []
-    for of in dict.fromkeys(one.of for one in missing):
-        distances = [str(one.distance) for one in missing if one.of == of and one.distance]
+    for of in dict.fromkeys(one.resource for one in missing):
+        distances = [str(one.distance) for one in missing if one.resource == of and one.distance]
         joint = "with memory at" if of == "core" else "over"
         more = f" {joint} distance {listed(distances)}" if distances else ""
         said.append(_PLURAL[of] + more)
@@ -162,8 +163,10 @@ class Row:
 
 def heads(comparison: ModelledSpeedup) -> tuple[str, str]:
     """Of the two sides of a picture."""
-    whose = "yours" if comparison.whose == KERNEL else comparison.whose
-    return whose, comparison.over.removeprefix("the ").replace("same team on one", "team on one")
+    whose = "yours" if comparison.subject == KERNEL else comparison.subject
+    return whose, comparison.baseline.removeprefix("the ").replace(
+        "same team on one", "team on one"
+    )
 
 
 def title(comparison: ModelledSpeedup) -> str:
@@ -179,7 +182,9 @@ def rows(comparison: ModelledSpeedup) -> list[Row]:
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return []
-    numbers = sorted({d.numbers for model in (yours, theirs) for d in model.of("controller")})
+    numbers = sorted(
+        {d.numbers for model in (yours, theirs) for d in model.demands_on("controller")}
+    )
     found = [
         Row(
             f"controller {number[0]}",
@@ -191,7 +196,7 @@ def rows(comparison: ModelledSpeedup) -> list[Row]:
 
 
 def _at(model: Modelled, of: Resource, numbers: tuple[int, ...]) -> Demand | None:
-    return next((d for d in model.of(of) if d.numbers == numbers), None)
+    return next((d for d in model.demands_on(of) if d.numbers == numbers), None)
 
 
 def _bar(model: Modelled, demand: Demand | None) -> Bar:
@@ -236,9 +241,9 @@ def _flow(model: Modelled, pairs: Set[tuple[int, int]]) -> Bar:
 def _busiest_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
     kinds: tuple[tuple[Resource, str], ...] = (("l3", "busiest L3"), ("core", "busiest core"))
     return [
-        Row(label, *(_bar(model, _busiest(model.of(kind))) for model in (yours, theirs)))
+        Row(label, *(_bar(model, _busiest(model.demands_on(kind))) for model in (yours, theirs)))
         for kind, label in kinds
-        if yours.of(kind) or theirs.of(kind)
+        if yours.demands_on(kind) or theirs.demands_on(kind)
     ]
 
 
@@ -284,8 +289,8 @@ def others(found: Sequence[ModelledSpeedup]) -> list[Others]:
             continue
         threads = count(one.yours.threads, "thread")
         limit = bottleneck_words(one.yours) + (f" {UNRATED}" if _missing(one) else "")
-        line = (one.whose, threads, _bound(one)[0] + times_words(one.speedup), limit)
-        by_over.setdefault(one.over, []).append(line)
+        line = (one.subject, threads, _bound(one)[0] + times_words(one.speedup), limit)
+        by_over.setdefault(one.baseline, []).append(line)
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
 
 

@@ -241,15 +241,15 @@ def _legend(account: TimingAccount) -> str:
 def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str]:
     unit, _ = scale_words(account)
     state = account.state
-    assert account.asked is not None
+    assert account.required is not None
     in_rows = len(account.side.margins) <= MOST_ROWS
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
     axis = axis_for(account.side.margins, max(width, 24), unit)
     reference = [(1.0, reference_name(account.criterion).removeprefix("the "))]
     if SPEEDUP.judges(account.criterion):
         slow = named.slow.removeprefix("the ")
-        asked = account.asked.median
-        reference = [((account.asked.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
+        asked = account.required.median
+        reference = [((account.required.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
 
     def line(label: str, text: str, evidence: str = "") -> str:
         return f"{label:<{LABEL_COLUMNS}}{text:<{axis.columns}} {evidence}".rstrip()

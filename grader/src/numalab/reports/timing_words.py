@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numalab.evidence.record import Evidence
-from numalab.judging.chain_words import band
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.judging.timing_account import Side, TimingAccount
@@ -15,6 +14,7 @@ from numalab.judging.timing_claims import CHAIN, EFFICIENCY, LEAST_HANDOUT_RATIO
 from numalab.judging.timing_rules import (
     AGAIN_WHEN_QUIET,
     QUICK_RISK,
+    band,
     reference_name,
     required_text,
 )
@@ -56,17 +56,17 @@ def evidence_words(e_value: float) -> str:
 
 def asked_words(account: TimingAccount, named: Named) -> str:
     """What the claim asks for."""
-    if account.asked is None:
+    if account.required is None:
         return ""
     if account.is_effect_lost:
         return (
             f"This node is too noisy now to show a speedup: {named.slow} took "
-            f"{ratio(account.asked.effect or 0)} times the solution's time (median), and "
+            f"{ratio(account.required.effect or 0)} times the solution's time (median), and "
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
     if EFFICIENCY.judges(account.criterion):
         whose = reference_name(account.criterion)
-        return f"Asked for: more than {required_text(account.asked)} times {whose}'s speed."
+        return f"Asked for: more than {required_text(account.required)} times {whose}'s speed."
     if CHAIN.judges(account.criterion):
         shown = "not to be faster" if account.side.is_floor else "not to be slower"
         return (
@@ -74,9 +74,9 @@ def asked_words(account: TimingAccount, named: Named) -> str:
             f"drawn is the one that was harder to show: {shown}."
         )
     return (
-        f"Asked for: more than {required_text(account.asked)} times the speed of {named.slow}, "
+        f"Asked for: more than {required_text(account.required)} times the speed of {named.slow}, "
         f"which is the geometric middle between it (1) and the solution (here "
-        f"{ratio(account.asked.effect or 0)}, median), or {LEAST_HANDOUT_RATIO**0.5:.2f} where "
+        f"{ratio(account.required.effect or 0)}, median), or {LEAST_HANDOUT_RATIO**0.5:.2f} where "
         "that is more."
     )
 

@@ -57,7 +57,7 @@ def first_touch(record: Json, where: Machine) -> ModelledSpeedup:
 
 def bottleneck(comparison: ModelledSpeedup) -> list[tuple[str, tuple[int, ...]]]:
     assert comparison.yours is not None
-    return [(demand.of, demand.numbers) for demand in comparison.yours.bottleneck]
+    return [(demand.resource, demand.numbers) for demand in comparison.yours.bottleneck]
 
 
 # ---- lab 01 ----------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_the_recorded_handout_is_what_it_is_compared_with(name: str, cores: int)
     recorded = KIT.grading_folder("01_first_touch") / "recorded" / f"{name}.json"
     found = first_touch(json.loads(recorded.read_text("utf-8")), machine(name, cores))
     assert found.speedup == pytest.approx(1, abs=0.01)
-    assert found.crowded is not None and found.crowded.share == 1
+    assert found.dominant_node is not None and found.dominant_node.share == 1
     assert found.yours is not None and found.theirs is not None
     assert found.yours.threads == find_machine(KIT, name).cores
     assert bottleneck(found)[0][0] == "controller"
@@ -90,7 +90,7 @@ def test_pages_where_they_are_used_are_served_by_all_controllers() -> None:
     found = first_touch(invented.evidence(TWO), machine("hydra", 4))
     assert found.speedup == pytest.approx(2)
     assert bottleneck(found) == [("controller", (0,)), ("controller", (1,))]
-    assert found.crowded is None
+    assert found.dominant_node is None
 
 
 def test_a_use_is_of_the_core_that_it_came_from() -> None:
@@ -119,7 +119,9 @@ def test_a_loop_dealt_out_in_single_elements_uses_all_pages_from_everywhere() ->
     found = first_touch(invented.evidence(TWO, users=everybody), machine("hydra", 4))
     assert found.yours is not None
     assert [flow.share for flow in found.yours.flows] == [pytest.approx(0.25)] * 4
-    assert len(found.yours.of("core")) == 32, "not only those that tracings happened to show"
+    assert len(found.yours.demands_on("core")) == 32, (
+        "not only those that tracings happened to show"
+    )
     assert found.speedup == pytest.approx(2)
 
 
@@ -130,8 +132,11 @@ def test_arrays_count_with_what_the_loop_moves_of_them() -> None:
     placement["residency"][0]["numa_node"] = [[1, 320]]
     found = first_touch(record, machine("hydra", 4))
     assert found.yours is not None
-    assert [d.share for d in found.yours.of("controller")] == [pytest.approx(0.5)] * 2
-    assert found.crowded is not None and (found.crowded.array, found.crowded.share) == ("a", 1)
+    assert [d.share for d in found.yours.demands_on("controller")] == [pytest.approx(0.5)] * 2
+    assert found.dominant_node is not None and (
+        found.dominant_node.array,
+        found.dominant_node.share,
+    ) == ("a", 1)
 
 
 def test_pages_that_a_sample_left_out_count_as_those_in_it() -> None:
@@ -233,7 +238,7 @@ def test_a_spread_team_has_the_memory_of_several_nodes() -> None:
         binding("omp_spread.env", team(0, 1)),
         binding("omp_close.env", team(0, 2, 4, 6)),
     )
-    assert spread.whose == "omp_spread.env (libgomp)"
+    assert spread.subject == "omp_spread.env (libgomp)"
     assert spread.speedup == pytest.approx((1 / 40) / (0.5 / 30)), "core by core"
     assert close.speedup == pytest.approx(1)
     assert bottleneck(close) == [("controller", (0,))]
@@ -280,7 +285,7 @@ def test_a_rank_on_each_numa_node_over_the_slow_launches(
         declared, criterion(declared, name), evidence, machine("hydra", 4, rates), slow_launches()
     )
     (only,) = found
-    assert (only.whose, only.over) == ("launch.toml", over)
+    assert (only.subject, only.baseline) == ("launch.toml", over)
     assert only.yours is not None and only.yours.threads == 32
     assert only.speedup == pytest.approx(speedup)
 

@@ -81,7 +81,7 @@ def test_the_handout_is_what_it_is_compared_with() -> None:
     found = over(json.loads(recorded.read_text("utf-8")))
     assert found.speedup == pytest.approx(1)
     assert {home for _, home in flows(found)} == {0}
-    assert found.crowded is not None and found.crowded.share == 1
+    assert found.dominant_node is not None and found.dominant_node.share == 1
     assert found.theirs is not None
     assert flows(found) == {
         (flow.user, flow.home): pytest.approx(flow.share, abs=0.02) for flow in found.theirs.flows
@@ -102,7 +102,7 @@ def test_pieces_smaller_than_a_page_are_used_from_everywhere() -> None:
 def test_a_team_that_works_in_part_stays_as_many() -> None:
     found = over(invented.evidence(TWO, users=lambda owner, page: (0,)))
     assert found.yours is not None
-    assert [demand.numbers for demand in found.yours.of("core")] == [(0,)]
+    assert [demand.numbers for demand in found.yours.demands_on("core")] == [(0,)]
     assert found.yours.threads == 8
     assert found.yours.s_per_gb == pytest.approx(1 / 10)
 
