@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from numalab.errors import NumalabError
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
-from numalab.explore.measurements import Configuration, Measurements, ProgramRun, Virtual
+from numalab.explore.experiment import (
+    Configuration,
+    Experiment,
+    Exploration,
+    Measurements,
+    ProgramRun,
+    VirtualPages,
+)
+from numalab.labs import lab_modules
 
 
 def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[ProgramRun, ...]]:
@@ -51,14 +58,19 @@ def read_found(data: Json) -> Measurements:
             seed=data["seed"],
             interrupted=data["interrupted"],
             virtual=there
-            and Virtual(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
+            and VirtualPages(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise NumalabError(f"not what ./numalab explore --json writes: {error!r}") from error
 
 
-def _explored(made: Sequence[Configuration], rounds: int) -> Explorable:
-    """What was run, from the configurations that it became."""
+def _explored(made: Sequence[Configuration], rounds: int) -> Experiment:
+    """Return what was run, from the configurations that it became."""
+    lab_modules.make_importable()
+    from schedule_experiment import Schedules
+    from stream_experiment import Streams
+    from table_experiment import TableSizes
+
     first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
         raise NumalabError(

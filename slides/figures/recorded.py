@@ -15,8 +15,8 @@ from figures.explorations import read_found
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
+from numalab.explore.experiment import Measurements
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.explore.measurements import Measurements
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,

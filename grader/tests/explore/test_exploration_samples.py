@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from schedule_experiment import Schedules, schedule_configurations
+from stream_experiment import Streams, stream_configurations, stream_thread_counts
 from support.explorations import (
     BUILD,
     MIB,
@@ -24,23 +26,19 @@ from support.explorations import (
     made_up,
     on_two_cores,
 )  # fmt: skip
+from table_experiment import TableSizes, table_configurations
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import explore
-from numalab.explore.declaration import Exploration, Schedules, Streams, TableSizes
-from numalab.explore.intervals import coverage, median_interval
-from numalab.explore.measurements import (
+from numalab.explore.experiment import (
     Configuration,
+    Exploration,
     Measurements,
     ProgramRun,
-    configurations,
     runs_each,
-    schedule_configurations,
-    stream_configurations,
-    stream_thread_counts,
-    table_configurations,
     thread_counts,
 )
+from numalab.explore.intervals import coverage, median_interval
 from numalab.explore.tlb import Reach, tlb_reaches, walked_bytes
 from numalab.harness.monitor import Finished
 from numalab.installation import Installation
@@ -79,7 +77,7 @@ def test_one_thing_that_is_timed_of_each_kind() -> None:
     assert last.key == {"threads": 3, "placement": "scatter", "first_touch": "one"}
     assert last.environment["OMP_PROC_BIND"] == "spread"
     assert first.arguments_in(7) == first.arguments
-    on_node = configurations(Exploration("a", "t", SCHEDULES), {"cores": 3})
+    on_node = SCHEDULES.configurations({"cores": 3})
     assert {one.key["threads"] for one in on_node} == {1, 2, 3}
 
 
@@ -198,7 +196,7 @@ def test_what_is_no_exploration_is_refused(changes: dict[str, Any], says: str) -
 )
 def test_memory_that_the_largest_takes(what: Schedules | Streams | TableSizes, needed: int) -> None:
     exploration = Exploration("a", "t", what)
-    assert explore.needed_bytes(exploration) == needed
+    assert exploration.what.needed_bytes == needed
     explore.check_memory(exploration, needed * 5 // 4)
     with pytest.raises(UserError, match=f"would take {needed // MIB} MiB"):
         explore.check_memory(exploration, needed * 5 // 4 - 8)
@@ -316,7 +314,7 @@ def test_limits_are_told_of_what_was_killed_here(
 
 def test_pages_are_looked_at_with_each_number_of_threads(installation: Installation) -> None:
     place = Told()
-    seen, interrupted = explore.observe_pages(installation, VIRTUAL, place, lambda _: None)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, place, lambda _: None)
     assert (seen.machine, seen.node, seen.trouble, interrupted) == (
         place.machine, place.node, None, False,
     )  # fmt: skip
@@ -334,7 +332,7 @@ def test_pages_are_looked_at_with_each_number_of_threads(installation: Installat
         assert sorted(one.configuration for one in of_round) == list(range(12))
         assert [one.order for one in of_round] == list(range(12))
     assert not any("times" in one.record for one in seen.runs)
-    seen, interrupted = explore.observe_pages(installation, VIRTUAL, Told(3), lambda _: None)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, Told(3), lambda _: None)
     assert (len(seen.runs), interrupted) == (3, True)
 
 
@@ -369,7 +367,7 @@ def test_all_of_an_exploration_or_what_there_is_by_then(
     found = explore.explore(installation, exploration, node, lambda _: None)
     assert found.runs == (ProgramRun(1, 0, 0, 0.5, {"program": installation.probe.name}),)
     assert (found.interrupted, found.build, found.node) == (ends, BUILD, node)
-    assert [*found.configurations] == configurations(exploration, node)
+    assert [*found.configurations] == exploration.what.configurations(node)
     assert orders == explore.orders(len(found.configurations), what.rounds, found.seed)
     is_of_tables = isinstance(what, TableSizes)
     assert found.description == ({"page_bytes": 4096} if is_of_tables else {})
@@ -425,5 +423,5 @@ def test_of_several_tlbs_of_a_level_the_largest_counts() -> None:
 
 def test_what_is_run_on_these_nodes() -> None:
     for node, threads in ((SIXTEEN, range(1, 17)), (TWO, range(1, 3))):
-        chosen = configurations(Exploration("a", "t", STREAMS), node)
+        chosen = STREAMS.configurations(node)
         assert [one.key["threads"] for one in chosen[::6]] == list(threads)

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from schedule_experiment import chunk_words
 from support.explorations import SCHEDULES, TABLES, invented, made_up
 
 from numalab.explore.differences import Difference, survivors
+from numalab.explore.experiment import Measurements
 from numalab.explore.intervals import MedianInterval, PairedComparison
-from numalab.explore.measurements import Measurements
 from numalab.explore.wording import (
     bytes_words,
-    chunk_words,
     comparison_words,
     disturbance,
     interval_words,

@@ -15,12 +15,13 @@ import pytest
 from rich.console import Console
 from support import invented
 from support.commands import numalab_command
+from table_experiment import Size
 
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.record import Json
 from numalab.explore import model, tlb
+from numalab.explore.experiment import ProgramRun
 from numalab.explore.intervals import MedianInterval, PairedComparison, median_interval
-from numalab.explore.measurements import ProgramRun
 from numalab.explore.model import (
     QUICK_ROUNDS,
     ROUNDS,
@@ -30,7 +31,6 @@ from numalab.explore.model import (
     model_plan,
 )
 from numalab.explore.model_report import show, verdict_words
-from numalab.explore.table_report import Size
 from numalab.explore.wording import interval_note
 from numalab.installation import Installation
 
@@ -221,8 +221,8 @@ def test_small_and_huge_pages_part_where_that_is_sure(
     low: float, coverage: float, share: float | None, parts: bool
 ) -> None:
     ratio = PairedComparison(MedianInterval(low + 0.1, low, low + 0.2, coverage), 12)
-    assert Size(2**20, None, None, share, ratio).parts is parts
-    assert not Size(2**20, None, None, share, None).parts
+    assert Size(2**20, None, None, share, ratio).diverges is parts
+    assert not Size(2**20, None, None, share, None).diverges
 
 
 @pytest.mark.parametrize(

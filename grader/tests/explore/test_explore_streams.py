@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_experiment import (
+    ALL_THREADS,
+    MAIN_THREAD,
+    Streams,
+    observed_pages,
+    stream_thread_counts,
+)
 from support.commands import numalab_command
 from support.explorations import (
     LAB,
@@ -26,9 +33,8 @@ from support.explorations import (
 )
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
-from numalab.explore import declaration, explore, explore_plot, explore_report, measurements
-from numalab.explore.measurements import ALL_THREADS, COMPACT, DEFAULT, MAIN_THREAD, SCATTER
-from numalab.explore.stream_report import observed_pages
+from numalab.explore import declaration, experiment, explore, explore_plot, explore_report
+from numalab.explore.experiment import COMPACT, DEFAULT, SCATTER, Exploration, VirtualMachine
 from numalab.explore.text_plot import MOST_COLUMNS, Axis, PlotSeries, text_plot
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
@@ -41,14 +47,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "slides"))
 from figures.explorations import read_found
 
 
-def shown(found: measurements.Measurements, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def shown(found: experiment.Measurements, capsys: pytest.CaptureFixture[str]) -> list[str]:
     explore_report.show(found, make_console())
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= MOST_COLUMNS
     return lines
 
 
-def said(found: measurements.Measurements, capsys: pytest.CaptureFixture[str]) -> str:
+def said(found: experiment.Measurements, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(" ".join(shown(found, capsys)).split())
 
 
@@ -68,11 +74,11 @@ def said(found: measurements.Measurements, capsys: pytest.CaptureFixture[str]) -
 def test_each_number_of_threads_up_to_16_and_then_fewer(
     machine: tuple[int, int, int], counts: list[int]
 ) -> None:
-    assert measurements.stream_thread_counts(*machine) == counts
+    assert stream_thread_counts(*machine) == counts
 
 
 def test_every_placement_meets_every_first_touch() -> None:
-    chosen = measurements.configurations(declaration.Exploration(LAB, TITLE, STREAMS), TWO)
+    chosen = STREAMS.configurations(TWO)
     assert len({tuple(one.key.values()) for one in chosen}) == len(chosen) == 2 * 3 * 2
     words = {
         str(one.key["placement"]): {
@@ -92,8 +98,8 @@ def test_every_placement_meets_every_first_touch() -> None:
 
 
 def test_three_arrays_are_counted_and_can_be_chosen() -> None:
-    exploration = declaration.Exploration(LAB, TITLE, STREAMS)
-    assert explore.needed_bytes(exploration) >= 3 * STREAMS.array_bytes
+    exploration = Exploration(LAB, TITLE, STREAMS)
+    assert exploration.what.needed_bytes >= 3 * STREAMS.array_bytes
     with pytest.raises(UserError, match=r"the three arrays would take 196 MiB, and 200 MiB"):
         explore.check_memory(exploration, 200 * MIB)
     chosen = declaration.resized(exploration, 3, 10_000).what
@@ -178,7 +184,7 @@ def test_pages_of_another_machine_are_apart_from_the_rates(
 
 
 def test_why_there_are_no_pages_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    trouble = measurements.Virtual({"name": "nhm"}, {}, trouble="there is no QEMU")
+    trouble = experiment.VirtualPages({"name": "nhm"}, {}, trouble="there is no QEMU")
     out = said(on_two_cores(virtual=trouble), capsys)
     assert "Local pages of a virtual machine are not shown: there is no QEMU" in out
     assert "copy [GB/s]" in out
@@ -262,7 +268,7 @@ def test_in_python_the_second_picture_is_there_or_says_why() -> None:
     assert Explored(on_two_cores()).pages_figure().axes
     with pytest.raises(NothingToDraw, match="stand below the rates"):
         Explored(made_up()).pages_figure()
-    trouble = measurements.Virtual({"name": "nhm"}, {}, trouble="there is no QEMU")
+    trouble = experiment.VirtualPages({"name": "nhm"}, {}, trouble="there is no QEMU")
     with pytest.raises(NothingToDraw, match="no QEMU"):
         Explored(on_two_cores(virtual=trouble)).pages_figure()
 
@@ -296,7 +302,7 @@ class There:
 
 def test_times_of_a_virtual_machine_are_not_kept(installation: Installation) -> None:
     steps: list[str] = []
-    seen, interrupted = explore.observe_pages(installation, VIRTUAL, There(99), steps.append)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, There(99), steps.append)
     assert not interrupted
     assert {one.key["threads"] for one in seen.configurations} == {1, 2, 4}
     assert len(seen.runs) == VIRTUAL.rounds * len(seen.configurations)
@@ -305,18 +311,16 @@ def test_times_of_a_virtual_machine_are_not_kept(installation: Installation) -> 
 
 
 def test_what_was_seen_before_an_interrupt_is_kept(installation: Installation) -> None:
-    seen, interrupted = explore.observe_pages(installation, VIRTUAL, There(2), lambda step: None)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, There(2), lambda step: None)
     assert interrupted
     assert len(seen.runs) == 2
 
 
-def tiny(
-    installation: Installation, virtual: declaration.VirtualMachine
-) -> measurements.Measurements:
+def tiny(installation: Installation, virtual: VirtualMachine) -> experiment.Measurements:
     """A real run of one round, on a node that is taken to have one NUMA node."""
-    what = declaration.Streams(MIB, 1, 1, virtual)
+    what = Streams(MIB, 1, 1, virtual)
     with installation.lock():
-        return measure(installation, declaration.Exploration(LAB, TITLE, what), lambda step: None)
+        return measure(installation, Exploration(LAB, TITLE, what), lambda step: None)
 
 
 @pytest.fixture
@@ -388,7 +392,7 @@ def test_a_tiny_run_of_streams(installation: Installation, tmp_path: Path) -> No
         assert sample["threads"] == asked["threads"]
         assert [times["kernel"] for times in sample["times"]] == ["copy", "triad"]
         assert sample["local_share"] is None or 0 <= sample["local_share"] <= 1
-    pages = explore_plot.pages_path(plot)
+    pages = plot.with_stem(f"{plot.stem}_local_pages")
     has_one = data["node"]["numa_nodes"] == 1
     assert pages.is_file() == has_one == (data["virtual"] is not None)
     if has_one:
@@ -423,7 +427,7 @@ def test_compact_that_is_not_is_told(is_by_number: bool) -> None:
     pu_list = [{"pu": pu, "package": pu % 2} for pu in range(16)]
     found = made_up(SIXTEEN | {"pu_list": pu_list})
 
-    def seated(one: measurements.ProgramRun) -> measurements.ProgramRun:
+    def seated(one: experiment.ProgramRun) -> experiment.ProgramRun:
         threads = int(found.configurations[one.configuration].key["threads"])
         pus = [i if is_by_number else 2 * i for i in range(threads)]
         return replace(one, record=one.record | {"thread_pus": [pu % 16 for pu in pus]})

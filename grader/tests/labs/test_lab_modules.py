@@ -26,6 +26,7 @@ ABOVE = {
 }  # fmt: skip
 # And what of it an experiment may, which judges nobody.
 OF_EXPERIMENTS = {"explore", "harness", "modelling", "virtual"}
+DRAWING = {"matplotlib", "rich"}
 FILES = module_files()
 
 
@@ -42,14 +43,17 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES.values(), ids=FILES)
 def test_a_module_imports_what_it_may_and_its_own_labs(path: Path) -> None:
-    own = {other.stem for other in FILES.values() if other.parent == path.parent}
-    above = ABOVE - OF_EXPERIMENTS if path.match(EXPERIMENTS) else ABOVE
+    own = {other for other in FILES.values() if other.parent == path.parent}
+    above, others = ABOVE - OF_EXPERIMENTS, DRAWING | sys.stdlib_module_names
+    if not path.match(EXPERIMENTS):
+        own = {other for other in own if not other.match(EXPERIMENTS)}
+        above, others = ABOVE, sys.stdlib_module_names
     for name in imported(path):
         top, _, rest = name.partition(".")
         if top == "numalab":
             assert rest.split(".")[0] not in above, name
         else:
-            assert top in own or top in sys.stdlib_module_names or top == "rich", name
+            assert top in {other.stem for other in own} | others, name
 
 
 def test_names_are_theirs_alone() -> None:

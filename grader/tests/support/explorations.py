@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from numalab.explore import declaration, measurements
-from numalab.explore.measurements import ALL_THREADS, COMPACT, SCATTER
+from schedule_experiment import Schedules
+from stream_experiment import ALL_THREADS, Streams
+from table_experiment import TableSizes
+
+from numalab.explore import experiment
+from numalab.explore.experiment import COMPACT, SCATTER, Exploration, VirtualMachine
 
 MIB = 2**20
-SCHEDULES = declaration.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
-TABLES = declaration.TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
+SCHEDULES = Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
+TABLES = TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
 NODE = {
     "name": "invented", "cores": 2, "load_1min": 0.0, "huge_page_mode": "madvise",
     "cgroup_memory_max_bytes": None, "pu_list": [{"pu": 0}],
@@ -29,17 +33,17 @@ BUILD = {
 
 
 def invented(
-    what: declaration.Schedules | declaration.TableSizes,
+    what: Schedules | TableSizes,
     time_s: Any,
     rounds: int = 12,
     **changes: Any,
-) -> measurements.Measurements:
+) -> experiment.Measurements:
     """A finding whose times are time_s(key, round), of tables in the best of three repetitions.
     changes: to the node and the rest; update_s: times of the independent kernel, as of the other
     unless given."""
-    lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
+    lab = "03_scheduling" if isinstance(what, Schedules) else "04_huge_pages"
     node = NODE | changes.pop("node", {})
-    chosen = measurements.configurations(declaration.Exploration(lab, "Title", what), node)
+    chosen = what.configurations(node)
     share = changes.pop("share", 1.0)
     update_s = changes.pop("update_s", time_s)
 
@@ -51,7 +55,7 @@ def invented(
         for index, one in enumerate(chosen):
             record = {**one.key, "elapsed_s": time_s(one.key, number)}
             timed = partial(kernel_s, one.key, number)
-            if isinstance(what, declaration.TableSizes):
+            if isinstance(what, TableSizes):
                 on_huge = share * int(one.key["bytes"]) * (one.key["pages"] == "huge")
                 record = {
                     **one.key, "bytes_on_huge_pages": on_huge, "first_touch_cpu_s": 0.25,
@@ -60,9 +64,9 @@ def invented(
                         for kernel in ("update", "chase")
                     ],
                 }  # fmt: skip
-            taken.append(measurements.ProgramRun(index, number, index, 0.0, record))
-    found = measurements.Measurements(
-        declaration.Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
+            taken.append(experiment.ProgramRun(index, number, index, 0.0, record))
+    found = experiment.Measurements(
+        Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
         ABOUT | changes.pop("about", {}), BUILD, 1, False,
     )  # fmt: skip
     return replace(found, **changes)
@@ -72,8 +76,8 @@ def invented(
 
 LAB, TITLE = "02_affinity", "STREAM over threads"
 MADE_UP = "made up (no measurement)"
-VIRTUAL = declaration.VirtualMachine("hydra", 1, MIB, 2)
-STREAMS = declaration.Streams(64 * MIB, 5, 12, VIRTUAL)
+VIRTUAL = VirtualMachine("hydra", 1, MIB, 2)
+STREAMS = Streams(64 * MIB, 5, 12, VIRTUAL)
 # Two packages of four cores with SMT, as nhm; and what tests run on.
 SIXTEEN = {
     "name": MADE_UP, "cores": 8, "pus": 16, "numa_nodes": 2, "load_1min": 0.0,
@@ -136,27 +140,27 @@ def made_up(
     share: Callable[[int, str, str], float | None] = local_share,
     rounds: int = 12,
     **changes: Any,
-) -> measurements.Measurements:
-    exploration = declaration.Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
-    chosen = measurements.configurations(exploration, node)
+) -> experiment.Measurements:
+    exploration = Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
+    chosen = exploration.what.configurations(node)
     taken = [
-        measurements.ProgramRun(index, number, index, 0.0, record_of(one.key, number, rate, share))
+        experiment.ProgramRun(index, number, index, 0.0, record_of(one.key, number, rate, share))
         for number in range(rounds)
         for index, one in enumerate(chosen)
     ]
-    found = measurements.Measurements(
+    found = experiment.Measurements(
         exploration, tuple(chosen), tuple(taken), node, {}, BUILD, 1, False
     )  # fmt: skip
     return replace(found, **changes)
 
 
-def virtual_of(found: measurements.Measurements) -> measurements.Virtual:
+def virtual_of(found: experiment.Measurements) -> experiment.VirtualPages:
     """A virtual machine that showed the pages of a made-up record."""
     seen = [
         replace(one, record={key: one.record[key] for key in one.record if key != "times"})
         for one in found.runs
     ]
-    return measurements.Virtual({"name": "nhm"}, found.node, found.configurations, tuple(seen))
+    return experiment.VirtualPages({"name": "nhm"}, found.node, found.configurations, tuple(seen))
 
 
 def flat(threads: int, placement: str, first_touch: str) -> float:
@@ -164,6 +168,6 @@ def flat(threads: int, placement: str, first_touch: str) -> float:
     return CORE_GB_S * threads
 
 
-def on_two_cores(**changes: Any) -> measurements.Measurements:
+def on_two_cores(**changes: Any) -> experiment.Measurements:
     found = made_up(TWO | {"name": "here"}, flat, lambda *_: 1.0)
     return replace(found, **{"virtual": virtual_of(made_up(rounds=3)), **changes})

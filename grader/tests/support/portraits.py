@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.evidence.record import Json
-from numalab.explore.measurements import CHASE, ProgramRun
+from numalab.explore.experiment import CHASE, ProgramRun
 from numalab.portrait.plan import HUGE, Asked, Plan
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30

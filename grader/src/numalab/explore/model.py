@@ -20,9 +20,9 @@ from functools import cached_property
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
+from numalab.explore.experiment import TRIAD, Configuration, ProgramRun
 from numalab.explore.explore import orders, run_rounds
 from numalab.explore.intervals import MedianInterval, median_interval
-from numalab.explore.measurements import TRIAD, Configuration, ProgramRun
 from numalab.installation import Installation
 from numalab.machines.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Core, Machine, NumaNode
 from numalab.machines.rates import PublishedRate, Resource

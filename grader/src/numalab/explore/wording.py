@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab.evidence.load import is_loaded
-from numalab.explore.declaration import Schedules, Streams
+from numalab.explore.experiment import Measurements
 from numalab.explore.intervals import MedianInterval, PairedComparison, median_interval
-from numalab.explore.measurements import Measurements
 from numalab.words import count, short
 
 
@@ -51,10 +50,6 @@ def comparison_words(comparison: PairedComparison | None) -> str:
     return f"{ratio_words(comparison.ratio.low)}-{ratio_words(comparison.ratio.high)}{star}"
 
 
-def chunk_words(chunk: int) -> str:
-    return str(chunk) if chunk else "default"
-
-
 def interval_note(rounds: Sequence[int]) -> str:
     """How far the intervals in a table can be trusted. rounds: of each configuration."""
     fewest, most = min(rounds), max(rounds)
@@ -73,18 +68,11 @@ def interval_note(rounds: Sequence[int]) -> str:
 
 
 def disturbance(measurements: Measurements) -> list[str]:
+    """Return a sentence on other load before the start; none where there was none."""
     if not is_loaded(measurements.node):
         return []
-    load = measurements.node["load_1min"]
     return [
-        f"This node was not quiet (load {load:.1f} before the start): the intervals are wider "
-        "than they need be, and a schedule that hands out work late evades a busy core."
-        if isinstance(measurements.exploration.what, Schedules)
-        else f"This node was not quiet (load {load:.1f} before the start): the intervals are "
-        "wider than they need be"
-        + (
-            ", and threads that nothing binds evade a busy PU."
-            if isinstance(measurements.exploration.what, Streams)
-            else "."
-        )
+        f"This node was not quiet (load {measurements.node['load_1min']:.1f} before the start): "
+        "the intervals are wider than they need be"
+        f"{measurements.exploration.what.LOAD_EFFECT}."
     ]

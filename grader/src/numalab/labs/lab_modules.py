@@ -53,10 +53,17 @@ def make_importable() -> Mapping[str, Path]:
 
 @cache
 def load_all() -> None:
-    """Import each lab's rules and questions, so that what they register is there. Experiments are
-    imported by the command that runs them."""
+    """Import each lab's rules and questions, so that what they register is there."""
     for name, path in make_importable().items():
         if not path.match(EXPERIMENTS):
+            import_module(name)
+
+
+@cache
+def load_experiments() -> None:
+    """Import each lab's experiments, so that explore.toml can name them."""
+    for name, path in make_importable().items():
+        if path.match("*_experiment.py"):
             import_module(name)
 
 

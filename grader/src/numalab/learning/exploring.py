@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 
 from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError, reason_of
 from numalab.explore import explore, explore_report
-from numalab.explore.declaration import (
+from numalab.explore.declaration import find_exploration, load_exploration, resized
+from numalab.explore.experiment import (
+    Experiment,
     Exploration,
-    Streams,
-    TableSizes,
+    Measurements,
     VirtualMachine,
-    find_exploration,
-    load_exploration,
-    resized,
+    VirtualPages,
 )
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.explore.measurements import CHASE, Measurements, Virtual
-from numalab.explore.table_report import measured_sizes, parting_bytes
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
@@ -64,10 +61,7 @@ class Explored(Based):
     def parting_bytes(self) -> int | None:
         """Of tables: the smallest from which on dependent loads take longer on small pages; None
         where they do not, or where something else was explored."""
-        what = self.found.exploration.what
-        if not isinstance(what, TableSizes):
-            return None
-        return parting_bytes(measured_sizes(self.found, what, CHASE))
+        return self.found.exploration.what.divergence_bytes(self.found)
 
     @property
     def report(self) -> str:
@@ -99,29 +93,30 @@ def measure(
     if not found.runs:
         raise Interrupted
     what = chosen.what
-    one_node = found.node["numa_nodes"] == 1
-    if isinstance(what, Streams) and what.virtual and one_node and not found.interrupted:
-        found = _with_pages_of(installation, what.virtual, found, progress)
+    machine = what.virtual_machine()
+    if machine and found.node["numa_nodes"] == 1 and not found.interrupted:
+        found = _add_pages(installation, what, machine, found, progress)
     return found
 
 
-def _with_pages_of(
+def _add_pages(
     installation: Installation,
-    asked: VirtualMachine,
+    experiment: Experiment,
+    virtual: VirtualMachine,
     found: Measurements,
     progress: Callable[[str], None],
 ) -> Measurements:
-    """With what a virtual machine shows, or why it does not."""
-    options = GuestOptions(cores_per_node=asked.cores_per_numa_node)
+    """Return it with what a virtual machine shows, or why it does not."""
+    options = GuestOptions(cores_per_node=virtual.cores_per_numa_node)
     try:
-        machine = find_machine(installation, asked.name)
+        machine = find_machine(installation, virtual.name)
         with VirtualPlaces(installation, options) as places:
             place = places.get(machine, [installation.probe], progress)
-            seen, interrupted = explore.observe_pages(installation, asked, place, progress)
+            seen, interrupted = explore.observe_pages(installation, experiment, place, progress)
     except (KeyboardInterrupt, Interrupted):
         return replace(found, interrupted=True)
     except (UserError, NumalabError) as error:
-        return replace(found, virtual=Virtual({"name": asked.name}, {}, trouble=str(error)))
+        return replace(found, virtual=VirtualPages({"name": virtual.name}, {}, trouble=str(error)))
     return replace(found, virtual=seen, interrupted=interrupted)
 
 

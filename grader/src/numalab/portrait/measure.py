@@ -14,6 +14,7 @@ from pathlib import Path
 from numalab import __version__
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
+from numalab.explore.experiment import ProgramRun
 from numalab.explore.explore import (
     available_bytes,
     orders,
@@ -21,7 +22,6 @@ from numalab.explore.explore import (
     run_program,
     run_rounds,
 )
-from numalab.explore.measurements import ProgramRun
 from numalab.files import read_text
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node

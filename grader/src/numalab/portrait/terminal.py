@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from numalab.explore.measurements import COMPACT
+from numalab.explore.experiment import COMPACT
 from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
 from numalab.machines.topology import memory_nodes

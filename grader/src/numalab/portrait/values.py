@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from numalab.evidence.record import Json
-from numalab.explore.measurements import CHASE, ProgramRun
+from numalab.explore.experiment import CHASE, ProgramRun
 from numalab.explore.wording import bytes_words
 from numalab.machines.topology import memory_nodes
 from numalab.portrait.plan import (

@@ -1,31 +1,35 @@
-"""What an exploration of streams found, as tables of 80 columns, pictures and a few sentences."""
+"""STREAM over threads, for ./numalab explore 02: rates and local pages by placement of threads and
+first touch of the arrays, with tables, sentences and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from numalab.errors import UserError
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Streams
 from numalab.explore.differences import Difference, survivors
-from numalab.explore.intervals import MedianInterval, PairedComparison, compare, median_interval
-from numalab.explore.measurements import (
-    ALL_THREADS,
+from numalab.explore.experiment import (
     COMPACT,
     COPY,
     DEFAULT,
-    FIRST_TOUCHES,
-    MAIN_THREAD,
-    PLACEMENTS,
+    MIB,
+    MIN_ELEMENTS,
     SCATTER,
-    STREAM_KERNELS,
+    TRIAD,
     Configuration,
+    Experiment,
     Measurements,
     ProgramRun,
+    VirtualMachine,
+    register,
     runs_each,
+    thread_counts,
 )
+from numalab.explore.explore_plot import SIDESTEP, STYLES, draw_bars
+from numalab.explore.intervals import MedianInterval, PairedComparison, compare, median_interval
 from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import (
     bytes_words,
@@ -35,18 +39,158 @@ from numalab.explore.wording import (
     interval_words,
     ratio_words,
 )
+from numalab.palette import PLOT_SETTINGS
+from numalab.terminal import plain_table
+from numalab.toml_files.tables import Table as TomlTable
 from numalab.words import count, listed
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from rich.console import Console
     from rich.table import Table
 
-
-# ---- rates and pages -----------------------------------------------------------------
-
-
+STREAM_KERNELS = (COPY, TRIAD)
+PLACEMENTS: Mapping[str, Mapping[str, str]] = {
+    DEFAULT: {},
+    COMPACT: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"},
+    SCATTER: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"},
+}
+ALL_THREADS, MAIN_THREAD = "all", "one"  # which write the arrays first, each what it will use
+FIRST_TOUCHES = (ALL_THREADS, MAIN_THREAD)
 TOUCH_WORDS = {ALL_THREADS: "by all", MAIN_THREAD: "by one"}
 MOVED = "moved {} times the bytes per second of"
+MAX_COUNTED = 16  # numbers of threads: up to here each is measured
+# A thread that spins on the virtual machine would keep a core of this one from one that has work.
+_FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
+
+
+@register("streams")
+@dataclass(frozen=True)
+class Streams(Experiment):
+    """Copy and triad of the probe with each number of threads, placement and first touch.
+
+    Attributes:
+        array_bytes: of each of three arrays.
+        repetitions: within a process.
+        rounds: how often everything is run.
+        virtual: where pages are observed if this machine has one NUMA node; None in what was read
+            back from a file.
+    """
+
+    KEYS: ClassVar = ("virtual",)
+    MEMORY: ClassVar = "three arrays"
+    OBSERVES_PAGES: ClassVar = True
+    LOAD_EFFECT: ClassVar = ", and threads that nothing binds evade a busy PU"
+
+    array_bytes: int
+    repetitions: int
+    rounds: int
+    virtual: VirtualMachine | None
+
+    @classmethod
+    def read(cls, top: TomlTable, size: str) -> Self:
+        sized = top.table(size, ("array_bytes", "repetitions", "rounds", "virtual_rounds"))
+        virtual = top.table("virtual", ("machine", "cores_per_numa_node", "array_bytes"))
+        return cls(
+            array_bytes=sized.whole("array_bytes", 8 * MIN_ELEMENTS),
+            repetitions=sized.whole("repetitions", 1),
+            rounds=sized.whole("rounds", 1),
+            virtual=VirtualMachine(
+                name=virtual.text("machine"),
+                cores_per_numa_node=virtual.whole("cores_per_numa_node", 1),
+                array_bytes=virtual.whole("array_bytes", 8 * MIN_ELEMENTS),
+                rounds=sized.whole("virtual_rounds", 1),
+            ),
+        )
+
+    def resize(self, n: int) -> Self:
+        if n < MIN_ELEMENTS:
+            raise UserError(
+                f"--n {n}: an array has {MIN_ELEMENTS} 8-byte elements (64 KiB) or more; "
+                "64 MiB is 8388608"
+            )
+        return replace(self, array_bytes=8 * n)
+
+    @property
+    def needed_bytes(self) -> int:
+        return 3 * self.array_bytes + 4 * MIB
+
+    def configurations(self, node: Json) -> list[Configuration]:
+        threads = stream_thread_counts(node["pus"], node["cores"], node["numa_nodes"])
+        return stream_configurations(self.array_bytes, self.repetitions, STREAM_KERNELS, threads)
+
+    def virtual_machine(self) -> VirtualMachine | None:
+        return self.virtual
+
+    def virtual_configurations(self, node: Json) -> list[Configuration]:
+        assert self.virtual is not None
+        threads = thread_counts(node["pus"])
+        return [
+            replace(each, environment=each.environment | _FEW_CORES)
+            for each in stream_configurations(self.virtual.array_bytes, 1, (COPY,), threads)
+        ]
+
+    def size_text(self, measurements: Measurements) -> str:
+        node = measurements.node
+        return (
+            f"{count(node['pus'], 'PU')}, {count(node['numa_nodes'], 'NUMA node')}; "
+            f"{measurements.build['openmp_runtime']}; three arrays of "
+            f"{bytes_words(self.array_bytes)} on small pages, best of {self.repetitions} "
+            "repetitions"
+        )
+
+    def title_text(self, measurements: Measurements) -> str:
+        nodes = measurements.node["numa_nodes"]
+        size = f", {nodes} NUMA nodes" if nodes > 1 else ", one NUMA node (all pages are local)"
+        return size + ("; arrays may fit in caches" if may_be_caches(measurements, self) else "")
+
+    def sentences(self, measurements: Measurements) -> list[str]:
+        return stream_sentences(measurements, self)
+
+    def show(self, measurements: Measurements, console: Console) -> None:
+        show_streams(measurements, self, console)
+
+    def draw(self, figure: Figure, measurements: Measurements) -> None:
+        draw_streams(figure, measurements)
+
+    def figure_size_in(self, measurements: Measurements) -> tuple[float, float]:
+        return (12, 10) if measurements.node["numa_nodes"] > 1 else (12, 7.5)
+
+    def pages_figure(
+        self, measurements: Measurements, size_in: tuple[float, float] | None
+    ) -> Figure | None:
+        return pages_figure(measurements, size_in or PAGES_SIZE_IN)
+
+
+def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:
+    """Return each number up to all PUs; beyond 16 PUs 1, 2, 3, 4, 6, 8, 12 and so on, powers of two
+    and halfway between, with the cores of one NUMA node, all cores and all PUs."""
+    if pus <= MAX_COUNTED:
+        return list(range(1, pus + 1))
+    powers = [2**power for power in range(pus.bit_length())]
+    chosen = {*powers, *(power * 3 // 2 for power in powers[1:]), cores // numa_nodes, cores, pus}
+    return sorted(number for number in chosen if 1 <= number <= pus)
+
+
+def stream_configurations(
+    array_bytes: int, repetitions: int, kernels: Sequence[str], threads: Iterable[int]
+) -> list[Configuration]:
+    """Return a configuration for each number of threads, placement and first touch. One process
+    runs all kernels, on the same pages."""
+    return [
+        Configuration(
+            {"threads": number, "placement": placement, "first_touch": first_touch},
+            (
+                ",".join(kernels), "pages=small", f"bytes={array_bytes}",
+                f"first_touch={first_touch}", f"repetitions={repetitions}",
+            ),
+            {"OMP_NUM_THREADS": str(number), "OMP_DYNAMIC": "false", **PLACEMENTS[placement]},
+        )
+        for number in threads
+        for placement in PLACEMENTS
+        for first_touch in FIRST_TOUCHES
+    ]  # fmt: skip
 
 
 # ---- rates -----------------------------------------------------------------------------
@@ -63,7 +207,7 @@ def _thread_counts(configurations: Sequence[Configuration]) -> list[int]:
 def rate(
     measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
 ) -> MedianInterval | None:
-    """GB/s; None where nothing was measured."""
+    """Return GB/s of a kernel; None where nothing was measured."""
     rates = measurements.rates_gb_s(
         kernel, threads=threads, placement=placement, first_touch=first_touch
     ).values()
@@ -77,7 +221,7 @@ def compare_rates(
     first: tuple[str, str],
     second: tuple[str, str],
 ) -> PairedComparison | None:
-    """Of two pairs of placement and first touch: how many times more bytes per second."""
+    """Compare the bytes per second of two pairs of placement and first touch: first over second."""
     both = [
         measurements.rates_gb_s(
             kernel, threads=threads, placement=placement, first_touch=first_touch
@@ -88,7 +232,7 @@ def compare_rates(
 
 
 def placement_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Every pair of placements with two threads or more."""
+    """Yield the difference of each pair of placements with two threads or more."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for first_touch in FIRST_TOUCHES:
@@ -105,7 +249,7 @@ def placement_differences(measurements: Measurements) -> Iterator[Difference]:
 
 
 def touch_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Initialised by all over by one, with two threads or more."""
+    """Yield, with two threads or more, arrays initialised by all threads over by the main one."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for placement in PLACEMENTS:
@@ -123,7 +267,8 @@ def touch_differences(measurements: Measurements) -> Iterator[Difference]:
 
 
 def equal_differences(measurements: Measurements) -> Iterator[Difference]:
-    """What is the same thing with one thread: compact and scatter, who initialises."""
+    """Yield the control, differences between equals: with one thread compact is scatter, and all
+    threads are the main one."""
     for kernel in STREAM_KERNELS:
         pairs = [((SCATTER, touch), (COMPACT, touch)) for touch in FIRST_TOUCHES]
         pairs += [((placement, ALL_THREADS), (placement, MAIN_THREAD)) for placement in PLACEMENTS]
@@ -138,8 +283,7 @@ def equal_differences(measurements: Measurements) -> Iterator[Difference]:
 
 @dataclass(frozen=True)
 class Pages:
-    """Shares of local pages, 0 to 1, of all rounds. where: the machine's name; node: what it says
-    of itself."""
+    """Where pages were, in all rounds. where: the machine's name; node: as describe_node has it."""
 
     where: str
     is_virtual: bool
@@ -152,7 +296,8 @@ class Pages:
         return _thread_counts(self.configurations)
 
     def share(self, threads: int, placement: str, first_touch: str) -> MedianInterval | None:
-        """None where nothing was seen, or the system does not tell."""
+        """Return the share (0 to 1) of pages on the NUMA node of the thread that uses them; None
+        where the system does not report it."""
         key = {"threads": threads, "placement": placement, "first_touch": first_touch}
         shares = [
             float(sample.record["local_share"])
@@ -164,15 +309,13 @@ class Pages:
 
     @property
     def runs_each(self) -> list[int]:
-        """Of each configuration that has any."""
+        """Number of runs of each configuration that has any."""
         return runs_each(self.configurations, self.runs)
 
 
 def observed_pages(measurements: Measurements) -> Pages | None:
-    """Of this node where it has several NUMA nodes, else of the virtual machine; None where nobody
-    has seen any, or something else was explored."""
-    if not isinstance(measurements.exploration.what, Streams):
-        return None
+    """Return the pages of this machine if it has several NUMA nodes, else of the virtual machine;
+    None where none were observed."""
     if measurements.node["numa_nodes"] > 1:
         pages = Pages(
             measurements.node["name"], False, measurements.node, measurements.configurations,
@@ -215,14 +358,14 @@ def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
-    """As many threads as a NUMA node has cores, and as the machine has."""
-    wanted = {node["cores"] // node["numa_nodes"], node["cores"]}
-    return sorted(number for number in wanted if number > 1 and number in threads)
+    """Return the numbers of cores of a NUMA node and of the machine, if as many threads ran."""
+    cores = {node["cores"] // node["numa_nodes"], node["cores"]}
+    return sorted(number for number in cores if number > 1 and number in threads)
 
 
 def may_be_caches(measurements: Measurements, what: Streams) -> bool:
-    """Whether the arrays are too small beside the last-level caches, or nobody knows how large
-    those are: then cores that bring more caches are faster whatever memory does."""
+    """Tell whether the arrays may fit in the last-level caches, whose size may be unknown: then
+    cores that bring more caches are faster whatever memory does."""
     caches = measurements.node.get("last_level_cache_bytes")
     return not caches or what.array_bytes < TIMES_CACHES * caches
 
@@ -246,8 +389,8 @@ def _larger_caches(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _not_compact(measurements: Measurements) -> list[str]:
-    """Where close has not kept threads to one package that has a core for each, as where the
-    runtime lists cores by number, or processors announce none."""
+    """Return a sentence where `close` spread threads over packages though one has a core for each,
+    as where the runtime lists cores by number, or processors announce none."""
     package = {entry["pu"]: entry.get("package") for entry in measurements.node["pu_list"]}
     packages = len(set(package.values()))
     if packages < 2:
@@ -270,7 +413,7 @@ def _not_compact(measurements: Measurements) -> list[str]:
 
 
 def _landmark_sentences(measurements: Measurements, kernel: str, threads: int) -> list[str]:
-    """Of scatter against compact, and of the first touch under scatter."""
+    """Compare scatter with compact, and first touches under scatter, in sentences."""
     moved = [
         (
             compare_rates(
@@ -371,7 +514,7 @@ def _shares_in_words(pages: Pages, threads: int, first_touch: str) -> Iterator[s
 
 
 def share_words(share: MedianInterval) -> str:
-    """50 %; with the interval where rounds differ."""
+    """Format a share: 50 %, with the interval where rounds differ."""
     low, median, high = (f"{100 * value:.0f}" for value in (share.low, share.median, share.high))
     return f"{median} %" if low == high else f"{median} % [{low}, {high}]"
 
@@ -380,7 +523,7 @@ def share_words(share: MedianInterval) -> str:
 
 
 def show_streams(measurements: Measurements, what: Streams, console: Console) -> None:
-    """All but the sentences."""
+    """Print the tables and text plots."""
     from rich.text import Text
 
     for table in (
@@ -433,7 +576,7 @@ def pages_heading(pages: Pages) -> str:
 
 
 def _byte_note(measurements: Measurements, what: Streams) -> list[str]:
-    """What GB/s counts, from what the program says of it."""
+    """Say what GB/s counts, by what the program reports of it."""
     if not measurements.runs:
         return []
     timed = measurements.runs[0].record["times"]
@@ -452,19 +595,11 @@ def _byte_note(measurements: Measurements, what: Streams) -> list[str]:
     ]
 
 
-def _new_table(title: str = "") -> Table:
-    from rich.table import Table
-
-    return Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title=title,
-        title_justify="left", title_style="bold",
-    )  # fmt: skip
-
-
 def _rate_table(measurements: Measurements, kernel: str) -> Table:
     from rich.markup import escape
 
-    table = _new_table(escape(f"{kernel} [GB/s]"))
+    table = plain_table()
+    table.title, table.title_justify, table.title_style = escape(f"{kernel} [GB/s]"), "left", "bold"
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
     for placement in PLACEMENTS:
@@ -487,7 +622,7 @@ def _ratio_table(measurements: Measurements) -> Table:
         "by all /\nby one,\ndefault": ((DEFAULT, ALL_THREADS), (DEFAULT, MAIN_THREAD)),
         "by all /\nby one,\nscatter": ((SCATTER, ALL_THREADS), (SCATTER, MAIN_THREAD)),
     }
-    table = _new_table()
+    table = plain_table()
     table.add_column("threads", justify="right")
     table.add_column("kernel")
     for name in pairs:
@@ -504,7 +639,7 @@ def _ratio_table(measurements: Measurements) -> Table:
 
 
 def _share_table(pages: Pages) -> Table:
-    table = _new_table()
+    table = plain_table()
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
     for placement in PLACEMENTS:
@@ -519,44 +654,45 @@ def _share_table(pages: Pages) -> Table:
 
 
 def rate_pictures(measurements: Measurements) -> list[str]:
-    """Copy, one picture for each first touch, on one scale."""
-    intervals = {
-        touch: {
-            placement: {
-                place: interval
-                for place, threads in enumerate(measured_thread_counts(measurements))
-                if (interval := rate(measurements, COPY, threads, placement, touch))
-            }
-            for placement in PLACEMENTS
-        }
-        for touch in FIRST_TOUCHES
-    }
+    """Plot copy's rates in characters, a picture for each first touch, on one scale."""
+    threads = measured_thread_counts(measurements)
+    curves = _curves(threads, lambda *key: rate(measurements, COPY, *key))
     medians = [
         interval.median
-        for curves in intervals.values() for curve in curves.values()
+        for by_placement in curves.values()
+        for curve in by_placement.values()
         for interval in curve.values()
-    ]  # fmt: skip
+    ]
     if not medians:
         return []
     axis = Axis("", RATE_ROWS, top=max(medians))
     title = f"{COPY} [GB/s] over threads, {measurements.node['name']}"
-    return _pictures(title, intervals, measured_thread_counts(measurements), axis)
+    return _pictures(title, curves, threads, axis)
 
 
 def page_pictures(pages: Pages) -> list[str]:
-    intervals = {
+    """Plot shares of local pages in characters, a picture for each first touch."""
+    curves = _curves(pages.threads, pages.share)
+    axis = Axis("", SHARE_ROWS, top=1.0)
+    return _pictures(f"local pages over threads, {pages.where}", curves, pages.threads, axis)
+
+
+def _curves(
+    threads: Sequence[int], value: Callable[[int, str, str], MedianInterval | None]
+) -> dict[str, dict[str, dict[int, MedianInterval]]]:
+    """Return by first touch, placement and place on the x axis the values there are of a number of
+    threads, a placement and a first touch."""
+    return {
         touch: {
             placement: {
                 place: interval
-                for place, threads in enumerate(pages.threads)
-                if (interval := pages.share(threads, placement, touch))
+                for place, number in enumerate(threads)
+                if (interval := value(number, placement, touch))
             }
             for placement in PLACEMENTS
         }
         for touch in FIRST_TOUCHES
     }
-    axis = Axis("", SHARE_ROWS, top=1.0)
-    return _pictures(f"local pages over threads, {pages.where}", intervals, pages.threads, axis)
 
 
 def _pictures(
@@ -577,3 +713,115 @@ def _pictures(
             gap = [""] if lines else []
             lines += [*gap, f"{title}, initialised {TOUCH_WORDS[touch]}:", *drawn]
     return lines
+
+
+# ---- picture -------------------------------------------------------------------------------
+
+
+TOUCH_TITLES = {
+    ALL_THREADS: "first touch by all: each thread what it uses",
+    MAIN_THREAD: "first touch by one: the main thread all",
+}
+FEW_PLACES = 8  # on the x axis; markers of more would hide each other
+MARKER_PT, SMALL_MARKER_PT = 8, 5
+SHARE_MARGIN = 0.08  # of the axis of shares, beyond 0 and 1
+PAGES_SIZE_IN = (12.0, 4.5)
+
+
+def draw_streams(figure: Figure, measurements: Measurements) -> None:
+    """Draw a column for each first touch; below the rates this machine's local pages, if it has
+    several NUMA nodes."""
+    threads = measured_thread_counts(measurements)
+    pages = observed_pages(measurements)
+    if pages and pages.is_virtual:
+        pages = None
+    rows = len(STREAM_KERNELS) + (pages is not None)
+    grid = figure.subplots(
+        rows, 2, sharex=True, sharey="row",
+        gridspec_kw={"height_ratios": [3] * len(STREAM_KERNELS) + [2] * (pages is not None)},
+    )  # fmt: skip
+    for column, touch in enumerate(FIRST_TOUCHES):
+        grid[0][column].set_title(TOUCH_TITLES[touch], fontsize=13)
+        for row, kernel in enumerate(STREAM_KERNELS):
+
+            def rates(number: int, placement: str, kernel: str = kernel, touch: str = touch) -> (
+                MedianInterval | None
+            ):  # fmt: skip
+                return rate(measurements, kernel, number, placement, touch)
+
+            _draw_by_placement(grid[row][column], threads, rates)
+        if pages:
+            _draw_pages(grid[-1][column], pages, touch)
+        grid[-1][column].set_xlabel("threads")
+    for row, kernel in enumerate(STREAM_KERNELS):
+        grid[row][0].set_ylim(bottom=0)
+        grid[row][0].set_ylabel(f"{kernel} [GB/s]")
+    if pages:
+        grid[-1][0].set_ylabel("local pages")
+    _legend(figure, grid[0][0])
+
+
+def pages_figure(
+    measurements: Measurements, size_in: tuple[float, float] = PAGES_SIZE_IN
+) -> Figure | None:
+    """Return a picture of a virtual machine's local pages; None where there are none. size_in:
+    width and height."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    pages = observed_pages(measurements)
+    if pages is None or not pages.is_virtual:
+        return None
+    with matplotlib.rc_context(PLOT_SETTINGS):
+        figure = Figure(figsize=size_in, dpi=110, layout="constrained")
+        figure.suptitle(_pages_title(pages), fontsize=16)
+        grid = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)
+        for axes, touch in zip(grid[0], FIRST_TOUCHES, strict=True):
+            axes.set_title(TOUCH_TITLES[touch], fontsize=13)
+            axes.set_xlabel("threads")
+            _draw_pages(axes, pages, touch)
+        grid[0][0].set_ylabel("local pages")
+        _legend(figure, grid[0][0])
+    return figure
+
+
+def _pages_title(pages: Pages) -> str:
+    node = pages.node
+    return (
+        f"Local pages on {pages.where}: {count(node['numa_nodes'], 'NUMA node')}, "
+        f"{count(node['pus'], 'PU')}\na virtual machine: where pages live is right, no time is"
+    )
+
+
+def _draw_pages(axes: Axes, pages: Pages, touch: str) -> None:
+    _draw_by_placement(
+        axes, pages.threads, lambda number, placement: pages.share(number, placement, touch)
+    )  # fmt: skip
+    axes.set_ylim(-SHARE_MARGIN, 1 + SHARE_MARGIN)
+    axes.set_yticks([0, 0.5, 1])
+
+
+def _draw_by_placement(
+    axes: Axes, threads: Sequence[int], value: Callable[[int, str], MedianInterval | None]
+) -> None:
+    for index, placement in enumerate(PLACEMENTS):
+        colour, marker = STYLES[index]
+        step = SIDESTEP * (index - (len(PLACEMENTS) - 1) / 2)
+        pairs = [
+            (place + step, interval)
+            for place, number in enumerate(threads)
+            if (interval := value(number, placement))
+        ]
+        draw_bars(
+            axes, [x for x, _ in pairs], [interval for _, interval in pairs], color=colour,
+            marker=marker, label=placement, linewidth=1.2,
+            markersize=MARKER_PT if len(threads) <= FEW_PLACES else SMALL_MARKER_PT,
+        )  # fmt: skip
+    axes.set_xticks(range(len(threads)), [str(number) for number in threads])
+    axes.set_xlim(-0.5, len(threads) - 0.5)
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
