@@ -28,7 +28,7 @@ from numalab.machines.hwloc_export import (
     HwlocPart,
     read_export,
 )
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 

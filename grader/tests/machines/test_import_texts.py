@@ -9,7 +9,7 @@ import pytest
 from support.export_records import MIB, export, node, part
 
 from numalab.machines.hwloc_export import Announced, Distances, HwlocCoreKind, HwlocExport
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine_file import parse_machine
 
 

@@ -30,7 +30,7 @@ from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.export_parts import kinds_of_pus
 from numalab.machines.hwloc_export import HwlocCoreKind
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.machines.topology import topology_of_machine

@@ -44,7 +44,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/export_parts.py": ("neither", "writes files of machines, which count themselves"),
     "machines/hwloc_export.py": ("neither", "writes files of machines, which count themselves"),
-    "machines/imported.py": ("neither", "writes files of machines, which count themselves"),
+    "machines/hwloc_import.py": ("neither", "writes files of machines, which count themselves"),
     "machines/picture.py": ("neither", "drawings of machines"),
     "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),

@@ -23,7 +23,7 @@ _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "perform
 
 
 def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
-    """The name of the kind of each PU's core; nothing where all are alike or nothing is told."""
+    """Return the kind of each PU's core; nothing where all are alike or no kinds are reported."""
     names = _names(kinds)
     if len(set(names)) < 2:
         return {}
@@ -31,7 +31,8 @@ def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
 
 
 def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
-    """One for each kind."""
+    """Return a name for each kind, by what distinguishes them: type, capacity, frequency or hwloc's
+    rank."""
     types = [kind.infos.get("CoreType", "") for kind in kinds]
     if len(set(types)) > 1:
         return [_TYPES.get(one, shown(one)[:LONGEST_KIND]) for one in types]
@@ -45,12 +46,13 @@ def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
 
 
 def _classes(values: Sequence[int]) -> list[int]:
-    """The lowest is 0; of two neighbours that are far apart the higher one is one more."""
+    """Return the class of each value: the lowest is 0, and the next value up is in the next class
+    if it is APART times as large."""
     order = sorted(set(values))
-    found = {order[0]: 0} if order else {}
+    class_of = {order[0]: 0} if order else {}
     for lower, higher in pairwise(order):
-        found[higher] = found[lower] + (higher >= APART * lower)
-    return [found[value] for value in values]
+        class_of[higher] = class_of[lower] + (higher >= APART * lower)
+    return [class_of[value] for value in values]
 
 
 def _rank_names(classes: Sequence[int]) -> list[str]:
@@ -71,8 +73,14 @@ NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
 
 @dataclass(frozen=True)
 class ExportedCore:
-    """pus: Linux's numbers, ascending. l3: which one of the export's, -1 for none. package: as the
-    description numbers it."""
+    """A core.
+
+    Attributes:
+        pus: Linux's numbers, ascending.
+        l3: index of the export's L3 that it uses, -1 for none.
+        kind: such as "performance"; empty where all cores are alike.
+        package: as the file numbers it.
+    """
 
     pus: tuple[int, ...]
     l3: int
@@ -82,17 +90,18 @@ class ExportedCore:
 
 @dataclass
 class ExportedNode:
-    """A NUMA node with its cores in hwloc's order."""
+    """A NUMA node with its cores in hwloc's order. package: as the file numbers it; is_added: it is
+    not in the export, since it has no memory."""
 
     memory: HwlocNumaNode
     number: int
     cores: list[ExportedCore] = field(default_factory=list)
     package: int = 0
-    is_added: bool = False  # it is not in the export
+    is_added: bool = False
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """For messages and notes, not without end."""
+    """Return numbers as a list of bounded length, for messages and notes."""
     return shown(format_pus(numbers), 200)
 
 
@@ -106,6 +115,8 @@ def _repeated(numbers: Iterable[int]) -> int | None:
 
 
 def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
+    """Return all cores in hwloc's order. Raises UserError, with `what` was read, where PUs are
+    missing, too many or there twice."""
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -134,7 +145,7 @@ def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
 
 
 def _package_numbers(export: HwlocExport) -> dict[int, int]:
-    """Of each PU the package; the one with the first PU is 0. What is in none is one together."""
+    """Return each PU's package: 0 has the first PU, and PUs in none are a package together."""
     packages = [package.pus for package in export.packages if package.pus]
     rest = frozenset(export.pus).difference(*packages)
     packages += [rest] if rest else []
@@ -146,7 +157,8 @@ def _package_numbers(export: HwlocExport) -> dict[int, int]:
 def read_numa_nodes(
     export: HwlocExport, cores: Sequence[ExportedCore], what: str
 ) -> list[ExportedNode]:
-    """By Linux's numbers, with their cores."""
+    """Return the NUMA nodes by Linux's numbers, with their cores. Raises UserError, with `what` was
+    read, where it can't be known which node has which core."""
     if not export.numa_nodes:
         raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
     if len(export.numa_nodes) > MAX_NODES:
@@ -188,8 +200,8 @@ def read_numa_nodes(
 
 
 def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
-    """hwloc attaches a NUMA node to the smallest part that holds its PUs: of those that cross
-    packages, all seem to have the PUs of all."""
+    """Raise UserError for NUMA nodes that cross packages: hwloc attaches a NUMA node to the
+    smallest part that holds its PUs, so that each of them seems to have the PUs of all."""
     for node in nodes:
         pus = node.memory.pus
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
@@ -210,8 +222,8 @@ def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: s
 def _add_without_memory(
     nodes: list[ExportedNode], node_of_pu: dict[int, ExportedNode], cores: Sequence[ExportedCore]
 ) -> None:
-    """hwloc leaves NUMA nodes without memory out: what is in no NUMA node is one for each package,
-    with the next numbers."""
+    """Add NUMA nodes without memory, which hwloc leaves out: for each package the cores that are in
+    no NUMA node, with the next numbers."""
     for package in sorted({core.package for core in cores if core.pus[0] not in node_of_pu}):
         pus = frozenset(
             pu
@@ -226,7 +238,7 @@ def _add_without_memory(
 
 
 def kind_of(memory: HwlocNumaNode) -> str:
-    """Of what it is made, as far as it is told."""
+    """Return what the memory is made of, such as HBM; empty where that isn't reported."""
     kind = memory.kind or memory.infos.get("DAXType", "")
     if not kind and "CXLDevice" in memory.infos:
         kind = "CXL"

@@ -13,7 +13,8 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class HwlocPart:
-    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0."""
+    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0; infos:
+    hwloc's texts about it, by name."""
 
     pus: frozenset[int]
     size_bytes: int
@@ -32,9 +33,15 @@ class HwlocCoreKind:
 
 @dataclass(frozen=True)
 class HwlocNumaNode:
-    """A NUMA node. number: Linux's; None: hwloc knows none. complete: its PUs, those too that were
-    kept from who made the export. kind: hwloc's subtype, such as MCDRAM;
-    empty where it tells none. side_cache_bytes: of the caches before this memory, in all."""
+    """A NUMA node.
+
+    Attributes:
+        number: Linux's; None where hwloc knows none.
+        pus: that it is attached to, Linux's numbers.
+        kind: hwloc's subtype, such as MCDRAM; empty where it has none.
+        side_cache_bytes: of the caches in front of this memory, in all.
+        complete: its PUs, with those that the process which made the export may not use.
+    """
 
     number: int | None
     pus: frozenset[int]
@@ -47,8 +54,10 @@ class HwlocNumaNode:
 
 @dataclass(frozen=True)
 class Announced:
-    """An attribute of memories that the system tells of, such as Bandwidth in MiB/s or Latency in
-    ns, for those of whom it does: by the NUMA nodes' numbers, of who is nearest to each."""
+    """An attribute of memories that firmware announces: Bandwidth in MiB/s, Latency in ns.
+
+    values: by the number of the NUMA node, for the PUs nearest to it.
+    """
 
     name: str
     values: Mapping[int, int]
@@ -56,7 +65,7 @@ class Announced:
 
 @dataclass(frozen=True)
 class Distances:
-    """Of NUMA nodes, by their numbers, row by row."""
+    """A matrix of distances, row by row. numa_nodes: numbers of the rows and columns."""
 
     numa_nodes: tuple[int | None, ...]
     values: Matrix
@@ -64,9 +73,15 @@ class Distances:
 
 @dataclass(frozen=True)
 class HwlocExport:
-    """A machine as hwloc sees it, parts in hwloc's order. pus: all that are in the export;
-    complete: those too that are offline or were left out; allowed: without what a control group
-    kept from who made the export; complete_numa_nodes: with those that were left out."""
+    """A machine as hwloc describes it, parts in hwloc's order.
+
+    Attributes:
+        infos: hwloc's texts about the machine, by name.
+        pus: all that are in the export, Linux's numbers.
+        complete: with those that are offline or were left out.
+        allowed: that the process which made the export may use (control groups).
+        complete_numa_nodes: numbers, with those that were left out.
+    """
 
     infos: Mapping[str, str]
     pus: tuple[int, ...]
@@ -83,7 +98,8 @@ class HwlocExport:
     complete_numa_nodes: frozenset[int] = frozenset()
 
     def info(self, name: str) -> str:
-        """Of the machine, or of the first package that has it; nothing where it is not told."""
+        """Return a text about the machine, else about the first package that has it; empty where
+        none has."""
         for infos in (self.infos, *(package.infos for package in self.packages)):
             text = infos.get(name, "").strip()
             if text:
@@ -92,7 +108,7 @@ class HwlocExport:
 
 
 def _set(numbers: Any) -> frozenset[int]:
-    """null: an infinite set, or none."""
+    """Return a set of PUs. null: an infinite set, or none."""
     return frozenset(numbers or ())
 
 
@@ -107,7 +123,7 @@ def _distances(exported: Any) -> Distances | None:
 
 
 def read_export(exported: Json) -> HwlocExport:
-    """From the program's JSON. Raises ValueError with what can't be."""
+    """Read the JSON of describe_topology. Raises ValueError with what can't be."""
     pus = tuple(one["number"] for one in exported["pus"])
     if None in pus:
         raise ValueError("a PU has no number")

@@ -21,12 +21,17 @@ RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
 @dataclass(frozen=True)
 class PublishedRate:
-    """Of one core, one L3 with all its cores, one NUMA node's memory, or one link: threads of one
-    NUMA node that use memory of another one. gb_s: 10^9 bytes per second, each byte that crosses,
-    lines that stores fetch before they write to them included. distance: between core or threads
-    and memory, as in the SLIT; None: any that has no rate of its own. how: it came about.
-    memory_kind: of a controller, on machines with memory of several kinds; empty: any that has no
-    rate of its own."""
+    """A published rate of one core, one L3 with all its cores, one NUMA node's memory (controller),
+    or one link: threads of one NUMA node that use memory of another one.
+
+    Attributes:
+        gb_s: 10^9 bytes per second that cross, write-allocate included.
+        source, how: where it was published, and how it was measured.
+        distance: between core or threads and memory, as in the SLIT; None: any that has no rate of
+            its own.
+        memory_kind: of a controller, on machines with memory of several kinds; empty: any that has
+            no rate of its own.
+    """
 
     resource: Resource
     gb_s: float
@@ -42,8 +47,8 @@ def known_rate(
     distance: int | None = None,
     memory_kind: str = "",
 ) -> float | None:
-    """In GB/s; None where it is unknown. distance: of a core or link; memory_kind: of a
-    controller's NUMA node."""
+    """Return a rate in GB/s; None where it is unknown. distance: of a core or link; memory_kind: of
+    a controller's NUMA node."""
     fitting = {
         (rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.resource == resource
     }
@@ -56,8 +61,8 @@ def known_rate(
 def read_rates(
     top: Table, distances: Collection[int], memory_kinds: Collection[str]
 ) -> tuple[PublishedRate, ...]:
-    """All [[rate]] of a machine's file. distances: that the machine has, its own (10) among them;
-    memory_kinds: that its NUMA nodes have. Raises the file's error."""
+    """Read all [[rate]] of a machine's file. distances: all of the machine, 10 among them;
+    memory_kinds: of its NUMA nodes. Raises the file's error."""
     rates: list[PublishedRate] = []
     for table in top.tables("rate", RATE_KEYS):
         table.need("of", "gb_s", "source", "how")
@@ -114,7 +119,7 @@ def _named(resource: Resource) -> str:
 
 
 def rate_name(rate: PublishedRate) -> str:
-    """As in: a core, its own memory."""
+    """Return a rate's name, such as "a core, its own memory"."""
     name = _named(rate.resource)
     if rate.memory_kind:
         return f"{name} of {rate.memory_kind}"
@@ -135,9 +140,9 @@ def unknown_rates(
     memory_kinds: Collection[str],
     l3s: bool,
 ) -> tuple[str, ...]:
-    """Names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it is not
-    given; l3s: whether NUMA nodes have several, else their cores' common limit is the
-    controller's."""
+    """Return the names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it
+    is not given; l3s: whether NUMA nodes have several L3s, else the controller's rate is their
+    cores' common limit."""
     missing = []
     for resource in RESOURCES:
         if resource == "l3" and not l3s:
