@@ -329,7 +329,7 @@ def _kept_groups(groups: _Groups, cores: int) -> _Groups:
 
 
 def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
-    """Keep at most so many cores of a group, the first ones and about the same part of each kind."""
+    """Keep at most so many cores of a group, the first ones, about the same part of each kind."""
     sizes = Counter(core.kind for core in group)
     kept: Counter[str] = Counter()
     for _ in range(min(cores, len(group))):
