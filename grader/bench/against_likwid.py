@@ -29,7 +29,7 @@ from series import Appender, lines_of
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
 from numalab.explore.explore import parse_record, run_program
-from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
@@ -101,7 +101,7 @@ Verdict = Literal["agrees", "differs", "open"]
 class Agreement:
     """Of the probe's rate over likwid's, in pairs."""
 
-    ratio: Interval
+    ratio: MedianInterval
     pairs: int
 
     @property

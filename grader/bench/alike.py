@@ -40,7 +40,7 @@ def _since(signs: Bools, unknown: Bools) -> NDArray[np.int64]:
 
 
 def first_looks(
-    wins: Bools, losses: Bools, unknown: Bools, to_pass: float, to_fail: float
+    wins: Bools, losses: Bools, unknown: Bools, e_to_pass: float, e_to_fail: float
 ) -> NDArray[np.int64]:
     """Of each grading the look that decided, counted from 1 and negative where it decided against
     the claim; 0: none. All of them gradings x generations."""
@@ -48,8 +48,8 @@ def first_looks(
         return np.zeros(len(wins), dtype=np.int64)
     e_values = _e_values(wins.shape[1])
     count = _since(np.ones_like(wins), unknown)
-    is_above = e_values[count, _since(wins, unknown)] >= to_pass
-    is_below = e_values[count, _since(losses, unknown)] >= to_fail
+    is_above = e_values[count, _since(wins, unknown)] >= e_to_pass
+    is_below = e_values[count, _since(losses, unknown)] >= e_to_fail
     decides = is_above | is_below
     first = decides.argmax(axis=1)
     row = np.arange(len(wins))
@@ -71,14 +71,14 @@ def _looks(grading: Grading, signs: Signs, unknown: Bools) -> list[NDArray[np.in
     the side, since how soon they were decided changes nothing."""
     levels = thresholds(grading.evidence([]))
     none = np.zeros_like(unknown)
-    claim = first_looks(signs.win, signs.loss, unknown, levels.to_pass, levels.to_fail)
+    claim = first_looks(signs.win, signs.loss, unknown, levels.e_to_pass, levels.e_to_fail)
     effect = np.zeros_like(claim)
     if grading.criterion.rule == "speedup":
-        effect = first_looks(signs.shows, ~signs.shows, none, levels.to_pass, levels.to_fail)
+        effect = first_looks(signs.shows, ~signs.shows, none, levels.e_to_pass, levels.e_to_fail)
     before = np.arange(unknown.shape[1]) < grading.least
     is_out = before | np.flip(np.maximum.accumulate(np.flip(unknown, axis=1), axis=1), axis=1)
-    control = first_looks(signs.control, ~signs.control, is_out, levels.to_pass, levels.to_fail)
-    unsteady = first_looks(signs.unsteady, ~signs.unsteady, is_out, levels.to_fail, math.inf)
+    control = first_looks(signs.control, ~signs.control, is_out, levels.e_to_pass, levels.e_to_fail)
+    unsteady = first_looks(signs.unsteady, ~signs.unsteady, is_out, levels.e_to_fail, math.inf)
     return [claim, effect, np.sign(control), np.sign(unsteady)]
 
 

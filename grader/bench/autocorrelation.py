@@ -38,8 +38,8 @@ from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
-from numalab.judging import needs
-from numalab.judging.needs import Timed
+from numalab.judging import planner
+from numalab.judging.planner import Timed
 from numalab.judging.timing_claims import claim_of
 from numalab.labs.declaration import Criterion, Lab, choose_labs, load_labs
 
@@ -213,9 +213,9 @@ def _chosen(installation: Installation, words: Sequence[str], how: How) -> list[
         if lab.criteria:
             evidence = _solution_session(installation, lab, how, node).evidence
             found += [
-                Recorded(lab, timed, how, tuple(needs.gradable_timing(lab, evidence, timed)))
-                for timed in needs.timings(lab)
-                if needs.timing_roles(lab, evidence, timed)
+                Recorded(lab, timed, how, tuple(planner.gradable_timing(lab, evidence, timed)))
+                for timed in planner.timings(lab)
+                if planner.timing_roles(lab, evidence, timed)
             ]
     return found
 

@@ -17,11 +17,11 @@ from own_slurm import OwnSlurm, fetched
 from support.deliveries import Expected, make_class
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.gradebook.standing import Standing
 from numalab.installation import find_installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 
 def faults(standing: Standing, expected: tuple[Expected, ...]) -> list[str]:
@@ -73,7 +73,7 @@ def main() -> int:
             elapsed_s = time.monotonic() - began_s
         finally:
             slurm.stop()
-        with open_gradebook(course) as book:
+        with use_gradebook(course) as book:
             standing = book.standing(read_rules(course.rules))
         wrong = faults(standing, expected)
         print(json.dumps({

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from own_slurm import OwnSlurm, fetched
 
-from numalab.course.attempts import kept_attempts
+from numalab.course.attempts import all_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.installation import find_installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 Json = dict[str, object]
 STAND_IN = Path(__file__).with_name("stand_in_grade.sh")
@@ -51,9 +51,9 @@ def command(kit_root: Path, delivery: Path, course: Path, *more: str) -> list[st
 def faults(course: Path, students: int) -> list[str]:
     """What is wrong of a course that is said to be graded."""
     found = []
-    graded = [one.item for one in kept_attempts(CourseFolder(course)) if one.state == "graded"]
+    graded = [one.target for one in all_attempts(CourseFolder(course)) if one.state == "graded"]
     files = Counter(item.student_id for item in graded)
-    if len({item.kit_digest for item in graded}) > 1:
+    if len({item.numalab_digest for item in graded}) > 1:
         found.append("the kit was changed meanwhile, and so all were to be graded again")
     with contextlib.closing(sqlite3.connect(course / "gradebook.sqlite")) as database:
         rows = "SELECT student FROM attempts WHERE state = 'graded'"
@@ -64,7 +64,7 @@ def faults(course: Path, students: int) -> list[str]:
         found.append("graded twice in the gradebook")
     if book != files:
         found.append("the gradebook differs from the files")
-    if runs.open_runs(CourseFolder(course)):
+    if runs.active_runs(CourseFolder(course)):
         found.append("a run is still open")
     if list(course.rglob(".partial-*")):
         found.append("something half written is left")

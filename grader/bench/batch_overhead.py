@@ -19,7 +19,7 @@ from batch_kills import command, faults, make_class
 from own_slurm import OwnSlurm, fetched
 
 from numalab.installation import find_installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 

@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +28,18 @@ PRINT_DIGESTS = """
 import json, sys
 from pathlib import Path
 from numalab.grading.kit_digests import measured_by
-from numalab.kit import Kit
+from numalab.installation import Installation
 from numalab.labs.variants import names_with_variants
-kit = Kit(Path(sys.argv[1]))
-print(json.dumps({lab: measured_by(kit, lab) for lab in names_with_variants(kit.root)}))
+installation = Installation(Path(sys.argv[1]))
+labs = names_with_variants(installation.root)
+print(json.dumps({lab: measured_by(installation, lab) for lab in labs}))
 """
+# What such code names and the package had under another name, as long as it had a kit.py.
+FORMER_NAMES = {
+    "numalab.installation": "numalab.kit",
+    "Installation": "Kit",
+    "numalab.judging.rules": "numalab.labs.declaration",
+}
 
 
 def git(*arguments: str) -> str:
@@ -39,17 +48,34 @@ def git(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def digests_at(commit: str) -> dict[str, str]:
-    """Return the digest of each lab and variant at a commit. Raises CalledProcessError."""
+@contextmanager
+def copy_of_commit(commit: str) -> Iterator[Path]:
+    """Unpack the files of a commit into a folder that goes afterwards. Raises
+    CalledProcessError."""
     with tempfile.TemporaryDirectory(prefix="numalab-") as folder:
         archive = Path(folder) / "kit.tar"
         git("archive", f"--output={archive}", commit)
         root = Path(folder) / "kit"
         root.mkdir()
         subprocess.run(["tar", "-xf", str(archive), "-C", str(root)], check=True)
+        yield root
+
+
+def with_names_at(root: Path, source: str) -> str:
+    """Return source with the names that the package below root has."""
+    if (root / "grader/src/numalab/kit.py").is_file():
+        for name, former in FORMER_NAMES.items():
+            source = re.sub(rf"\b{re.escape(name)}\b", former, source)
+    return source
+
+
+def digests_at(commit: str) -> dict[str, str]:
+    """Return the digest of each lab and variant at a commit. Raises CalledProcessError."""
+    with copy_of_commit(commit) as root:
         done = subprocess.run(
-            [sys.executable, "-c", PRINT_DIGESTS, str(root)], check=True, capture_output=True,
-            text=True, env=os.environ | {"PYTHONPATH": str(root / "grader" / "src")},
+            [sys.executable, "-c", with_names_at(root, PRINT_DIGESTS), str(root)], check=True,
+            capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": str(root / "grader" / "src")},
         )  # fmt: skip
     found: dict[str, str] = json.loads(done.stdout)
     return found

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from numalab.course import records
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import table_text
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.csv_files import format_table
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.jobs import runs
-from numalab.course.records import Attempt, Intake, Item, Student, Submission
+from numalab.course.records import Attempt, GradingTarget, Intake, Student, Submission
 from numalab.files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def attempts(students: int, number_of_labs: int) -> Iterator[Attempt]:
         for lab in labs(number_of_labs):
             languages = ("c", "fortran") if chance.random() < 0.5 else ("c",)
             yield Attempt(
-                item=Item(f"student{number}", lab, f"{number:064}", "k" * 64, "default"),
+                target=GradingTarget(f"student{number}", lab, f"{number:064}", "k" * 64, "default"),
                 number=1, state="graded",
                 started_at="2027-05-04T10:00:00+00:00", ended_at="2027-05-04T10:01:30+00:00",
                 results=tuple(_result(lab, language, chance) for language in languages),
@@ -114,25 +114,25 @@ def canvas_template(students: int, number_of_labs: int) -> str:
     rows = [["    Points Possible", "", "", "", *["10"] * number_of_labs]]
     rows += [[f"Nordmann, {n}", str(10_000 + n), "", "A", *[""] * number_of_labs]
              for n in range(students)]  # fmt: skip
-    return table_text(header, rows, has_bom=False)
+    return format_table(header, rows, has_bom=False)
 
 
 def make(root: Path, students: int, number_of_labs: int) -> None:
     course = CourseFolder(root)
     start = time.monotonic()
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(students, number_of_labs))
         some = list(attempts(students, number_of_labs))
         made_s = time.monotonic() - start
         book.add_attempts(some)
     print(f"invented in {made_s:.1f} s, added in {time.monotonic() - start - made_s:.1f} s")
-    tasks = [runs.Task(one.item, one.number, ("c",)) for one in some]
-    chunks = runs.chunked(tasks, 20, 8)
-    runs.keep(course, runs.Run(
-        runs.new_id(), "slurm", runs.now(), runs.Grading("default"), runs.SlurmOptions(), chunks
-    ))  # fmt: skip
+    tasks = [runs.GradingTask(one.target, one.number, ("c",)) for one in some]
+    chunks = runs.split_tasks(tasks, 20, 8)
+    runs.write_run(course, runs.BatchRun(
+        runs.new_id(), "slurm", runs.now(), runs.GradingOptions("default"), runs.SlurmOptions(),
+    chunks ))  # fmt: skip
     for one in some:  # for rebuild and status
-        folder = course.attempt(one.item, one.number)
+        folder = course.attempt(one.target, one.number)
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "attempt.json", records.attempt_json(one), indent=None)
     (root / "canvas.csv").write_text(canvas_template(students, number_of_labs))

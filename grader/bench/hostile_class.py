@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.deliveries import put
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import read_rules
 from numalab.errors import NumalabError, UserError
 from numalab.files import read_text
@@ -135,7 +135,7 @@ def graded(
          str(course.root), "--labs", "01", "--quick", "--local", "--require-sandbox"],
         stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False,
     )  # fmt: skip
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         standing = book.standing(read_rules(course.rules))
     grades = {}
     for row in standing.rows:

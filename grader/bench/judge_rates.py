@@ -222,15 +222,15 @@ def replay(options: argparse.Namespace) -> None:
         if options.tune and cell.rule != "duet":
             tuned = tune(cell, generations, asked)
             lines = tuning_lines(tuned)
-            about["tuning"] = [row.to_json() for row in tuned]
+            about["tuning"] = [row.json_data() for row in tuned]
         else:
             rows = compare(cell, generations, asked)
             lines = comparison_lines(rows)
-            about["rules"] = [row.to_json() for row in rows]
+            about["rules"] = [row.json_data() for row in rows]
         print("\n".join([*heading(cell, generations), *lines, ""]), flush=True)
         cells.append(about)
     if options.json:
-        _write(options.json, {"schema": 1, **asked.to_json(), "cells": cells})
+        _write(options.json, {"schema": 1, **asked.json_data(), "cells": cells})
 
 
 def _write(path: Path, data: Json) -> None:

@@ -9,14 +9,14 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence
 from numalab.grading.session import Session
 from numalab.grading.timing import time_kits_own
 from numalab.harness.build import build_targets
-from numalab.judging import needs
-from numalab.judging.needs import Timed
+from numalab.judging import planner
+from numalab.judging.planner import Timed
 
 
 def generations_of(session: Session, timed: Timed) -> Iterator[Evidence]:
     """As many as are asked for, as time_kits_own yields them; their programs are built now.
     session: of the solution, with its files read. Raises NumalabError."""
-    needed = needs.timing_roles(session.lab, session.evidence, timed)
+    needed = planner.timing_roles(session.lab, session.evidence, timed)
     roles = (*([HANDOUT] if HANDOUT in needed else []), SOLUTION, CONTROL)
     programs = {session.program(role).name for role in roles}
     build_targets(

@@ -24,8 +24,8 @@ from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
 from numalab.judging.effort import effort_for
-from numalab.judging.lightspeed import OfLightspeed, of_lightspeed
-from numalab.judging.needs import Timed
+from numalab.judging.planner import Timed
+from numalab.judging.rates import ReferenceShare, reference_share
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs, load_labs
 
@@ -50,9 +50,9 @@ class Course:
                 raise NumalabError(f"{self.name}: the {role} did not end well: {part}")
         self.generations.append(generation)
 
-    def share(self) -> OfLightspeed:
+    def share(self) -> ReferenceShare:
         levels = QUICK if self.session.effort.quick else CAREFUL
-        found = of_lightspeed(SOLUTION, self.generations, levels)
+        found = reference_share(SOLUTION, self.generations, levels)
         assert found is not None
         return found
 

@@ -21,7 +21,7 @@ from numalab.errors import UserError
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine
 from numalab.modelling.times import Modelled, modelled, why_not
-from numalab.modelling.traffic import Traffic, node_of_core, summed
+from numalab.modelling.traffic import MemoryTraffic, node_of_core, summed
 from numalab.pu_lists import parse_pus
 from numalab.toml_files.tables import Table, read_table
 
@@ -93,7 +93,7 @@ def _run(table: Table) -> PublishedRun:
     table.need("name", "machine", "what", "source", "traffic")
     name = table.text("name")
     if NAME.fullmatch(name) is None:
-        table.wrong("name", "take small letters, digits and '-'")
+        table.refuse("name", "take small letters, digits and '-'")
     shares = [_share(share) for share in table.tables("traffic", ("pus", "pages_on", "bytes"))]
     if not shares:
         table.fail("a run moves something: write a [[run.traffic]]", "traffic")
@@ -109,7 +109,7 @@ def _share(table: Table) -> Share:
     pages_on = WORDS[text] if text in WORDS else _numbers(table, "pages_on")
     moved = table.number("bytes", default=1.0)
     if not moved > 0:
-        table.wrong("bytes", "write a number above 0")
+        table.refuse("bytes", "write a number above 0")
     return Share(_numbers(table, "pus"), pages_on, moved)
 
 
@@ -151,7 +151,7 @@ def read_outcomes(folder: Path, ratios: Iterable[Ratio]) -> dict[str, Outcome]:
             table.fail(f"'{name}' has two values; keep one", "ratio")
         value = table.number("value")
         if not value > 0:
-            table.wrong("value", "write a number above 0")
+            table.refuse("value", "write a number above 0")
         outcomes[name] = Outcome(value, table.text("source"), table.text("where"))
     return outcomes
 
@@ -179,7 +179,7 @@ class Prediction:
         return None if self.published is None else abs(self.rule / self.published.value - 1)
 
 
-def traffic_of(machine: Machine, run: PublishedRun) -> Traffic:
+def traffic_of(machine: Machine, run: PublishedRun) -> MemoryTraffic:
     """Raises UserError for a PU or NUMA node that the machine has not."""
     nodes = node_of_core(machine)
     numbers = tuple(node.number for node in machine.numa_nodes)
@@ -204,7 +204,7 @@ def traffic_of(machine: Machine, run: PublishedRun) -> Traffic:
     return summed(parts, sum(len(share.pus) for share in run.traffic))
 
 
-def controllers_in_use(traffic: Traffic) -> int:
+def controllers_in_use(traffic: MemoryTraffic) -> int:
     return len({home for _, home in traffic.bytes})
 
 
@@ -220,7 +220,7 @@ def predicted(machine: Machine, ratio: Ratio, published: Outcome | None) -> Pred
     )
 
 
-def _needed(machine: Machine, traffic: Traffic, ratio: Ratio) -> Modelled:
+def _needed(machine: Machine, traffic: MemoryTraffic, ratio: Ratio) -> Modelled:
     found = modelled(machine, traffic)
     if found is None:
         why = why_not(machine, traffic) or "nothing is moved."

@@ -30,7 +30,7 @@ from numalab.grading.timing import kits_own_session
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.effort import effort_for
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 
@@ -68,9 +68,9 @@ class Timed:
 def timed_of(installation: Installation, lab: Lab, size: str, node: Json) -> Iterator[Timed]:
     """All that can be timed of a lab on this node; its programs are built."""
     effort = effort_for(size, quick=size == "quick")
-    for timed in needs.timings(lab):
+    for timed in planner.timings(lab):
         session = kits_own_session(installation, lab, "c", effort, node, lambda step: None)
-        if needs.timing_roles(lab, session.evidence, timed):
+        if planner.timing_roles(lab, session.evidence, timed):
             name = " ".join(filter(None, (lab.name[:2], timed.part)))
             yield Timed(name, session, generations_of(session, timed))
 

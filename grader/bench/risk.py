@@ -290,7 +290,7 @@ class Row:
     def is_broken(self) -> bool:
         return self.cell.is_covered and any(rate.is_broken for rate in self.rates)
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return {
             "cell": self.cell.title,
             "is_covered": self.cell.is_covered,
@@ -325,7 +325,7 @@ def row_of(cell: Cell, truth: Chances, judged: Sequence[Judged]) -> Row:
     causes = Counter(one.cause for one in judged)
     levels = cell.thresholds
     rates = tuple(
-        Rate(cause, 1 / (levels.to_pass if cause == "reached" else levels.to_fail),
+        Rate(cause, 1 / (levels.e_to_pass if cause == "reached" else levels.e_to_fail),
              causes[cause], trials)
         for cause in wrong_causes(cell.rule, truth)
     )  # fmt: skip
@@ -444,7 +444,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(heading(), flush=True)
     for row in simulate(missing, options.trials, options.seed, options.jobs):
         print(line_of(row), flush=True)
-        done.append(row.to_json())
+        done.append(row.json_data())
         if options.json:
             _write(options.json, {**about, "cells": done})
     spent_s = time.monotonic() - start_s

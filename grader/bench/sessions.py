@@ -57,7 +57,7 @@ class Grading:
     def of(cls, criterion: Criterion, quick: bool, sessions: int = 1) -> Grading:
         """As `numalab grade` does, at the quick size."""
         effort = effort_for("quick", quick)
-        return cls(criterion, quick, effort.least_generations, effort.most_generations, sessions)
+        return cls(criterion, quick, effort.min_replicates, effort.max_replicates, sessions)
 
     @property
     def longest(self) -> int:

@@ -40,7 +40,7 @@ class Row:
     percentile_95_s: float
     separate: int
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return asdict(self)
 
 
@@ -71,7 +71,7 @@ class Replay:
     seed: int
     in_order: bool
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return asdict(self)
 
     def random(self) -> np.random.Generator:
@@ -175,7 +175,7 @@ class TunedRow:
     judging: Judging
     row: Row
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return asdict(self)
 
 

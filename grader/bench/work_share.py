@@ -32,7 +32,7 @@ from numalab.evidence.work import inflation_of, work_share
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.installation import Installation, find_installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_labs
@@ -134,10 +134,10 @@ def grade(
     for step in range(PLACEMENT.most_looks):
         own.append(looks[(start + step) % len(looks)])
         evidence = empty.having(PLACEMENT, own).having(PLACEMENT, of_solution, SOLUTION)
-        if needs.last_look_says(lab, evidence, PART):
+        if planner.last_objection(lab, evidence, PART):
             of_solution.append(controls[(start + step + 1) % len(controls)])
             evidence = evidence.having(PLACEMENT, of_solution, SOLUTION)
-        if not needs.needs_another_look(PLACEMENT, lab, evidence, PART):
+        if not planner.needs_another_run(PLACEMENT, lab, evidence, PART):
             break
     (verdict,) = judge(lab, evidence).criteria
     return verdict.status, len(own) + len(of_solution)

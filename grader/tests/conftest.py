@@ -180,7 +180,7 @@ def installation() -> Installation:
     if installation.builds is not None:  # the suite's command has built the other one
         configure(installation)
         build_targets(installation, ["all"])
-        build_programs(installation, for_cluster=True)
+        build_programs(installation, is_cluster=True)
     return installation
 
 

@@ -13,7 +13,7 @@ from support.invented import ONE_NODE
 from support.sessions import worked
 
 from numalab.evidence.kinds import PLACEMENT
-from numalab.evidence.read_record import parse
+from numalab.evidence.read_record import parse, run_of
 from numalab.evidence.record import Placement
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
@@ -26,7 +26,7 @@ import work_share_kernels
 
 def look(busy_s: Sequence[float], over: float) -> Placement:
     run = worked(ONE_NODE, "submission", busy_s)
-    return PLACEMENT.parse(run | {"one_thread": invented.one_thread(sum(busy_s), over)})
+    return PLACEMENT.parse(run_of(run | {"one_thread": invented.one_thread(sum(busy_s), over)}))
 
 
 EVEN, UNEVEN, SPINNING = look((0.29, 0.3), 1.02), look((0.1, 0.3), 1.0), look((0.29, 0.3), 1.5)

@@ -4,61 +4,20 @@ direction."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.banned_names import complaints, words
+from support.banned_names import complaints
+from support.c_complaints import KEPT, complaints_of, sources
 from support.c_names import local_names, visible_names
 
 from numalab.installation import find_installation
 
 ROOT = find_installation("gnu").root
 
-# Of a banned word: names in which it stands for something else, or is stored, and why.
-KEPT = {
-    "open": (r".*", "the verb of open(2): files, channels, a page's state"),
-    "sample": (r".*", "statistics' own: pages or moments drawn out of many"),
-    "cpu": (r".*_?cpu_(?:s|time)(?:_.*)?", "CPU time, Linux's word"),
-    "kit": (r".*kit_error", "a status that records have"),
-    "generation": (r"numalab_run_generation|(?:test_)?generation", "a kind of run in records"),
-    "item": (r".*items?", "what the contract of lab 09 speaks of"),
-    "at": (r"numalab_run_at_work|at_work", "a kind of run that records have"),
-    "socket": (r".*sockets?", "a network's"),
-    "busy": (r"test_busy", "named as CTest's is"),
-    "stolen": (r"test_stolen", "named as CTest's is"),
-    "one": (r"LLVMFuzzerTestOneInput", "libFuzzer's name"),
-    "host": (r"host_target|probe_host", "below a virtual machine; programs that the grader builds"),
-    "on": (r"on_link", "a program that the grader builds"),
-    "across": (r"across", "a program that students run"),
-}
-
-
 # Names within functions that are still to be changed.
 MOST_LOCAL = 251
-
-
-def sources() -> list[Path]:
-    """All but what students edit."""
-    patterns = ("common/**/*.[ch]", "labs/**/*.[ch]", "grader/bench/*.[ch]")
-    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
-    assert len(paths) >= 250
-    return [path for path in sorted(paths) if path.name != "kernel.c"]
-
-
-def contract_words(path: Path) -> set[str]:
-    """Return the words of the functions and arguments that a lab's students see."""
-    if path.parts[len(ROOT.parts)] != "labs":
-        return set()
-    lab = ROOT.joinpath(*path.parts[len(ROOT.parts) :][:2])
-    name = lab.name.split("_", 1)[1]
-    return {
-        word
-        for header in lab.rglob(f"{name}.h")
-        for _, shown in visible_names(header.read_text())
-        for word in words(shown)
-    }
 
 
 def visible(path: Path) -> set[str]:
@@ -69,29 +28,26 @@ def local(path: Path) -> set[str]:
     return set(local_names(path.read_text()))
 
 
-def complaints_of(path: Path, names: set[str]) -> Iterator[str]:
-    known = contract_words(path)
-    for name in sorted(names):
-        for complaint in complaints(name):
-            word = re.findall(r"'(\w+)'", complaint)[0]
-            kept = KEPT.get(word) or KEPT.get(word.removesuffix("s"))
-            if word not in known and not (kept and re.fullmatch(kept[0], name, re.IGNORECASE)):
-                yield f"{path.relative_to(ROOT)}: {complaint}"
-
-
 def test_visible_names_are_the_fields() -> None:
-    places = [complaint for path in sources() for complaint in complaints_of(path, visible(path))]
+    assert len(sources(ROOT)) >= 250
+    places = [
+        complaint
+        for path in sources(ROOT)
+        for complaint in complaints_of(path, visible(path), ROOT)
+    ]
     assert not places, "\n".join(places)
 
 
 def test_local_names_get_no_worse() -> None:
     """Who changes one writes the smaller number."""
-    places = [complaint for path in sources() for complaint in complaints_of(path, local(path))]
+    places = [
+        complaint for path in sources(ROOT) for complaint in complaints_of(path, local(path), ROOT)
+    ]
     assert len(places) <= MOST_LOCAL, "\n".join(places)
 
 
 def test_names_that_are_let_pass_are_there() -> None:
-    names = {name for path in sources() for name in visible(path)}
+    names = {name for path in sources(ROOT) for name in visible(path)}
     banned = {name: [*complaints(name)] for name in names}
     for word, (pattern, _) in KEPT.items():
         assert any(

@@ -13,8 +13,8 @@ from typing import IO
 
 import pytest
 
-from numalab.course.locks import held, is_held
-from numalab.errors import BusyError
+from numalab.course.locks import hold_lock, is_held
+from numalab.errors import LockedError
 from numalab.file_systems import locks as file_locks
 from numalab.file_systems.locks import LockFile, stand_in
 from numalab.grading import turns
@@ -68,7 +68,7 @@ def test_without_locks_a_file_of_the_node_keeps_a_second_command_out(
     with installation.lock():
         said = " ".join(capsys.readouterr().err.split())
         assert "has no file locks" in said and "other nodes are not kept out" in said
-        with pytest.raises(BusyError), by_link.lock():
+        with pytest.raises(LockedError), by_link.lock():
             pass
     with by_link.lock():
         pass
@@ -89,7 +89,7 @@ def test_with_locks_another_command_is_told_from_none(
     shared: Path, nodes_own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     installation = Installation(tmp_path, "gnu", shared)
-    with installation.lock(), pytest.raises(BusyError), installation.lock():
+    with installation.lock(), pytest.raises(LockedError), installation.lock():
         pass
     assert not list(nodes_own.iterdir()) and not capsys.readouterr().err
 
@@ -123,12 +123,12 @@ def test_a_course_is_held_by_one(
     if not has_locks:
         refuse(errno.ENOLCK, shared)
     assert not is_held(path)
-    with held(path, busy):
+    with hold_lock(path, busy):
         assert is_held(path)
-        with pytest.raises(BusyError, match="held by"), held(path, busy):
+        with pytest.raises(LockedError, match="held by"), hold_lock(path, busy):
             pass
     assert not is_held(path)
-    with held(path, busy):
+    with hold_lock(path, busy):
         pass
 
 
@@ -153,11 +153,11 @@ def test_without_locks_a_course_is_held_across_nodes(
     (shared / "lock").touch()
     assert is_held(shared / "lock") is not is_left_behind
     if is_left_behind:
-        with held(shared / "lock", busy):
+        with hold_lock(shared / "lock", busy):
             assert str(os.getpid()) in mark.read_text()
         assert not mark.exists()
         return
-    with pytest.raises(BusyError) as told, held(shared / "lock", busy):
+    with pytest.raises(LockedError) as told, hold_lock(shared / "lock", busy):
         pass
     assert f"remove {mark}" in str(told.value)
     assert (holder or "has not said its name") in str(told.value)

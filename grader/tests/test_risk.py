@@ -93,7 +93,7 @@ def test_looks_taken_at_once_are_those_of_the_judge(
     drawn, length = random.random((400, 70)), random.integers(1, 70, (400, 1))
     wins, losses = drawn < win, drawn >= 1 - loss
     unknown = (random.random(drawn.shape) < 0.1) & (np.arange(70) < length)
-    found = alike.first_looks(wins, losses, unknown, levels.to_pass, levels.to_fail)
+    found = alike.first_looks(wins, losses, unknown, levels.e_to_pass, levels.e_to_fail)
     assert len(set(found.tolist())) > 5
     for place, of_one in enumerate(found.tolist()):
         signs = [
@@ -196,7 +196,7 @@ def test_stated_rates_hold(some: Cell) -> None:
 
 def test_a_judge_that_is_not_careful_enough_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit the rates are nearly used up, so that half of what is asked for breaks them."""
-    monkeypatch.setattr(timing_state, "QUICK", replace(QUICK, to_pass=10.0, to_fail=10.0))
+    monkeypatch.setattr(timing_state, "QUICK", replace(QUICK, e_to_pass=10.0, e_to_fail=10.0))
     found = row(cell(noise=0.1, about="win"))
     broken = {rate.cause for rate in found.rates if rate.is_broken}
     assert broken == {"reached", "too_slow"}

@@ -129,8 +129,11 @@ def test_a_program_that_ends_for_want_of_room_is_no_kernels_fault(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, ended: str
 ) -> None:
     """ThreadSanitizer maps a file of TMPDIR, and OpenMP's library one of /dev/shm."""
-    outcome = {"status": "crashed", "signal": ended}
-    record = json.dumps({"kind": "race", "outcome": outcome})
+    outcome = {"status": "crashed", "signal": ended, "printed_bytes": 0}
+    record = json.dumps({
+        "kind": "race", "lab": "x", "part": None, "team": 1, "role": "submission", "sizes": [],
+        "outcome": outcome,
+    })  # fmt: skip
     output = record if ended != "no record" else ""
     place = Place(output)
     monkeypatch.setattr(monitor, "HERE", place)
@@ -138,10 +141,10 @@ def test_a_program_that_ends_for_want_of_room_is_no_kernels_fault(
     asked = monitor.MonitorRun("correct", [], {})
     run = lambda: monitor.run_monitor(Installation(Path("/kit")), lab, asked, place)  # noqa: E731
     if ended != "no record":
-        assert run()["outcome"]["signal"] == ended
+        assert run().outcome.signal == ended
     fill(monkeypatch, temporary)
     if ended == "SIGSEGV":
-        assert run()["outcome"]["signal"] == ended
+        assert run().outcome.signal == ended
         return
     with pytest.raises(NumalabError, match="no space left in TMPDIR"):
         run()

@@ -340,7 +340,7 @@ def test_an_exploration_is_read_back() -> None:
     for path in sorted((SHIPPED / "explore").glob("*.json")):
         data = json.loads(path.read_text())
         found = read_found(data)
-        again = found.to_json()
+        again = found.json_data()
         assert again == {key: value for key, value in data.items() if key in again}
         broken = copy.deepcopy(data)
         del broken["configurations"][0]["arguments"]

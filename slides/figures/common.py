@@ -69,12 +69,12 @@ class Recorded:
     def words(self) -> str:
         """Where it was taken. A virtual node shows placement, never times."""
         node = self.evidence.node
-        origin = "" if self.is_own else ", with this kit"
+        recorder = "" if self.is_own else ", with this kit"
         if self.evidence.is_virtual:
             cores = node["cores"] // node["numa_nodes"]
-            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{origin}"
+            return f"Recorded on the virtual {node['name']}, {cores} cores per NUMA node{recorder}"
         nodes = f"{node['numa_nodes']} NUMA node{'s' if node['numa_nodes'] > 1 else ''}"
-        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{origin}"
+        return f"Recorded on {node['name']}, {node['cores']} cores, {nodes}{busy(node)}{recorder}"
 
 
 @dataclass(frozen=True)

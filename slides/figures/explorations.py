@@ -6,11 +6,18 @@ from collections.abc import Sequence
 
 from numalab.errors import NumalabError
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Explorable, Exploration, Schedules, Streams, TableSizes
-from numalab.explore.samples import Configuration, Found, Sample, Virtual
+from numalab.explore.experiment import (
+    Configuration,
+    Experiment,
+    Exploration,
+    Measurements,
+    ProgramRun,
+    VirtualPages,
+)
+from numalab.labs import lab_modules
 
 
-def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...]]:
+def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[ProgramRun, ...]]:
     beside = ("arguments", "environment")
     ours = ("configuration", "round", "order", "started_s")
     made = tuple(
@@ -21,8 +28,8 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
         )
         for entry in data["configurations"]
     )
-    samples = tuple(
-        Sample(
+    runs = tuple(
+        ProgramRun(
             configuration=entry["configuration"],
             round=entry["round"],
             order=entry["order"],
@@ -31,34 +38,39 @@ def _read_runs(data: Json) -> tuple[tuple[Configuration, ...], tuple[Sample, ...
         )
         for entry in data["samples"]
     )
-    return made, samples
+    return made, runs
 
 
-def read_found(data: Json) -> Found:
-    """From what to_json made of it; only the node's PUs are lost. Raises NumalabError."""
+def read_found(data: Json) -> Measurements:
+    """From what json_data made of it; only the node's PUs are lost. Raises NumalabError."""
     try:
         if data["schema"] != 1:
             raise NumalabError(f"the exploration has schema version {data['schema']}, not 1")
-        made, samples = _read_runs(data)
+        made, runs = _read_runs(data)
         there = data.get("virtual")
-        return Found(
+        return Measurements(
             exploration=Exploration(data["lab"], data["title"], _explored(made, data["rounds"])),
             configurations=made,
-            samples=samples,
+            runs=runs,
             node=data["node"],
-            about=data["about"],
+            description=data["about"],
             build=data["build"],
             seed=data["seed"],
             interrupted=data["interrupted"],
             virtual=there
-            and Virtual(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
+            and VirtualPages(there["machine"], there["node"], *_read_runs(there), there["trouble"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise NumalabError(f"not what ./numalab explore --json writes: {error!r}") from error
 
 
-def _explored(made: Sequence[Configuration], rounds: int) -> Explorable:
-    """What was run, from the configurations that it became."""
+def _explored(made: Sequence[Configuration], rounds: int) -> Experiment:
+    """Return what was run, from the configurations that it became."""
+    lab_modules.make_importable()
+    from schedule_experiment import Schedules
+    from stream_experiment import Streams
+    from table_experiment import TableSizes
+
     first, keys = made[0], [configuration.key for configuration in made]
     if "table_bytes" in first.key:
         raise NumalabError(

@@ -15,8 +15,8 @@ from figures.explorations import read_found
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, GENERATION
 from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
+from numalab.explore.experiment import Measurements
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.explore.samples import Found
 from numalab.palette import BLUE, GREY, VERMILION
 from numalab.reports.figures import (
     latency_figure,
@@ -150,7 +150,7 @@ def latency_curve(sources: Sources) -> Drawn:
     return Drawn(latency_figure(found.evidence, width_in=10.0), found.words)
 
 
-def _found(sources: Sources, lab: str) -> tuple[Found, str]:
+def _found(sources: Sources, lab: str) -> tuple[Measurements, str]:
     """An exploration, and whether the kit recorded it, in words. Raises NumalabError."""
     path, is_own = sources.path(f"explore/{lab}.json")
     try:
@@ -162,9 +162,10 @@ def _found(sources: Sources, lab: str) -> tuple[Found, str]:
 
 def _exploration(lab: str) -> Draw:
     def draw(sources: Sources) -> Drawn:
-        found, origin = _found(sources, lab)
+        found, recorder = _found(sources, lab)
         figure = exploration_figure(found, (12.08, 5.2))
-        words = f"Recorded on {found.node['name']}, {found.node['cores']} cores{busy(found.node)}{origin}"
+        node = found.node
+        words = f"Recorded on {node['name']}, {node['cores']} cores{busy(node)}{recorder}"
         return Drawn(figure, words)
 
     return draw
@@ -172,9 +173,9 @@ def _exploration(lab: str) -> Draw:
 
 def stream_pages_nhm(sources: Sources) -> Drawn:
     """Of a virtual machine: it has no times."""
-    found, origin = _found(sources, AFFINITY)
-    if found.virtual is None or not found.virtual.samples:  # one's own record may have none
-        found, origin = _found(replace(sources, results=None, used={}), AFFINITY)
+    found, recorder = _found(sources, AFFINITY)
+    if found.virtual is None or not found.virtual.runs:  # one's own record may have none
+        found, recorder = _found(replace(sources, results=None, used={}), AFFINITY)
     figure = pages_figure(found, (12.08, 4.6))
     if figure is None or found.virtual is None:
         raise NumalabError(
@@ -183,7 +184,7 @@ def stream_pages_nhm(sources: Sources) -> Drawn:
         )
     machine = found.virtual.machine
     cores = machine["cores_per_numa_node"]
-    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{origin}"
+    words = f"Recorded on the virtual {found.virtual.name}, {cores} cores per NUMA node{recorder}"
     return Drawn(figure, words)
 
 

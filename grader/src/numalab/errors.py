@@ -18,7 +18,7 @@ class UserError(Exception):
     """
 
 
-class BusyError(UserError):
+class LockedError(UserError):
     """Another command holds this copy of the kit; later it won't."""
 
 

@@ -21,7 +21,7 @@ class NotPlain(Exception):
     """What has a file's name is not read. The message goes on from the name: "is a link"."""
 
 
-def open_plainly(path: Path, *, follow_links: bool = False) -> IO[bytes]:
+def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
     """A regular file, and nothing else that has its name by now: who names a pipe or a device like
     a kernel makes nobody wait. follow_links: in the last part of the path, for files of our own.
     Raises NotPlain, and FileNotFoundError where nothing has the name."""
@@ -42,8 +42,8 @@ def open_plainly(path: Path, *, follow_links: bool = False) -> IO[bytes]:
 
 def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> bytes:
     """The content of a file that may be a stranger's, if it is not larger than that. Raises as
-    open_plainly."""
-    with open_plainly(path, follow_links=follow_links) as file:
+    plain_file."""
+    with plain_file(path, follow_links=follow_links) as file:
         try:
             # By its size first: one with nothing in it can be as large as it likes.
             is_large = os.fstat(file.fileno()).st_size > most_bytes

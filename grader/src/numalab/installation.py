@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.errors import BusyError, NumalabError, UserError, reason_of, wrapped
+from numalab.errors import LockedError, NumalabError, UserError, reason_of, wrapped
 from numalab.file_systems.locks import LockFile
 from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
@@ -216,7 +216,7 @@ class Installation:
         return self.build / "common" / "relay"
 
     @property
-    def probe_host(self) -> Path:
+    def kvm_probe(self) -> Path:
         return self.build / "common" / "probe_host"
 
     def make_folders(self) -> None:
@@ -235,10 +235,10 @@ class Installation:
             ) from error
 
     @contextmanager
-    def lock(self, waiting: Callable[[str], None] | None = None) -> Iterator[None]:
+    def lock(self, report_wait: Callable[[str], None] | None = None) -> Iterator[None]:
         """Keep a second command of the same user out of the build folder and the results.
 
-        waiting: is told once that another one holds it, until whose end this one waits; None:
+        report_wait: is told once that another one holds it, until whose end this one waits; None:
         nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
         who has the lock may wait for a turn. Raises BusyError where another one holds it and
         nothing is waited for, UserError where there can be none, and NumalabError where a folder
@@ -250,11 +250,13 @@ class Installation:
                 try:
                     stack.enter_context(self._locked())
                     break
-                except BusyError:
-                    if waiting is None:
+                except LockedError:
+                    if report_wait is None:
                         raise
                     if not is_told:
-                        waiting("another numalab command is measuring; waiting until it is done")
+                        report_wait(
+                            "another numalab command is measuring; waiting until it is done"
+                        )
                     is_told = True
                     time.sleep(RETRY_S)
             yield
@@ -273,7 +275,7 @@ class Installation:
             ) from error
         with file:
             if not file.try_lock():
-                raise BusyError(
+                raise LockedError(
                     "another numalab command is measuring with this copy of the kit; two at "
                     "once would disturb each other's times. Wait for it, then try again."
                 )

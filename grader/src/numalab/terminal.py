@@ -32,18 +32,18 @@ def show_what_the_terminal_can() -> None:
             stream.reconfigure(encoding=encoding, errors="replace")
 
 
-def make_console(to_stderr: bool = False) -> Console:
+def make_console(is_stderr: bool = False) -> Console:
     """At most 80 columns, whatever the terminal; no colour into files."""
-    stream = sys.stderr if to_stderr else sys.stdout
+    stream = sys.stderr if is_stderr else sys.stdout
     width = WIDTH
     if stream.isatty():
         width = min(WIDTH, os.get_terminal_size(stream.fileno()).columns or WIDTH)
-    return Console(stderr=to_stderr, width=max(40, width), highlight=False, soft_wrap=False)
+    return Console(stderr=is_stderr, width=max(40, width), highlight=False, soft_wrap=False)
 
 
-def plain_table(between: int = 2) -> Table:
-    """Return a table without lines. between: blanks between columns."""
-    return Table(box=None, pad_edge=False, padding=(0, between, 0, 0), header_style="bold")
+def plain_table(gap: int = 2) -> Table:
+    """Return a table without lines. gap: blanks between columns."""
+    return Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
 
 
 def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:

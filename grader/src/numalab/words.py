@@ -100,10 +100,10 @@ def _value(number: float, digits: int = 6) -> str:
     return f"{number:.{digits}g}"
 
 
-def apart(found: float, expected: float) -> tuple[str, str]:
+def apart(actual: float, expected: float) -> tuple[str, str]:
     """Two values with as many digits as it takes to tell them apart."""
-    shown = _value(found), _value(expected)
+    shown = _value(actual), _value(expected)
     for digits in (9, 17):
         if shown[0] == shown[1]:
-            shown = _value(found, digits), _value(expected, digits)
+            shown = _value(actual, digits), _value(expected, digits)
     return shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from governor_answers import KEYS
-from governor_tree import recording, tree
+from governor_tree import make_recording, tree
 
 from numalab.commands.root import cli
 from numalab.errors import UserError
@@ -21,7 +21,7 @@ def test_a_recording_is_written_and_asked_about(tmp_path: Path) -> None:
         for path in folder.rglob("*")
         if path.is_file()
     }
-    assert found == tree(recording(1234))
+    assert found == tree(make_recording(1234))
     assert (
         all(f"  {key} " in done.output for key in KEYS) and "seed           = 1234" in done.output
     )

@@ -27,7 +27,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import CriterionVerdict, Status, Warned, with_machine
+from numalab.judging.verdict import CriterionVerdict, Status, Warned, merge_machine
 from numalab.labs.declaration import Lab
 from numalab.reports import report, verdict_words
 from numalab.reports.rate_words import duration
@@ -135,7 +135,7 @@ def test_without_a_command_there_is_help_and_no_error(installation: Installation
 def test_a_long_step_leaves_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     terminal = Console(file=stream, width=60, force_terminal=True, color_system=None)
-    monkeypatch.setattr(shared, "make_console", lambda to_stderr=False: terminal)
+    monkeypatch.setattr(shared, "make_console", lambda is_stderr=False: terminal)
     with progress_line("03_scheduling Fortran your kernel") as progress:
         progress("stream_update: timing, generation 5 of 5 or more, and more still")
     lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if line]
@@ -320,7 +320,7 @@ def on_two_machines(lab: Lab, here: Json, there: Json) -> list[verdict_words.Cri
     """The rows of what was seen here, and alike on hydra and on nebula."""
     verdict = judge(lab, parse(here))
     for where in ("hydra", "nebula"):
-        verdict = with_machine(verdict, judge(lab, parse(there)), where, None)
+        verdict = merge_machine(verdict, judge(lab, parse(there)), where, None)
     return list(verdict_words.criterion_rows(verdict.criteria))
 
 

@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.course.alike import Kernel, alike, alike_in, alike_of, changed_tokens, tokens_of
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.counting import HandIn
 from numalab.course.privacy import paragraph
+from numalab.course.similarity import (
+    Kernel,
+    changed_tokens,
+    compare_hand_ins,
+    find_equal_kernels,
+    group_equal_kernels,
+    tokens_of,
+)
 from numalab.errors import UserError
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
@@ -77,7 +84,7 @@ def test_who_is_listed():
         kernel("di", HANDOUT), kernel("eve", DYNAMIC), kernel("flo", DYNAMIC), kernel("gus", own),
         kernel("hal", SOLUTION, "01_first_touch_variant"),
     ]  # fmt: skip
-    found = alike(class_, {("01_first_touch", "c"): tokens_of(SOLUTION, "c")})
+    found = group_equal_kernels(class_, {("01_first_touch", "c"): tokens_of(SOLUTION, "c")})
     assert [(one.students, one.is_solution, one.changed) for one in found] == [
         (("ada", "bob"), True, 9),
         (("eve", "flo"), False, 9),
@@ -164,8 +171,10 @@ def test_those_alike_are_by_lab_language_and_students() -> None:
         one("zoe", "01", "fortran"), one("bob", "01", "c", "s"), one("cy", "01", "c", "u"),
         one("ada", "01", "c", "v"), one("di", "01", "c", "v"),
     ]  # fmt: skip
-    found = alike(class_, {("01", "c"): ("s",), ("01", "fortran"): ("x",)})
-    assert [(one.lab, one.language, one.students, one.how, one.changed) for one in found] == [
+    found = group_equal_kernels(class_, {("01", "c"): ("s",), ("01", "fortran"): ("x",)})
+    assert [
+        (one.lab, one.language, one.students, one.description, one.changed) for one in found
+    ] == [
         ("01", "c", ("ada", "di"), "as each other", 1),
         ("01", "c", ("bob",), "as the public solution", 1),
         ("01", "fortran", ("ada", "zoe"), "as each other", 1),
@@ -193,7 +202,7 @@ def test_what_was_handed_in_last_is_compared(
             some.append(HandIn(digest, None, datetime(2027, 5, 1, tzinfo=UTC)))
         hand_ins[student, lab] = some
     hand_ins["cy", lab], hand_ins["ada", "99_gone"] = [], hand_ins["ada", lab]
-    (one,) = alike_of(course, installation, labs, hand_ins)
+    (one,) = compare_hand_ins(course, installation, labs, hand_ins)
     assert (one.lab, one.language, one.students, one.is_solution) == (lab, "c", ("ada",), True)
     assert one.changed > 0
 
@@ -206,7 +215,7 @@ def test_without_a_handout_everything_is_changed(labs: dict[str, Lab], tmp_path:
         folder.mkdir(parents=True)
         (folder / "kernel.f90").write_text("end")
         hand_ins[student, lab] = [HandIn("d1", None, datetime(2027, 5, 1, tzinfo=UTC))]
-    (one,) = alike_of(course, Installation(tmp_path / "kit"), labs, hand_ins)
+    (one,) = compare_hand_ins(course, Installation(tmp_path / "kit"), labs, hand_ins)
     assert (one.language, one.students, one.changed) == ("fortran", ("ada", "bob"), 1)
 
 
@@ -214,5 +223,5 @@ def test_a_course_without_a_gradebook_is_left_alone(
     installation: Installation, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match="no gradebook"):
-        alike_in(CourseFolder(tmp_path), installation)
+        find_equal_kernels(CourseFolder(tmp_path), installation)
     assert list(tmp_path.iterdir()) == []

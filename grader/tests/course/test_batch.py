@@ -17,15 +17,29 @@ from support.commands import numalab_command
 from numalab.commands.shared import progress_line
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.jobs import runs, slurm, work
+from numalab.course.jobs.dispatcher import (
+    BatchStatus,
+    Dispatcher,
+    PollRate,
+    RequestedGrading,
+    RunPlan,
+    course_lock,
+    missing_tasks,
+)
 from numalab.course.jobs.engine import ChunkState, States
-from numalab.course.jobs.head import Count, Head, Pace, RunPlan, Wanted, course_lock, missing
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
-from numalab.course.jobs.work import Outcome, why_not_graded
-from numalab.course.records import Attempt, AttemptState, Intake, Item, Student, Submission
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.course.jobs.runs import (
+    BatchRun,
+    GradingOptions,
+    GradingTask,
+    SlurmOptions,
+    split_tasks,
+)
+from numalab.course.jobs.work import GradingExit, why_not_graded
+from numalab.course.records import Attempt, AttemptState, GradingTarget, Intake, Student, Submission
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.files import read_text
 from numalab.installation import Installation
 from numalab.words import CountedStep
@@ -37,25 +51,25 @@ NODE_FAILED = ChunkState("over", "node_failed", "the node failed")
 LOST = ChunkState("over", "lost", "the job ended without this result")
 
 
-def item(student: str, **changes: str) -> Item:
-    return replace(Item(student, LAB, "d" * 64, "k" * 64, "quick"), **changes)
+def item(student: str, **changes: str) -> GradingTarget:
+    return replace(GradingTarget(student, LAB, "d" * 64, "k" * 64, "quick"), **changes)
 
 
-def tasks(*students: str) -> list[Task]:
-    return [Task(item(student), 1, ("c",)) for student in students]
+def tasks(*students: str) -> list[GradingTask]:
+    return [GradingTask(item(student), 1, ("c",)) for student in students]
 
 
-def run_of(*chunks: Sequence[Task], **changes: object) -> Run:
-    run = Run(
-        "20261122T080000-abcdef", "slurm", "2026-11-22T08:00:00+00:00", Grading("quick"),
+def run_of(*chunks: Sequence[GradingTask], **changes: object) -> BatchRun:
+    run = BatchRun(
+        "20261122T080000-abcdef", "slurm", "2026-11-22T08:00:00+00:00", GradingOptions("quick"),
         SlurmOptions(), tuple(tuple(chunk) for chunk in chunks),
     )  # fmt: skip
     return replace(run, **changes)  # type: ignore[arg-type]
 
 
-def attempt_of(task: Task, state: AttemptState = "graded") -> Attempt:
+def attempt_of(task: GradingTask, state: AttemptState = "graded") -> Attempt:
     at = "2026-11-22T08:00:00+00:00"
-    return Attempt(task.item, task.number, state, at, at, (), {}, "none")
+    return Attempt(task.target, task.number, state, at, at, (), {}, "none")
 
 
 @pytest.fixture
@@ -67,9 +81,9 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 def sizes(count: int, per_job: int, nodes: int) -> list[int]:
-    made = chunked([Task(item(f"s{n}"), 1, ()) for n in range(count)], per_job, nodes)
+    made = split_tasks([GradingTask(item(f"s{n}"), 1, ()) for n in range(count)], per_job, nodes)
     assert [task for chunk in made for task in chunk] == [
-        Task(item(f"s{n}"), 1, ()) for n in range(count)
+        GradingTask(item(f"s{n}"), 1, ()) for n in range(count)
     ]
     return [len(chunk) for chunk in made]
 
@@ -96,7 +110,7 @@ def test_no_job_is_empty_or_too_long(per_job: int, nodes: int) -> None:
         assert sum(made) == count and min(made) > 0 and max(made) <= per_job
 
 
-PLACE = slurm.SlurmNodePlace(
+PLACE = slurm.NodeEnvironment(
     "/opt/my kit/.venv/bin/python", "/opt/my kit", "gnu", "/home/u/Kurs 'A'"
 )
 
@@ -114,9 +128,9 @@ PLACE = slurm.SlurmNodePlace(
 def test_a_large_class_has_longer_jobs_but_none_of_more_than_four_hours(
     count: int, nodes: int, effort: str, languages: int, most: int
 ) -> None:
-    assert runs.usual_in_job(count, nodes, effort, languages) == most
-    task = Task(item("ada", effort=effort), 1, ("c", "fortran")[:languages])
-    assert slurm.job_minutes(run_of([task] * most, grading=Grading(effort))) <= 4 * 60
+    assert runs.usual_job_size(count, nodes, effort, languages) == most
+    task = GradingTask(item("ada", effort=effort), 1, ("c", "fortran")[:languages])
+    assert slurm.job_minutes(run_of([task] * most, grading=GradingOptions(effort))) <= 4 * 60
 
 
 def test_the_script_asks_for_a_node_and_begins_nothing_again() -> None:
@@ -153,18 +167,18 @@ def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Pat
 
 def test_a_run_is_read_as_it_was_written(course: CourseFolder) -> None:
     run = run_of(
-        tasks("ada"), tasks("bob", "zoe"), grading=Grading("quick", ("x", "y z"), ("--o",), 5),
-        slurm=SlurmOptions("p", extra=("--qos=a",)),
+        tasks("ada"), tasks("bob", "zoe"), grading=GradingOptions("quick", ("x", "y z"), ("--o",),
+        5), slurm=SlurmOptions("p", extra=("--qos=a",)),
     )  # fmt: skip
-    runs.keep(course, run)
-    assert runs.load(course, run.id) == run
-    assert runs.open_runs(course) == [run]
+    runs.write_run(course, run)
+    assert runs.read_run(course, run.id) == run
+    assert runs.active_runs(course) == [run]
     runs.end(course, run, "done")
-    assert runs.open_runs(course) == []
+    assert runs.active_runs(course) == []
     assert runs.last_run(course) == [run]
     (course.run(run.id) / "run.json").write_text('{"schema": 1}')
     with pytest.raises(NumalabError, match=r"run\.json"):
-        runs.load(course, run.id)
+        runs.read_run(course, run.id)
 
 
 # What Slurm 22.05 says; the last line of squeue's is of an array that waits as one.
@@ -198,21 +212,21 @@ numalab-20261122T080000-abcdef|21_[0-2]|PENDING
 
 def test_what_squeue_and_sacct_say() -> None:
     run = run_of(*([task] for task in tasks(*"abcdefghij")))
-    live = slurm.states_of([run], slurm.parse_squeue(SQUEUE))[run.id]
+    live = slurm.collect_states([run], slurm.parse_squeue(SQUEUE))[run.id]
     assert [live[n].phase for n in range(5)] == ["over", "running", "over", "waiting", "waiting"]
     assert live[2].ended_as == "node_failed"
     assert live[3].why == "Resources" and 5 not in live and 6 in live
     both = [*slurm.parse_sacct(SACCT), *slurm.parse_squeue(SQUEUE)]
-    states = slurm.states_of([run], both)[run.id]
+    states = slurm.collect_states([run], both)[run.id]
     # squeue knows what is now; sacct what squeue has forgotten.
     assert states[1].phase == "running" and states[2].ended_as == "node_failed"
     assert states[5].ended_as == "preempted" and states[8].phase == "waiting"
-    assert slurm.states_of([run], slurm.parse_squeue(""))[run.id] == {}
+    assert slurm.collect_states([run], slurm.parse_squeue(""))[run.id] == {}
 
 
 def test_a_tasks_own_line_counts_more_than_its_arrays() -> None:
     run = run_of(*([task] for task in tasks(*"abc")))
-    states = slurm.states_of([run], slurm.parse_sacct(LAGGING))[run.id]
+    states = slurm.collect_states([run], slurm.parse_sacct(LAGGING))[run.id]
     assert [states[n].phase for n in range(3)] == ["over", "running", "waiting"]
     assert states[0].ended_as == "node_failed"
 
@@ -229,23 +243,23 @@ def test_nodes_are_those_of_the_partition() -> None:
      ("FAILED", "lost"), ("COMPLETED", "lost"), ("SOMETHING_NEW", "lost"), ("", "lost")],
 )  # fmt: skip
 def test_ends_are_told_apart(state: str, ended_as: str) -> None:
-    seen = slurm.seen_of(state)
+    seen = slurm.parse_state(state)
     assert (seen.phase, seen.ended_as) == ("over", ended_as)
 
 
 def test_a_node_that_can_not_start_a_job_has_failed() -> None:
-    assert slurm.seen_of("FAILED", "JobLaunchFailure").ended_as == "node_failed"
-    assert slurm.seen_of("FAILED", "NonZeroExitCode").ended_as == "lost"
+    assert slurm.parse_state("FAILED", "JobLaunchFailure").ended_as == "node_failed"
+    assert slurm.parse_state("FAILED", "NonZeroExitCode").ended_as == "lost"
 
 
 @pytest.mark.parametrize("reason", ["JobHoldMaxRequeue", "launch_failed_requeued_held"])
 def test_a_job_that_slurm_holds_since_it_could_not_be_started_is_not_waited_for(
     reason: str,
 ) -> None:
-    seen = slurm.seen_of("PENDING", reason)
+    seen = slurm.parse_state("PENDING", reason)
     assert (seen.phase, seen.ended_as) == ("over", "node_failed")
     # What a person holds, a person releases.
-    assert slurm.seen_of("PENDING", "JobHeldUser") == ChunkState("waiting", why="JobHeldUser")
+    assert slurm.parse_state("PENDING", "JobHeldUser") == ChunkState("waiting", why="JobHeldUser")
 
 
 def fake_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
@@ -270,7 +284,7 @@ def test_a_lost_answer_of_sbatch_submits_no_second_job(
         squeue=f"echo '{run.job_name}|7|0|PENDING|None|'",
         sacct="echo 'Slurm accounting storage is disabled' >&2; exit 1",
     )  # fmt: skip
-    runs.keep(course, run)
+    runs.write_run(course, run)
     slurm.Slurm(course, installation).submit(run)
     assert (tmp_path / "calls").read_text() == "x\n"
     assert runs.noted_job(course, run) == "7"
@@ -287,10 +301,10 @@ def test_a_refused_job_is_told_in_slurms_words(
         sbatch="echo 'sbatch: error: Invalid partition name specified' >&2; exit 1",
     )  # fmt: skip
     run = run_of(tasks("ada"))
-    runs.keep(course, run)
+    runs.write_run(course, run)
     with pytest.raises(UserError, match="Invalid partition name specified"):
         slurm.Slurm(course, installation).submit(run)
-    assert runs.open_runs(course) == []
+    assert runs.active_runs(course) == []
 
 
 def test_no_answer_is_not_taken_for_no_job(
@@ -302,9 +316,9 @@ def test_no_answer_is_not_taken_for_no_job(
     no_answer = "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1"
     fake_slurm(tmp_path / "bin", monkeypatch, squeue=no_answer, sacct=no_answer)
     run = run_of(tasks("ada"))
-    runs.keep(course, run)
+    runs.write_run(course, run)
     engine = slurm.Slurm(course, installation)
-    assert engine.look([run]) is None
+    assert engine.poll([run]) is None
     with pytest.raises(NumalabError, match="Nothing is lost"):
         engine.take_up(run)
 
@@ -312,8 +326,8 @@ def test_no_answer_is_not_taken_for_no_job(
 # ---- attempts ----------------------------------------------------------------------------
 
 
-def written(course: CourseFolder, task: Task, state: AttemptState = "graded") -> bool:
-    partial = attempts.partial_folder(course, task.item, task.number, "run", state)
+def written(course: CourseFolder, task: GradingTask, state: AttemptState = "graded") -> bool:
+    partial = attempts.partial_folder(course, task.target, task.number, "run", state)
     partial.mkdir(parents=True)
     return attempts.publish(course, partial, attempt_of(task, state))
 
@@ -322,34 +336,34 @@ def test_who_is_first_has_the_attempt(course: CourseFolder) -> None:
     (task,) = tasks("ada")
     assert written(course, task)
     assert not written(course, task, "kit_error")
-    (kept,) = attempts.attempts_of(course, task.item)
+    (kept,) = attempts.attempts_of(course, task.target)
     assert kept == attempt_of(task)
-    assert [path.name for path in course.attempts(task.item).iterdir()] == ["1"]
+    assert [path.name for path in course.attempts(task.target).iterdir()] == ["1"]
 
 
 def test_a_folder_that_was_taken_away_is_no_fault(course: CourseFolder) -> None:
     (task,) = tasks("ada")
-    partial = attempts.partial_folder(course, task.item, 1, "run", "me")
+    partial = attempts.partial_folder(course, task.target, 1, "run", "me")
     partial.mkdir(parents=True)
-    attempts.remove_partials(course, task.item, 1, "run")
+    attempts.remove_partials(course, task.target, 1, "run")
     assert not attempts.publish(course, partial, attempt_of(task))
-    assert attempts.numbers(course, task.item) == []
+    assert attempts.attempt_numbers(course, task.target) == []
 
 
 def test_only_what_is_missing_is_graded(course: CourseFolder) -> None:
     ada, bob, zoe = tasks("ada", "bob", "zoe")
     written(course, ada)
     written(course, bob, "kit_error")
-    wanted = [Wanted(one.item, ("c",)) for one in (ada, bob, zoe)]
+    wanted = [RequestedGrading(one.target, ("c",)) for one in (ada, bob, zoe)]
     head = head_of(course, lambda *_: RUNNING, [ada, bob, zoe])
     head.note_earlier()
-    assert head.graded == {ada.item}
-    assert list(missing(course, wanted, head.graded)) == [replace(bob, number=2), zoe]
-    assert list(missing(course, wanted, {ada.item, zoe.item})) == [replace(bob, number=2)]
-    assert [one.number for one in missing(course, wanted, set())] == [2, 2, 1]
+    assert head.graded == {ada.target}
+    assert list(missing_tasks(course, wanted, head.graded)) == [replace(bob, number=2), zoe]
+    assert list(missing_tasks(course, wanted, {ada.target, zoe.target})) == [replace(bob, number=2)]
+    assert [one.number for one in missing_tasks(course, wanted, set())] == [2, 2, 1]
     # Other files or another kit are another item.
-    changed = Wanted(item("ada", kit_digest="x" * 64), ("c",))
-    assert [one.number for one in missing(course, [changed], head.graded)] == [1]
+    changed = RequestedGrading(item("ada", numalab_digest="x" * 64), ("c",))
+    assert [one.number for one in missing_tasks(course, [changed], head.graded)] == [1]
 
 
 def students_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -374,12 +388,12 @@ def test_what_the_gradebook_lacks_of_earlier_attempts_is_added(
     written(course, bob)
     head = head_of(course, lambda *_: RUNNING, [ada, bob])
     read = students_read(monkeypatch)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_attempts([attempt_of(ada)])
         head.book = book
         head.note_earlier()
-        assert head.graded == {ada.item, bob.item} and read == ["bob"]
-        assert set(book.states()) == {(ada.item, 1), (bob.item, 1)}
+        assert head.graded == {ada.target, bob.target} and read == ["bob"]
+        assert set(book.states()) == {(ada.target, 1), (bob.target, 1)}
 
 
 PASSED = {"interrupted": False, "results": [{"lab": LAB, "status": "pass", "criteria": []}]}
@@ -389,17 +403,17 @@ BROKEN = {"results": [{"criteria": [{"name": "speedup", "status": "error", "why"
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome(0, PASSED, ""), ""),
-        (Outcome(1, PASSED, ""), ""),
-        (Outcome(0, None, "bye"), "left no result. bye"),
-        (Outcome(0, PASSED | {"interrupted": True}, ""), "interrupted"),
-        (Outcome(3, BROKEN, ""), "speedup: no monitor"),
-        (Outcome(2, None, "no such lab"), "code 2. no such lab"),
-        (Outcome(-9, PASSED, ""), "signal 9"),
-        (Outcome(None, PASSED, ""), "within 60 s"),
+        (GradingExit(0, PASSED, ""), ""),
+        (GradingExit(1, PASSED, ""), ""),
+        (GradingExit(0, None, "bye"), "left no result. bye"),
+        (GradingExit(0, PASSED | {"interrupted": True}, ""), "interrupted"),
+        (GradingExit(3, BROKEN, ""), "speedup: no monitor"),
+        (GradingExit(2, None, "no such lab"), "code 2. no such lab"),
+        (GradingExit(-9, PASSED, ""), "signal 9"),
+        (GradingExit(None, PASSED, ""), "within 60 s"),
     ],
 )
-def test_only_a_result_says_something_of_the_student(outcome: Outcome, said: str) -> None:
+def test_only_a_result_says_something_of_the_student(outcome: GradingExit, said: str) -> None:
     why = why_not_graded(outcome, 60)
     assert said in why if said else not why
 
@@ -438,10 +452,12 @@ def test_a_grading_without_end_is_stopped_with_all_that_it_started(
 
 def test_a_grading_is_asked_for_what_was_handed_in(tmp_path: Path) -> None:
     (task,) = tasks("ada")
-    asked = work.grade_arguments(task, Grading("quick", options=("--o",)), tmp_path, tmp_path)
+    asked = work.grade_arguments(
+        task, GradingOptions("quick", options=("--o",)), tmp_path, tmp_path
+    )
     assert asked[:3] == [LAB, "--lang", "c"] and asked[-2:] == ["--quick", "--o"]
-    both = replace(task, languages=("c", "fortran"), item=item("ada", effort="default"))
-    asked = work.grade_arguments(both, Grading("default"), tmp_path, tmp_path)
+    both = replace(task, languages=("c", "fortran"), target=item("ada", effort="default"))
+    asked = work.grade_arguments(both, GradingOptions("default"), tmp_path, tmp_path)
     assert asked[1:3] == ["--lang", "all"] and "--quick" not in asked
 
 
@@ -457,21 +473,23 @@ def test_a_job_that_nobody_waits_for_leaves_nothing(
     run and its first file."""
     (task,) = tasks("ada")
     run = run_of([task])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     make = Path.mkdir
 
     def mkdir(self: Path, *given: int, **more: bool) -> None:
         if attempts.PARTIAL in self.name and is_over:
             runs.end(course, run, "done")
-            attempts.remove_partials(course, task.item, task.number, run.id)
+            attempts.remove_partials(course, task.target, task.number, run.id)
         make(self, *given, **more)
 
-    def graded(*_: object) -> Outcome:
+    def graded(*_: object) -> GradingExit:
         raise Stopped
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
     monkeypatch.setattr(work, "run_grading", graded)
-    bench = work.Bench(course, run, tmp_path, Installation(tmp_path, builds=tmp_path / "b"), "7_0")
+    bench = work.NodeWorkspace(
+        course, run, tmp_path, Installation(tmp_path, builds=tmp_path / "b"), "7_0"
+    )
     if is_over:
         assert bench.grade(task) is None
         assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
@@ -485,7 +503,7 @@ def test_what_is_removed_takes_nothing_more(
 ) -> None:
     """A job that lives still writes a file when its folder's are gone, but not yet the folder."""
     (task,) = tasks("ada")
-    partial = attempts.partial_folder(course, task.item, 1, "run", "me")
+    partial = attempts.partial_folder(course, task.target, 1, "run", "me")
     partial.mkdir(parents=True)
     (partial / "output.txt").touch()
     remove = os.rmdir
@@ -496,8 +514,8 @@ def test_what_is_removed_takes_nothing_more(
         remove(path, **more)
 
     monkeypatch.setattr(os, "rmdir", rmdir)
-    attempts.remove_partials(course, task.item, 1, "run")
-    assert list(course.attempts(task.item).iterdir()) == []
+    attempts.remove_partials(course, task.target, 1, "run")
+    assert list(course.attempts(task.target).iterdir()) == []
 
 
 def test_quick_is_refused_where_it_does_not_count(
@@ -527,8 +545,8 @@ def test_a_grading_is_shown_the_records_of_all_that_was_handed_in_of_the_kind(
     """The newest first, whatever came of it; none of another kit, effort, lab or student."""
 
     def kept(number: int, hour: int, state: AttemptState = "graded", **changes: str) -> None:
-        task = Task(item("ada", **changes), number, ("c",))
-        partial = attempts.partial_folder(course, task.item, number, "run", "me")
+        task = GradingTask(item("ada", **changes), number, ("c",))
+        partial = attempts.partial_folder(course, task.target, number, "run", "me")
         (partial / "evidence" / "c").mkdir(parents=True)
         made = replace(attempt_of(task, state), ended_at=f"2026-11-22T{hour:02}:00:00+00:00")
         assert attempts.publish(course, partial, made)
@@ -537,8 +555,8 @@ def test_a_grading_is_shown_the_records_of_all_that_was_handed_in_of_the_kind(
     kept(1, 9)
     kept(2, 11, "kit_error")
     kept(1, 10, digest=other)
-    written(course, Task(item("ada"), 3, ("c",)))  # which has left no record
-    for changes in ({"kit_digest": "x" * 64}, {"effort": "default"}, {"lab": "03_scheduling"}):
+    written(course, GradingTask(item("ada"), 3, ("c",)))  # which has left no record
+    for changes in ({"numalab_digest": "x" * 64}, {"effort": "default"}, {"lab": "03_scheduling"}):
         kept(1, 12, **changes)
     found = work.earlier_records(course, item("ada", digest="f" * 64))
     assert found == [
@@ -548,7 +566,11 @@ def test_a_grading_is_shown_the_records_of_all_that_was_handed_in_of_the_kind(
     ]
     assert work.earlier_records(course, item("bob")) == []
     asked = work.grade_arguments(
-        Task(item("ada"), 4, ("c",)), Grading("quick"), course.root, course.root, found
+        GradingTask(item("ada"), 4, ("c",)),
+        GradingOptions("quick"),
+        course.root,
+        course.root,
+        found,
     )
     named = itertools.pairwise(asked)
     assert [value for word, value in named if word == "--earlier"] == [str(path) for path in found]
@@ -564,14 +586,14 @@ class Told:
         self.seen: set[tuple[str, int]] = set()
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
-        new = {(one.item.key, one.number) for one in attempts} - self.seen
+        new = {(one.target.key, one.number) for one in attempts} - self.seen
         self.seen |= new
         return len(new)
 
-    def states(self) -> Mapping[tuple[Item, int], AttemptState]:
+    def states(self) -> Mapping[tuple[GradingTarget, int], AttemptState]:
         return {}
 
-    def left_open(self) -> Collection[tuple[Item, int]]:
+    def undecided_attempts(self) -> Collection[tuple[GradingTarget, int]]:
         return ()
 
 
@@ -583,18 +605,18 @@ class Script:
 
     def __init__(self, course: CourseFolder, play: object, known: bool = True) -> None:
         self.course, self.play, self.known = course, play, known
-        self.submitted: list[Run] = []
+        self.submitted: list[BatchRun] = []
         self.cancelled: list[str] = []
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: BatchRun) -> None:
         self.submitted.append(run)
 
-    def take_up(self, run: Run) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         if self.known:
             self.submitted.append(run)
         return self.known
 
-    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+    def poll(self, wanted: Sequence[BatchRun]) -> Mapping[str, States] | None:
         assert callable(self.play)
         return {
             run.id: {
@@ -604,29 +626,31 @@ class Script:
             for run in wanted
         }
 
-    def cancel(self, run: Run) -> None:
+    def cancel(self, run: BatchRun) -> None:
         self.cancelled.append(run.id)
 
     def stop(self) -> None:
         pass
 
 
-def head_of(course: CourseFolder, play: object, wanted: Sequence[Task], **more: bool) -> Head:
-    plan = RunPlan(Grading("quick"), SlurmOptions(), 2, 20, 1)
-    pace = Pace(poll_s=0.0, grace_s=0.0)
-    counted: list[Count] = []
+def head_of(
+    course: CourseFolder, play: object, wanted: Sequence[GradingTask], **more: bool
+) -> Dispatcher:
+    plan = RunPlan(GradingOptions("quick"), SlurmOptions(), 2, 20, 1)
+    pace = PollRate(poll_s=0.0, grace_s=0.0)
+    counted: list[BatchStatus] = []
     course.root.mkdir(exist_ok=True)
-    return Head(
+    return Dispatcher(
         course, Script(course, play, **more), Told(), plan, pace,
-        frozenset(one.item for one in wanted), counted.append,
+        frozenset(one.target for one in wanted), counted.append,
     )  # fmt: skip
 
 
-def begin(course: CourseFolder, task: Task, run: Run) -> None:
-    attempts.partial_folder(course, task.item, task.number, run.id, "n1").mkdir(parents=True)
+def begin(course: CourseFolder, task: GradingTask, run: BatchRun) -> None:
+    attempts.partial_folder(course, task.target, task.number, run.id, "n1").mkdir(parents=True)
 
 
-def engine_of(head: Head) -> Script:
+def engine_of(head: Dispatcher) -> Script:
     assert isinstance(head.engine, Script)
     return head.engine
 
@@ -634,14 +658,14 @@ def engine_of(head: Head) -> Script:
 def test_who_was_begun_pays_for_a_failed_node(course: CourseFolder) -> None:
     """The first item is done and the second under way whenever the node fails."""
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
         if number < 2:
             if number == 0:
                 written(course, chunk[0])
             begin(course, chunk[1 if number == 0 else 0], run)
             return NODE_FAILED
         for task in chunk:
-            if not attempts.is_over(course, task.item, task.number):
+            if not attempts.is_over(course, task.target, task.number):
                 written(course, task)
         return LOST
 
@@ -652,10 +676,10 @@ def test_who_was_begun_pays_for_a_failed_node(course: CourseFolder) -> None:
     first, second, third = engine_of(head).submitted
     # Nothing of a job that was thought dead is left; the last one ended by itself.
     assert engine_of(head).cancelled == [first.id, second.id]
-    assert {t.item.student_id: t.tries for t in second.tasks} == {"bob": 1, "zoe": 0}
-    assert {t.item.student_id: t.tries for t in third.tasks} == {"bob": 2, "zoe": 0}
-    assert head.graded == {task.item for task in three} and not head.failed
-    assert runs.open_runs(course) == []
+    assert {t.target.student_id: t.tries for t in second.tasks} == {"bob": 1, "zoe": 0}
+    assert {t.target.student_id: t.tries for t in third.tasks} == {"bob": 2, "zoe": 0}
+    assert head.graded == {task.target for task in three} and not head.failed
+    assert runs.active_runs(course) == []
     assert not list(course.root.rglob(".partial-*"))
 
 
@@ -665,15 +689,15 @@ def test_a_node_that_always_fails_ends_as_an_attempt(course: CourseFolder) -> No
     head.submit(two)
     head.follow()
     assert len(engine_of(head).submitted) == 3
-    (kept,) = attempts.attempts_of(course, two[0].item)
+    (kept,) = attempts.attempts_of(course, two[0].target)
     assert kept.state == "node_failed" and "3 times" in kept.why and not kept.results
-    assert set(head.failed) == {task.item for task in two} and not head.graded
+    assert set(head.failed) == {task.target for task in two} and not head.graded
     assert len(head.book.seen) == 2  # type: ignore[attr-defined]
 
 
 def test_the_kits_failure_is_kept_and_graded_again(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
-        if not attempts.is_over(course, chunk[0].item, chunk[0].number):
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
+        if not attempts.is_over(course, chunk[0].target, chunk[0].number):
             written(course, chunk[0], "kit_error" if number == 0 else "graded")
         return LOST
 
@@ -681,12 +705,12 @@ def test_the_kits_failure_is_kept_and_graded_again(course: CourseFolder) -> None
     head = head_of(course, play, one)
     head.submit(one)
     head.follow()
-    assert [a.state for a in attempts.attempts_of(course, one[0].item)] == ["kit_error", "graded"]
-    assert head.graded == {one[0].item} and not head.failed
+    assert [a.state for a in attempts.attempts_of(course, one[0].target)] == ["kit_error", "graded"]
+    assert head.graded == {one[0].target} and not head.failed
 
 
 def test_a_result_counts_even_if_the_scheduler_says_otherwise(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
         written(course, chunk[0])
         return NODE_FAILED
 
@@ -694,14 +718,14 @@ def test_a_result_counts_even_if_the_scheduler_says_otherwise(course: CourseFold
     head = head_of(course, play, one)
     head.submit(one)
     head.follow()
-    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].item}
+    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].target}
 
 
 def test_a_file_that_is_late_is_waited_for(course: CourseFolder) -> None:
     """As on file systems that are shared: the job is over before its result is seen."""
     looks = 0
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
         nonlocal looks
         looks += 1
         if looks == 3:
@@ -710,14 +734,14 @@ def test_a_file_that_is_late_is_waited_for(course: CourseFolder) -> None:
 
     one = tasks("ada")
     head = head_of(course, play, one)
-    head.pace = Pace(0.0, 60.0)
+    head.poll_rate = PollRate(0.0, 60.0)
     head.submit(one)
     head.follow()
-    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].item}
+    assert len(engine_of(head).submitted) == 1 and head.graded == {one[0].target}
 
 
 def test_cancelled_runs_are_not_begun_again(course: CourseFolder) -> None:
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
         runs.mark_cancelled(course, run)
         return RUNNING
 
@@ -726,7 +750,7 @@ def test_cancelled_runs_are_not_begun_again(course: CourseFolder) -> None:
     head.submit(one)
     head.follow()
     assert engine_of(head).cancelled == [engine_of(head).submitted[0].id]
-    assert not head.graded and runs.open_runs(course) == []
+    assert not head.graded and runs.active_runs(course) == []
 
 
 def test_a_killed_commands_jobs_are_taken_up(course: CourseFolder) -> None:
@@ -734,27 +758,27 @@ def test_a_killed_commands_jobs_are_taken_up(course: CourseFolder) -> None:
     ada, bob = tasks("ada", "bob")
     first = run_of([ada], [bob])
     second = run_of([replace(bob, tries=1)], id="20261122T090000-aaaaaa")
-    runs.keep(course, first)
-    runs.keep(course, second)
+    runs.write_run(course, first)
+    runs.write_run(course, second)
 
-    def play(number: int, chunk: Sequence[Task], run: Run) -> ChunkState:
-        if number == 0 and chunk[0].item == bob.item:
+    def play(number: int, chunk: Sequence[GradingTask], run: BatchRun) -> ChunkState:
+        if number == 0 and chunk[0].target == bob.target:
             return NODE_FAILED
-        if not attempts.is_over(course, chunk[0].item, 1):
+        if not attempts.is_over(course, chunk[0].target, 1):
             written(course, chunk[0])
         return RUNNING
 
     head = head_of(course, play, [ada, bob])
-    assert head.take_up() == {ada.item, bob.item}
+    assert head.take_up() == {ada.target, bob.target}
     head.follow()
     assert engine_of(head).submitted == [first, second]
-    assert head.graded == {ada.item, bob.item}
+    assert head.graded == {ada.target, bob.target}
 
 
 def test_a_run_that_slurm_never_got_is_given_up(course: CourseFolder) -> None:
     one = tasks("ada")
     run = run_of(one)
-    runs.keep(course, run)
+    runs.write_run(course, run)
     begin(course, one[0], run)
     head = head_of(course, lambda *_: RUNNING, one, known=False)
     assert head.take_up() == set()
@@ -765,7 +789,7 @@ def test_what_a_run_has_left_half_written_is_removed_later(course: CourseFolder)
     """Its command was killed when it had said that it is over, or another one cancelled it."""
     one = tasks("ada")
     run = run_of(one)
-    runs.keep(course, run)
+    runs.write_run(course, run)
     begin(course, one[0], run)
     runs.end(course, run, "cancelled")
     head = head_of(course, lambda *_: RUNNING, one)
@@ -775,7 +799,7 @@ def test_what_a_run_has_left_half_written_is_removed_later(course: CourseFolder)
 
 
 def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:
-    runs.keep(course, run_of(tasks("ada")))
+    runs.write_run(course, run_of(tasks("ada")))
     head = head_of(course, lambda *_: RUNNING, [])
     engine_of(head).name = "local"
     with pytest.raises(UserError, match="--slurm"):
@@ -783,14 +807,14 @@ def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:
 
 
 def test_one_head_a_course(course: CourseFolder) -> None:
-    with course_lock(course), pytest.raises(BusyError, match=r"process \d+"), course_lock(course):
+    with course_lock(course), pytest.raises(LockedError, match=r"process \d+"), course_lock(course):
         pass
 
 
 def test_how_far_it_is(course: CourseFolder) -> None:
     three = tasks("ada", "bob", "zoe")
     run = run_of(three[:2], three[2:])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     written(course, three[0])
     written(course, three[1], "kit_error")
     states = {0: RUNNING, 1: ChunkState("waiting", why="Priority")}
@@ -801,7 +825,7 @@ def test_how_far_it_is(course: CourseFolder) -> None:
 def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
     with progress_line("batch") as progress:
         for waiting, note in ((1, ""), (1, "Nodes are DOWN, DRAINED or reserved")):
-            progress(Count(3, 2, 0, 0, 0, waiting, note).text)
+            progress(BatchStatus(3, 2, 0, 0, 0, waiting, note).text)
         progress(CountedStep("timing", "generation 1"))
         progress(CountedStep("timing", "generation 2"))
     assert capsys.readouterr().err.splitlines() == [
@@ -819,7 +843,7 @@ def test_files_of_what_the_gradebook_has_are_not_read(
     run = run_of([ada, bob, zoe])
     for task, state in ((ada, "graded"), (bob, "node_failed"), (zoe, "graded")):
         written(course, task, state)  # type: ignore[arg-type]
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_attempts([attempt_of(ada), attempt_of(bob, "node_failed")])
     read = students_read(monkeypatch)
     found = status_of(course, run, None, known_states(course))
@@ -841,7 +865,7 @@ def test_what_of_a_class_is_graded_in_all(course: CourseFolder) -> None:
             for name, digest in (("ada", "d" * 64), ("bob", of_bob))
         ), ())  # fmt: skip
 
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake("d" * 64, 10))
         book.add_attempts([attempt_of(ada), attempt_of(bob)])
         assert class_text(course) == "The class: 2 of 2 hand-ins graded"

@@ -20,11 +20,11 @@ import pytest
 from support.commands import COMMAND_LIMIT_S, Done, environment, without_times
 
 from numalab.course import attempts
-from numalab.course.attempts import kept_attempts
+from numalab.course.attempts import all_attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.installation import Installation
-from numalab.virtual.host import cache_folder
+from numalab.virtual.local_machine import cache_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
@@ -150,7 +150,7 @@ def booked(course: Path) -> list[tuple[str, int, str]]:
 
 def graded(course: Path) -> Counter[str]:
     return Counter(
-        one.item.student_id for one in kept_attempts(CourseFolder(course)) if one.state == "graded"
+        one.target.student_id for one in all_attempts(CourseFolder(course)) if one.state == "graded"
     )
 
 
@@ -158,7 +158,7 @@ def assert_whole(course: Path, students: Mapping[str, str]) -> None:
     """Everybody is graded once, in the files and in the gradebook, and nothing is left over."""
     assert graded(course) == Counter(dict.fromkeys(students, 1))
     assert Counter(s for s, _, state in booked(course) if state == "graded") == graded(course)
-    assert runs.open_runs(CourseFolder(course)) == []
+    assert runs.active_runs(CourseFolder(course)) == []
     assert not list(course.rglob(".partial-*"))
 
 
@@ -173,10 +173,10 @@ def test_a_class_on_slurm(installation: Installation, own: dict[str, str], tmp_p
         ("ada", 1, "graded"), ("bob", 1, "graded"), ("eve", 1, "graded"),
         ("kim", 1, "kit_error"), ("kim", 2, "kit_error"),
     ]  # fmt: skip
-    kept = {one.item.student_id: one for one in kept_attempts(CourseFolder(course))}
+    kept = {one.target.student_id: one for one in all_attempts(CourseFolder(course))}
     assert kept["ada"].results[0]["status"] == "pass" and kept["ada"].job.endswith("_0")
     assert kept["bob"].results[0]["status"] == "fail"
-    folder = CourseFolder(course).attempt(kept["ada"].item, 1)
+    folder = CourseFolder(course).attempt(kept["ada"].target, 1)
     assert sorted(path.name for path in folder.iterdir()) == [
         "attempt.json", "output.txt", "report.html", "result.json",
     ]  # fmt: skip
@@ -188,8 +188,8 @@ def test_a_class_on_slurm(installation: Installation, own: dict[str, str], tmp_p
     done = run(installation, arguments(delivery, course), own)
     assert done.code == 0, done.out
     after = set((course / "runs").iterdir())
-    new = [runs.load(CourseFolder(course), path.name) for path in after - before]
-    assert {task.item.student_id for one in new for task in one.tasks} == {"kim"}
+    new = [runs.read_run(CourseFolder(course), path.name) for path in after - before]
+    assert {task.target.student_id for one in new for task in one.tasks} == {"kim"}
     done = run(installation, arguments(delivery, course), own)
     assert done.code == 0 and set((course / "runs").iterdir()) == after
     assert graded(course) == Counter(dict.fromkeys(students, 1))
@@ -254,7 +254,7 @@ def test_cancelling(
     assert process.wait(LIMIT_S) == 1
     slurm.until_idle()
     assert booked(course) == [("ada", 1, "graded")]
-    assert runs.open_runs(CourseFolder(course)) == []
+    assert runs.active_runs(CourseFolder(course)) == []
     (delivery / "bob" / LAB / "kernel.c").write_text("fixed")
     assert run(installation, arguments(delivery, course), own).code == 0
     assert_whole(course, students)
@@ -380,10 +380,10 @@ def test_what_is_open_is_graded_on_and_so_is_what_only_its_comments_tell_apart(
     (delivery / "ada" / LAB / "kernel.c").write_text("/* ada again, stand-in: open */\n")
     done = run(installation, words, here)
     assert done.code == 0 and "open points" not in done.out
-    found = [a for a in kept_attempts(CourseFolder(course)) if a.item.student_id == "ada"]
-    before = next(a.item.digest for a in found if a.number == 2)
+    found = [a for a in all_attempts(CourseFolder(course)) if a.target.student_id == "ada"]
+    before = next(a.target.digest for a in found if a.number == 2)
     assert {
-        (a.item.digest == before, a.number): (a.replaces, a.results[0]["points"]) for a in found
+        (a.target.digest == before, a.number): (a.replaces, a.results[0]["points"]) for a in found
     } == {(True, 1): (0, 0), (True, 2): (1, 0), (False, 1): (0, 2)}
 
 
@@ -411,9 +411,9 @@ def test_two_at_a_time_take_times_in_turns(installation: Installation, tmp_path:
     env = {k: v for k, v in environment(installation).items() if k != "NUMALAB_BUILD"}
     done = run(installation, [*words, "--jobs", "2", *QUICK_LOOKS], env, COMMAND_LIMIT_S)
     assert done.code == 0, done.err
-    for one in kept_attempts(CourseFolder(course)):
+    for one in all_attempts(CourseFolder(course)):
         assert one.state == "graded" and one.results[0]["status"] == "fail"
-        said = (CourseFolder(course).attempt(one.item, one.number) / "output.txt").read_text()
+        said = (CourseFolder(course).attempt(one.target, one.number) / "output.txt").read_text()
         assert "waiting until the others' gradings make room for its times" in " ".join(
             said.split()
         )
@@ -440,14 +440,14 @@ def test_the_kit_grades_a_class(
         stdin=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {one.item.student_id: one for one in kept_attempts(CourseFolder(course))}
+    found = {one.target.student_id: one for one in all_attempts(CourseFolder(course))}
     assert {name: one.state for name, one in found.items()} == {"ada": "graded", "bob": "graded"}
     ada, bob = found["ada"].results[0], found["bob"].results[0]
     status = {one["name"]: one["status"] for one in ada["criteria"]}
     assert status["correct"] == "pass" and "fail" not in status.values()
     assert bob["status"] == "fail" and bob["points"] == 0
-    folder = CourseFolder(course).attempt(found["ada"].item, 1)
+    folder = CourseFolder(course).attempt(found["ada"].target, 1)
     assert (folder / "evidence" / "c" / "evidence.json").is_file()
     # A student reads it elsewhere.
     assert str(tmp_path) not in (folder / "report.html").read_text()
-    assert attempts.numbers(CourseFolder(course), found["ada"].item) == [1]
+    assert attempts.attempt_numbers(CourseFolder(course), found["ada"].target) == [1]

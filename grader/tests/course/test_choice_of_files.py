@@ -15,15 +15,15 @@ from numalab.course.intake.choosing import choose_files, lab_in_name, lab_of_fol
 from numalab.course.intake.taking import (
     Chosen,
     content_of,
-    listed_and,
-    near_words,
-    never,
-    some,
-    stands_for,
+    describe_entry,
+    graded_names,
+    join_names,
+    list_some,
+    matches_name,
+    never_starting,
+    suggest_files,
     take_files,
     ticket_of,
-    wanted_names,
-    with_reason,
 )
 from numalab.course.intake.trees import Entry, Refused
 from numalab.labs.declaration import Lab
@@ -165,8 +165,8 @@ def test_the_delivery_or_the_only_lab_tells_of_files_in_no_labs_folder(
 def test_not_every_folder_is_looked_into(
     two: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert choosing._MOST_LOOKED_INTO == 32
-    monkeypatch.setattr(choosing, "_MOST_LOOKED_INTO", 2)
+    assert choosing._MAX_INSPECTED == 32
+    monkeypatch.setattr(choosing, "_MAX_INSPECTED", 2)
     files = {"a/kernel.c": ONE, "b/kernel.c": TWO}
     assert choose(two, files)[0] == {FIRST: [ONE], SECOND: [TWO]} and not choose(two, files)[2]
     taken, _, problems = choose(two, files | {"c/kernel.c": ONE})
@@ -273,17 +273,19 @@ def test_what_is_said_where_nothing_is_taken(two: dict[str, Lab], files: Files, 
     ],
 )  # fmt: skip
 def test_many_names_are_counted(names: str, with_and: str, with_commas: str) -> None:
-    assert (listed_and(names), some(list(names))) == (with_and, with_commas)
-    assert with_reason(entry("a/b")) == "a/b"
-    assert with_reason(entry("a/b", refused="is a link")) == "a/b, which is a link"
+    assert (join_names(names), list_some(list(names))) == (with_and, with_commas)
+    assert describe_entry(entry("a/b")) == "a/b"
+    assert describe_entry(entry("a/b", refused="is a link")) == "a/b, which is a link"
 
 
 def test_what_is_wanted_of_labs(labs: dict[str, Lab]) -> None:
-    assert wanted_names(labs[FIRST]) == (
+    assert graded_names(labs[FIRST]) == (
         "kernel.c", "kernel.f90", "diagnose.toml", "explanation.txt"
     )  # fmt: skip
-    assert stands_for("KERNEL.C", ["kernel.c"]) and stands_for("kernel (1).c", ["x", "kernel.c"])
-    assert not stands_for("kernel.c.txt", ["kernel.c"]) and not stands_for("kernel.c", [])
+    assert matches_name("KERNEL.C", ["kernel.c"]) and matches_name(
+        "kernel (1).c", ["x", "kernel.c"]
+    )
+    assert not matches_name("kernel.c.txt", ["kernel.c"]) and not matches_name("kernel.c", [])
 
 
 def take(lab: Lab, files: Files) -> tuple[dict[str, bytes] | None, list[str]]:
@@ -360,7 +362,7 @@ def test_what_is_taken_of_a_folder(labs: dict[str, Lab], kind: str) -> None:
 def test_files_that_a_lab_has_beside_its_kernels(labs: dict[str, Lab]) -> None:
     lab = next(lab for lab in labs.values() if lab.files)
     names = [file.name for file in lab.files]
-    assert wanted_names(lab)[2 : 2 + len(names)] == tuple(names)
+    assert graded_names(lab)[2 : 2 + len(names)] == tuple(names)
     found, sentences = take(lab, {"kernel.c": ONE})
     assert found == {"kernel.c": ONE} and sentences == [f"Missing: {', '.join(names)}."]
     alone, sentences = take(lab, {names[0]: b"x\n"})
@@ -369,15 +371,20 @@ def test_files_that_a_lab_has_beside_its_kernels(labs: dict[str, Lab]) -> None:
 
 def test_words_on_names_that_are_near() -> None:
     files = entries({"kernel.c.txt": b"", "my.c": b"", "driver.c": b"", "notes": b""})
-    assert near_words("kernel.c", files) == (
+    assert suggest_files("kernel.c", files) == (
         "kernel.c.txt was found; did you mean kernel.c?", ["kernel.c.txt"]
     )  # fmt: skip
-    assert near_words("kernel.c", files, ["kernel.c.txt"]) == ("", [])
-    assert near_words("kernel.c", files[1:]) == ("my.c was found; did you mean kernel.c?", ["my.c"])
-    assert near_words("kernel.c", files[2:]) == ("", [])
-    assert near_words("policy.txt", entries({"polcy.txt": b"", "my.c": b""}))[1] == ["polcy.txt"]
-    assert near_words("policy.txt", entries({"police.txt": b"", "x.txt": b""}))[1] == ["police.txt"]
-    assert near_words("policy.txt", entries({"pol.txt": b""})) == ("", [])
+    assert suggest_files("kernel.c", files, ["kernel.c.txt"]) == ("", [])
+    assert suggest_files("kernel.c", files[1:]) == (
+        "my.c was found; did you mean kernel.c?",
+        ["my.c"],
+    )
+    assert suggest_files("kernel.c", files[2:]) == ("", [])
+    assert suggest_files("policy.txt", entries({"polcy.txt": b"", "my.c": b""}))[1] == ["polcy.txt"]
+    assert suggest_files("policy.txt", entries({"police.txt": b"", "x.txt": b""}))[1] == [
+        "police.txt"
+    ]
+    assert suggest_files("policy.txt", entries({"pol.txt": b""})) == ("", [])
 
 
 # ---- texts -----------------------------------------------------------------------------------
@@ -456,4 +463,4 @@ def test_a_hand_in_is_the_starting_code_if_all_that_is_graded_is(labs: dict[str,
 
     assert is_all(kernel_c=GIVEN) and is_all(kernel_c=GIVEN, explanation_txt=b"x")
     assert not is_all(kernel_c=GIVEN, kernel_f90=ONE)
-    assert not Chosen(labs[FIRST], {"kernel.c": GIVEN}).is_all_starting(never, None)
+    assert not Chosen(labs[FIRST], {"kernel.c": GIVEN}).is_all_starting(never_starting, None)

@@ -28,9 +28,9 @@ from support.courses import (
 from support.invented_class import row, standing
 from support.pages import assert_sound, rows_of
 
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
 from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
-from numalab.course.pages.class_facts import CriterionFacts, NodeFacts, class_facts
+from numalab.course.pages.class_facts import CriterionFacts, NodeGradings, class_facts
 from numalab.course.pages.class_page import class_page, digest_of, lab_page
 from numalab.course.pages.days import Days, picture, progress, progress_words
 from numalab.course.pages.heat_map import heat_map, lab_cells, points_words, student_link
@@ -84,11 +84,11 @@ def test_criteria_are_counted_over_all_places() -> None:
     ]  # fmt: skip
     b, a = lab.criteria
     assert (b.lab, b.name, b.max_points, b.unit) == (LAB, "b", 2, "share")
-    assert (b.at_least, b.at_most, b.values) == (0.95, None, [0.25])
+    assert (b.lower_bound, b.upper_bound, b.values) == (0.95, None, [0.25])
     assert b.counts == {"fail": 1, "pass": 1}
     assert [one.why for one in b.failures] == ["Far there."]
     assert (b.decided, b.failed_share, b.nobody_passes) == (2, 0.5, False)
-    assert (a.at_least, a.at_most, a.values, a.counts) == (None, 3, [], {"not_gradable": 1})
+    assert (a.lower_bound, a.upper_bound, a.values, a.counts) == (None, 3, [], {"not_gradable": 1})
     assert (a.decided, a.failed_share, a.nobody_passes) == (0, 0.0, False)
 
 
@@ -154,7 +154,7 @@ def test_mistakes_are_in_order_of_how_many_make_them() -> None:
 
 def test_a_mistakes_cause_is_the_most_frequent() -> None:
     (one,) = mistakes([facts("a", 3, 0, causes=("crashed", "missed", "missed"))])
-    assert (one.with_cause, one.typical) == (2, "w1")
+    assert (one.cause_count, one.typical) == (2, "w1")
     assert one.cause == "The evidence is not within what is asked for"
 
 
@@ -179,16 +179,16 @@ def test_nodes_are_counted_by_name() -> None:
     here = "1 package, 1 NUMA node, 4 cores (Laptop)"
     there = "2 packages, 2 NUMA nodes, 32 cores (Server)"
     assert found.nodes == [
-        NodeFacts("", "", graded=1, timed=1, open=1),
-        NodeFacts("n2", there, graded=1, timed=3, open=1, ended=Counter(lost=2)),
-        NodeFacts("n1", here, graded=2, timed=1, open=0),
+        NodeGradings("", "", graded=1, timed=1, undecided=1),
+        NodeGradings("n2", there, graded=1, timed=3, undecided=1, ended=Counter(lost=2)),
+        NodeGradings("n1", here, graded=2, timed=1, undecided=0),
     ]
-    assert [node.open_share for node in found.nodes] == [1, pytest.approx(1 / 3), 0]
+    assert [node.undecided_share for node in found.nodes] == [1, pytest.approx(1 / 3), 0]
     assert found.types == {here: {"nodes": 1, "graded": 2}, there: {"nodes": 1, "graded": 1}}
     assert list(found.types) == [here, there]
     assert found.ended == {"graded": 4, "lost": 2}
     assert found.unsandboxed == 4
-    assert (found.mixed, NodeFacts("n9").open_share) == ([], 0)
+    assert (found.mixed, NodeGradings("n9").undecided_share) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def small_class() -> Standing:
     two = (attempt(ADA, result(1, 9), node=TWO_NUMA_NODES, number=2),)
     variant = replace(of(ADA, result(5, 0, still_open=5)), lab=VARIANT, is_part=True, late_s=9.0)
     rows = [
-        of(ADA, result(6, 2, still_open=2), others=two, is_provisional=True, late_s=1.0,
+        of(ADA, result(6, 2, still_open=2), others=two, is_preliminary=True, late_s=1.0,
            points=6.0, variant=variant),
         replace(of(BOB, quick, points=10.0, is_late_unknown=True, override_reason=""),
                 attempt=attempt(BOB, quick, effort="quick")),
@@ -354,8 +354,8 @@ def test_a_sum_is_of_grades_that_there_are() -> None:
 # ---- parts ---------------------------------------------------------------------------
 
 
-def part(name: Any, state: Any, most: float, points: float, why: str = "") -> Part:
-    return Part(Shown(name, state, 0.0, why), 1.0, most, points)
+def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
+    return GradePart(PartScore(name, state, 0.0, why), 1.0, most, points)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from numalab.course.intake import clones
-from numalab.course.intake.classroom50 import classroom50, fitting_classroom50
+from numalab.course.intake.classroom50 import match_classroom50, read_classroom50
 from numalab.course.intake.clones import last_commit_at, make_empty_repository
-from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
 from numalab.course.intake.students import Person
 from numalab.course.intake.trees import Entry
+from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
 from numalab.strangers.tools import TookTooLong
 
 # ---- the last commit -------------------------------------------------------------------------
@@ -154,13 +154,13 @@ def clone(name: str, **files: str) -> list[Entry]:
 
 
 def read(entries: Sequence[Entry], name: str = DOWNLOAD, *logins: str) -> Layout:
-    layout = classroom50(entries, About(name, {"kernel.c"}, frozenset(logins)))
+    layout = read_classroom50(entries, CollectionContext(name, {"kernel.c"}, frozenset(logins)))
     assert layout is not None and layout.name == "classroom50"
     return layout
 
 
 def notes(layout: Layout) -> dict[str, tuple[str, ...]]:
-    return {one.source: one.notes for one in layout.delivered}
+    return {one.source: one.notes for one in layout.uploads}
 
 
 def test_a_download_with_its_scores() -> None:
@@ -175,13 +175,13 @@ def test_a_download_with_its_scores() -> None:
     ]  # fmt: skip
     layout = read(entries)
     ada = Person("Ada Lovelace", {"login": "Ada-L", "email": "a@x.org"}, "Ada-L")
-    assert [(one.source, one.person) for one in layout.delivered] == [
+    assert [(one.source, one.person) for one in layout.uploads] == [
         ("pp-hw1-ada-l", ada), ("pp-hw1-bob", Person("bob", {"login": "bob"}, "bob")),
         ("pp-hw1-eve", Person("eve", {"login": "eve"}, "eve")),
         ("scores.csv", Person("Cem C", {"login": "cem"}, "cem")),
         ("scores.csv", Person("dee", {"login": "dee"}, "dee")),
     ]  # fmt: skip
-    of_ada, of_bob, of_eve, of_cem, of_dee = layout.delivered
+    of_ada, of_bob, of_eve, of_cem, of_dee = layout.uploads
     assert [e.path for e in of_ada.entries] == [(".git",), ("kernel.c",), ("src", "result.json")]
     assert of_ada.repository == Path("pp-hw1-ada-l/.git")
     assert of_ada.notes == ("Classroom 50 marks its newest submission as late.",)
@@ -199,15 +199,15 @@ def test_a_download_with_its_scores() -> None:
 )
 def test_what_are_no_scores_is_nobodys_file(scores: str) -> None:
     layout = read([*clone("pp-hw1-ada"), file("scores.csv", scores)])
-    assert [one.source for one in layout.delivered] == ["pp-hw1-ada"]
+    assert [one.source for one in layout.uploads] == ["pp-hw1-ada"]
     assert [one.source for one in layout.problems] == ["scores.csv"]
-    assert layout.delivered[0].notes == ()
+    assert layout.uploads[0].notes == ()
 
 
 def test_scores_of_just_two_columns() -> None:
     layout = read([*clone("pp-hw1-ada"), file("scores.csv", "username,submission_tag\nada,t\n")])
-    assert layout.delivered[0].person == Person("ada", {"login": "ada"}, "ada")
-    assert layout.delivered[0].notes == () and not layout.problems
+    assert layout.uploads[0].person == Person("ada", {"login": "ada"}, "ada")
+    assert layout.uploads[0].notes == () and not layout.problems
 
 
 def marker(classroom: str, assignment: str) -> str:
@@ -231,9 +231,9 @@ def marker(classroom: str, assignment: str) -> str:
 def test_whether_clones_are_of_classroom_50(
     entries: list[Entry], name: str, fits: set[str]
 ) -> None:
-    assert fitting_classroom50(entries, About(name, ())) == fits
+    assert match_classroom50(entries, CollectionContext(name, ())) == fits
     if not fits and not any(e.name == ".git" for e in entries):
-        assert classroom50(entries, About(name, ())) is None
+        assert read_classroom50(entries, CollectionContext(name, ())) is None
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_the_prefix_is_the_downloads_or_the_one_of_most_clones(
 ) -> None:
     entries = [e for login, text in zip(("ada", "bob", "cem"), markers, strict=True)
                for e in clone(f"pp-hw1-{login}", _classroom50_yaml=text)]  # fmt: skip
-    assert [one.person.name for one in read(entries, name).delivered] == logins
+    assert [one.person.name for one in read(entries, name).uploads] == logins
     alone = clone("pp-hw1-ada", _classroom50_yaml=marker("pp", "hw1"))
-    assert [one.person.name for one in read(alone, "x").delivered] == ["ada"]
+    assert [one.person.name for one in read(alone, "x").uploads] == ["ada"]
 
 
 def results(committed: str, tag: str, **more: str) -> str:
@@ -289,14 +289,14 @@ def test_what_results_tell_that_the_commit_does_not(told: str, said: Sequence[st
 
 def test_who_is_called_as_the_prefix_keeps_the_name() -> None:
     layout = read([*clone("pp-hw1-"), *clone("pp-hw1-ada")])
-    assert [one.person.name for one in layout.delivered] == ["pp-hw1-", "ada"]
+    assert [one.person.name for one in layout.uploads] == ["pp-hw1-", "ada"]
 
 
 def test_where_results_lie_deeper_they_are_somebodys_files() -> None:
     deep = file("pp-hw1-ada/x/results.json", results("2026-10-07T04:00:00Z", TAG))
-    (one,) = read([*clone("pp-hw1-ada"), deep]).delivered
+    (one,) = read([*clone("pp-hw1-ada"), deep]).uploads
     assert one == replace(
-        Delivered("pp-hw1-ada", Person("ada", {"login": "ada"}, "ada"), ()),
+        StudentUpload("pp-hw1-ada", Person("ada", {"login": "ada"}, "ada"), ()),
         entries=one.entries, repository=Path("pp-hw1-ada/.git"),
     )  # fmt: skip
     assert [e.path for e in one.entries] == [(".git",), ("x", "results.json")]

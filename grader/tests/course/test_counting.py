@@ -21,23 +21,23 @@ from support.courses import (
 from numalab.course.gradebook.counting import (
     LATE_UNKNOWN,
     HandIn,
-    duration_words,
+    format_duration,
     lateness_s,
-    replaced_ones,
-    weigh,
+    replaced_attempts,
+    score_attempt,
 )
-from numalab.course.gradebook.node_types import kept, node_type, node_types
-from numalab.course.gradebook.open_points import (
-    OpenPoints,
-    is_open,
-    names_words,
-    student_words,
-    total,
-)
+from numalab.course.gradebook.node_types import node_type, node_types, stored_facts
 from numalab.course.gradebook.rules import (
     LabRules,
     LateRules,
     Rules,
+)
+from numalab.course.gradebook.undecided_points import (
+    UndecidedPoints,
+    criteria_text,
+    is_worth_regrading,
+    student_sentences,
+    total_points,
 )
 from numalab.course.records import LATE_BY_CANVAS, Attempt
 
@@ -56,7 +56,7 @@ Json = dict[str, Any]
     ],
 )  # fmt: skip
 def test_how_late_in_words(late_s: float, said: str) -> None:
-    assert duration_words(late_s) == said
+    assert format_duration(late_s) == said
 
 
 def test_lateness_is_known_only_where_both_times_are() -> None:
@@ -86,41 +86,44 @@ def test_late_by_canvas_costs_nothing_and_is_said_in_place_of_its_note() -> None
 def test_a_grading_is_weighed_on_the_scale_of_the_course() -> None:
     one = attempt(ADA, result(4, 2, 2, still_open=1, spoilt=1))
     of = Rules(labs={LAB: LabRules(points=16)}, late=LateRules(0.25))
-    found = weigh(one, 1, LAB, of)
+    found = score_attempt(one, 1, LAB, of)
     assert found is not None
-    assert (found.earned, found.gradable, found.of) == (4, 8, 10)
-    assert (found.before, found.penalty, found.points) == (8, 0.25, 6)
+    assert (found.earned, found.gradable, found.max_points) == (4, 8, 10)
+    assert (found.unpenalized_points, found.penalty, found.points) == (8, 0.25, 6)
     assert (found.language, found.late_s, found.gradable_share) == ("c", 1, 0.8)
-    assert found.open == (OpenPoints("efficiency", 1, False), OpenPoints("balanced", 1, True))
+    assert found.undecided == (
+        UndecidedPoints("efficiency", 1, False),
+        UndecidedPoints("balanced", 1, True),
+    )
 
 
 def test_starting_code_earns_what_the_course_says() -> None:
     untouched = attempt(ADA, result(6, 4) | {"points": 0, "points_if_changed": 6})
     for counts, points in ((False, 0), (True, 6)):
-        found = weigh(untouched, 0, LAB, Rules(starting_code_counts=counts))
+        found = score_attempt(untouched, 0, LAB, Rules(starting_code_counts=counts))
         assert found is not None and found.points == points
-    found = weigh(attempt(ADA, result(7, 3)), 0, LAB, Rules(starting_code_counts=True))
+    found = score_attempt(attempt(ADA, result(7, 3)), 0, LAB, Rules(starting_code_counts=True))
     assert found is not None and found.points == 7
 
 
 def test_what_counts_in_no_way_is_not_weighed() -> None:
     quick = attempt(ADA, result(10), effort="quick")
-    assert weigh(quick, 0, LAB, Rules()) is None
-    assert weigh(quick, 0, LAB, Rules(allow_quick=True)) is not None
-    assert weigh(attempt(ADA, result(10)), 0, LAB, Rules(languages=("fortran",))) is None
-    assert weigh(attempt(ADA, result(10), state="lost"), 0, LAB, Rules()) is None
+    assert score_attempt(quick, 0, LAB, Rules()) is None
+    assert score_attempt(quick, 0, LAB, Rules(allow_quick=True)) is not None
+    assert score_attempt(attempt(ADA, result(10)), 0, LAB, Rules(languages=("fortran",))) is None
+    assert score_attempt(attempt(ADA, result(10), state="lost"), 0, LAB, Rules()) is None
 
 
 def test_nothing_gradable_is_no_points_and_behind_whatever_has_some() -> None:
     nothing = result(0, 0, 10)
-    found = weigh(attempt(ADA, nothing), 0, LAB, Rules())
+    found = score_attempt(attempt(ADA, nothing), 0, LAB, Rules())
     assert found is not None
-    assert (found.before, found.points, found.gradable_share) == (None, None, 0)
+    assert (found.unpenalized_points, found.points, found.gradable_share) == (None, None, 0)
     both = attempt(ADA, nothing, result(0, 10, language="fortran"))
-    found = weigh(both, 0, LAB, Rules())
+    found = score_attempt(both, 0, LAB, Rules())
     assert found is not None and found.language == "fortran"
     row = counted([handed()], [attempt(ADA, nothing)]).row
-    assert (row.points, row.gradable_points, row.is_provisional) == (None, 0, True)
+    assert (row.points, row.gradable_points, row.is_preliminary) == (None, 0, True)
     assert row.notes == ("None of the criteria could be graded on that node.",)
 
 
@@ -169,14 +172,14 @@ def test_what_is_too_late_takes_the_place_of_nothing(counts: Any) -> None:
 def test_a_share_of_exactly_the_courses_is_not_provisional() -> None:
     for ungraded, provisional in ((2, False), (3, True)):
         row = counted([handed()], [attempt(ADA, result(10 - ungraded, 0, ungraded))]).row
-        assert (row.gradable_points, row.is_provisional) == (10 - ungraded, provisional)
+        assert (row.gradable_points, row.is_preliminary) == (10 - ungraded, provisional)
 
 
 def test_only_what_ended_well_takes_anothers_place() -> None:
     first = attempt(ADA, result(5, 5))
     again = replace(attempt(ADA, result(6, 4), number=2), replaces=1)
     lost = replace(attempt(ADA, number=3, state="lost"), replaces=2)
-    assert replaced_ones([first, again, lost]) == {(first.item, 1)}
+    assert replaced_attempts([first, again, lost]) == {(first.target, 1)}
     found = counted([handed()], [first, again, lost])
     assert found.row.attempt is again
     assert (found.replaced, found.row.others) == ((first,), (lost,))
@@ -208,7 +211,7 @@ def test_of_one_hand_in_the_grading_that_ended_last_counts() -> None:
         attempt(ADA, result(3, 7), number=2, at=at),
     ]
     found = counted([handed()], some[::-1])
-    assert [one.attempt.number for one in found.weighed] == [3, 1, 2]
+    assert [one.attempt.number for one in found.scored] == [3, 1, 2]
     assert found.row.points == 3
 
 
@@ -219,7 +222,7 @@ def test_of_two_that_are_as_good_the_later_hand_in_counts_whenever_it_was_graded
     ]
     found = counted([handed(), handed("d2", timedelta(1))], some, Rules(counts="best"))
     assert found.row.attempt is some[1]
-    assert [one.attempt for one in found.weighed] == some
+    assert [one.attempt for one in found.scored] == some
 
 
 # ---- why there is no grade -----------------------------------------------------------
@@ -261,7 +264,7 @@ def test_why_there_is_no_grade(
         bool(hand_ins),
         not hand_ins and not_taken != "",
     )
-    assert not row.is_provisional and row.language == ""
+    assert not row.is_preliminary and row.language == ""
     assert row.others == tuple(attempts)
 
 
@@ -278,7 +281,7 @@ def test_types_of_nodes() -> None:
     assert node_type(ONE_NUMA_NODE) == "1 package, 1 NUMA node, 4 cores (Laptop)"
     assert node_type({"numa_nodes": 2, "cpu_model": None}) == "2 NUMA nodes"
     assert node_type({"packages": 2, "cpu_model": "x"}) == ""
-    assert kept(ONE_NUMA_NODE | {"uptime_s": 1}) == {
+    assert stored_facts(ONE_NUMA_NODE | {"uptime_s": 1}) == {
         key: value for key, value in ONE_NUMA_NODE.items() if key != "load_1min"
     }
     two = attempt(ADA, result(1), node=TWO_NUMA_NODES)
@@ -303,15 +306,19 @@ def test_a_change_of_node_is_said_last() -> None:
 
 
 def test_open_points_in_words() -> None:
-    left = [OpenPoints("a", 1, False), OpenPoints("b", 2, True), OpenPoints("c", 2, False)]
-    assert total(left) == 5
-    assert names_words(left) == "a (1 point), b (2 points) and c (2 points)"
-    first, second = student_words(left)
+    left = [
+        UndecidedPoints("a", 1, False),
+        UndecidedPoints("b", 2, True),
+        UndecidedPoints("c", 2, False),
+    ]
+    assert total_points(left) == 5
+    assert criteria_text(left) == "a (1 point), b (2 points) and c (2 points)"
+    first, second = student_sentences(left)
     assert first.startswith("3 points are still open: a and c. ")
     assert second.startswith("2 points could not be graded by a fault of the kit, not yours: b. ")
-    (one,) = student_words(left[:1])
+    (one,) = student_sentences(left[:1])
     assert one.startswith("1 point is still open: a. ")
-    assert student_words([]) == []
+    assert student_sentences([]) == []
 
 
 @pytest.mark.parametrize(
@@ -328,4 +335,4 @@ def test_open_points_in_words() -> None:
     ],
 )  # fmt: skip
 def test_what_grading_again_could_decide(criteria: list[Json], again: bool) -> None:
-    assert is_open({"criteria": criteria}) is again
+    assert is_worth_regrading({"criteria": criteria}) is again

@@ -19,10 +19,9 @@ from support.demo_course import demo_course
 from support.invented_class import lab_result, row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
-from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.gradebook.parts import Shown, parts_of
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.gradebook.parts import PartScore, score_parts
 from numalab.course.gradebook.rules import read_rules
 from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
@@ -32,6 +31,7 @@ from numalab.course.pages.mistakes import mistakes, typical
 from numalab.course.pages.reports import write_reports
 from numalab.course.pages.student_page import lab_title, student_page
 from numalab.course.records import Student
+from numalab.course.similarity import EqualKernels
 from numalab.installation import Installation
 from numalab.judging.verdict import CAUSES
 from numalab.labs.declaration import Lab
@@ -53,7 +53,7 @@ def demo(
     every = labs_and_variants(installation.root)
     root = tmp_path_factory.mktemp("demo") / "course"
     course = demo_course(root, list(every.values()), STUDENTS)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         found = book.standing(read_rules(course.rules, every))
     write_reports(course, installation, found, lambda step: None)
     return course
@@ -238,7 +238,7 @@ def test_what_fails_only_since_another_does_is_no_mistake_of_its_own(
     assert mistakes(class_facts(standing(rows), labs).criteria) == []
     rows.append(row(ZOE, FIRST, attempt(ZOE, failing(lab, "speedup", "too_slow", "S"))))
     (one,) = mistakes(class_facts(standing(rows), labs).criteria)
-    assert (one.failed, one.following, one.with_cause) == (1, 2, 1)
+    assert (one.failed, one.following, one.cause_count) == (1, 2, 1)
 
 
 def test_sentences_that_differ_in_figures_are_the_same() -> None:
@@ -288,9 +288,9 @@ def test_without_times_of_deliveries_gradings_tell(labs: dict[str, Lab]) -> None
 
 
 def test_the_gradebook_tells_when_things_were_handed_in(demo: CourseFolder) -> None:
-    with open_gradebook(demo) as book:
+    with use_gradebook(demo) as book:
         found = book.standing(read_rules(demo.rules))
-    assert min(one.at for one in found.handed_in) < datetime(2027, 4, 24, tzinfo=UTC)
+    assert min(one.handed_in_at for one in found.handed_in) < datetime(2027, 4, 24, tzinfo=UTC)
     assert len(found.handed_in) == len({(o.student_id, o.lab, o.digest) for o in found.handed_in})
 
 
@@ -352,14 +352,14 @@ def test_a_students_page_goes_on_with_pictures_of_the_next_step(demo: CourseFold
 WEIGHTS = {"kernel": 4.0, "variant": 3.0, "prediction": 1.0, "viva": 2.0}
 
 
-def with_parts(student: Student, labs: Mapping[str, Lab], *shown: Shown) -> list[StandingRow]:
+def with_parts(student: Student, labs: Mapping[str, Lab], *shown: PartScore) -> list[StandingRow]:
     """A row and its variant's."""
-    parts = parts_of(shown, WEIGHTS, 10)  # type: ignore[arg-type]
+    parts = score_parts(shown, WEIGHTS, 10)  # type: ignore[arg-type]
     variant = next(part for part in parts if part.name == "variant")
     own = lab_result(labs[FIRST], {"local_pages": "fail"})
     of_variant = row(
         student, f"{FIRST}_variant", attempt(student, own, lab=f"{FIRST}_variant"),
-        points=variant.points, max_points=variant.most, is_part=True,
+        points=variant.points, max_points=variant.max_points, is_part=True,
     )  # fmt: skip
     first = attempt(student, lab_result(labs[FIRST], {}))
     points = round(sum(part.points for part in parts), 2)
@@ -369,12 +369,12 @@ def with_parts(student: Student, labs: Mapping[str, Lab], *shown: Shown) -> list
 
 
 COPIED = (
-    Shown("kernel", "graded", 1.0, "10 of 10 points in C"), Shown("variant", "graded", 0.5),
-    Shown("prediction", "missing"), Shown("viva", "open"),
+    PartScore("kernel", "graded", 1.0, "10 of 10 points in C"), PartScore("variant", "graded", 0.5),
+    PartScore("prediction", "missing"), PartScore("viva", "open"),
 )  # fmt: skip
 UNDERSTOOD = (
-    Shown("kernel", "graded", 0.75), Shown("variant", "graded", 1.0),
-    Shown("prediction", "graded", 0.8), Shown("viva", "graded", 0.9),
+    PartScore("kernel", "graded", 0.75), PartScore("variant", "graded", 1.0),
+    PartScore("prediction", "graded", 0.8), PartScore("viva", "graded", 0.9),
 )  # fmt: skip
 
 
@@ -383,7 +383,9 @@ def class_standing(labs: Mapping[str, Lab]) -> Standing:
     return replace(standing(rows), parts=tuple(WEIGHTS))  # type: ignore[arg-type]
 
 
-def of_class(found: Standing, labs: Mapping[str, Lab], alike: Sequence[Alike] = ()) -> Element:
+def of_class(
+    found: Standing, labs: Mapping[str, Lab], alike: Sequence[EqualKernels] = ()
+) -> Element:
     text = class_page(found, class_facts(found, labs), labs, alike)
     return assert_sound(re.sub(r'href="[^#"][^"]*"', 'href="#main"', text))
 
@@ -467,7 +469,7 @@ def test_the_next_step_is_in_the_variant_and_then_in_what_is_missing(
 
 
 def test_a_lab_with_a_variant_alone_says_that_its_kernel_is_missing(labs: dict[str, Lab]) -> None:
-    shown = (Shown("kernel", "missing"), *UNDERSTOOD[1:])
+    shown = (PartScore("kernel", "missing"), *UNDERSTOOD[1:])
     own, variant = with_parts(ADA, labs, *shown)
     root = assert_sound(student_page(ADA, [replace(own, attempt=None), variant], labs, "", ()))
     first, second = rows_of(root, "Grades by lab")[1:]
@@ -505,9 +507,9 @@ def test_a_students_page_is_made_again_when_parts_change(
 def test_hand_ins_that_are_alike_are_information(labs: dict[str, Lab]) -> None:
     rows = [row(one, FIRST, attempt(one, lab_result(labs[FIRST], {}))) for one in (ADA, BOB)]
     alike = (
-        Alike(FIRST, "fortran", ("bob",), is_solution=True, changed=9),
-        Alike(FIRST, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=12),
-        Alike(SECOND, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=4),
+        EqualKernels(FIRST, "fortran", ("bob",), is_solution=True, changed=9),
+        EqualKernels(FIRST, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=12),
+        EqualKernels(SECOND, "c", ("ada", "bob", SCRIPT), is_solution=False, changed=4),
     )
     root = of_class(standing(rows), labs, alike)
     assert rows_of(root, "Hand-ins that are alike")[1:] == [

@@ -7,11 +7,12 @@ import errno
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from support.courses import (
@@ -29,7 +30,7 @@ from support.pages import all_of, assert_sound, rows_of, words
 
 from numalab.commands.root import cli
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
@@ -90,7 +91,7 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
             ),
         ),
     )  # fmt: skip
-    assert read_verdict(verdict.to_json()) == verdict
+    assert read_verdict(verdict.json_data()) == verdict
 
 
 def test_the_better_language_counts_unless_one_is_named(lab: Lab) -> None:
@@ -135,7 +136,7 @@ def test_a_students_page_says_what_passed_and_why_not(labs: dict[str, Lab], lab:
 def test_what_a_grade_rests_on_is_told(labs: dict[str, Lab], lab: Lab) -> None:
     found = row(
         ADA, FIRST, attempt(ADA, lab_result(lab, {})), points=4.5, gradable_points=6.0,
-        is_provisional=True, late_s=3 * 86400.0, penalty=0.25, notes=("A note.",),
+        is_preliminary=True, late_s=3 * 86400.0, penalty=0.25, notes=("A note.",),
         override_reason="shown at the board",
     )  # fmt: skip
     text = words(of_student([found], labs))
@@ -156,13 +157,13 @@ def test_nothing_of_it_is_told_of_a_plain_grade(labs: dict[str, Lab], lab: Lab) 
 def test_what_does_not_build_shows_the_compiler(labs: dict[str, Lab], lab: Lab) -> None:
     said = f"kernel.c:1: error: {SCRIPT}"
     result = lab_result(lab, {one.name: "fail" for one in lab.criteria})
-    result["build"] = asdict(Build("does_not_compile", "", said))
+    result["build"] = msgspec.to_builtins(Build("does_not_compile", "", said))
     root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
     (pre,) = all_of(root, "pre")
     assert words(pre) == said
     assert "What to do next Fix kernel.c so that it can be built" in words(root)
     assert "Next: fix" not in words(root)
-    result["build"] = asdict(Build("ok", "", "warning: unused"))
+    result["build"] = msgspec.to_builtins(Build("ok", "", "warning: unused"))
     root = of_student([row(ADA, FIRST, attempt(ADA, result))], labs)
     assert "Warnings warning: unused" in words(root)
     assert "Next: fix" in words(root)
@@ -285,7 +286,7 @@ def test_a_class_without_trouble_is_told_so(labs: dict[str, Lab], lab: Lab) -> N
 
 def test_the_grid_has_every_student_and_lab(labs: dict[str, Lab], lab: Lab) -> None:
     rows = [
-        row(ZOE, FIRST, attempt(ZOE, lab_result(lab, {})), is_provisional=True, late_s=1.0),
+        row(ZOE, FIRST, attempt(ZOE, lab_result(lab, {})), is_preliminary=True, late_s=1.0),
         row(ZOE, SECOND, None, is_handed_in=False),
         row(ADA, FIRST, None, others=(attempt(ADA, state="lost"),)),
         row(ADA, SECOND, attempt(ADA, lab_result(labs[SECOND], {}), lab=SECOND), points=0.0),
@@ -442,7 +443,7 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 def keep(course: CourseFolder, one: Attempt, page: str = "the page") -> None:
-    folder = course.attempt(one.item, one.number)
+    folder = course.attempt(one.target, one.number)
     folder.mkdir(parents=True)
     (folder / "report.html").write_text(page)
 
@@ -589,7 +590,7 @@ def test_a_large_class_is_whole(labs: dict[str, Lab]) -> None:
 def test_the_command_writes_what_the_gradebook_says(
     course: CourseFolder, lab: Lab, pair: list[StandingRow]
 ) -> None:
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(BOB)))
         book.add_attempts([one.attempt for one in pair if one.attempt is not None])
     done = CliRunner().invoke(cli, ["report", str(course.root)])

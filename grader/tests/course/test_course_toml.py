@@ -11,7 +11,8 @@ from support.counted import DAY_S, DUE, rules
 from support.courses import ADA, BOB, LAB, OTHER_LAB, VARIANT, attempt, result
 from support.invented_class import row
 
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
+from numalab.course.gradebook.rule_warnings import check_rules
 from numalab.course.gradebook.rules import (
     Extension,
     LabRules,
@@ -22,7 +23,6 @@ from numalab.course.gradebook.rules import (
     parse_rules,
 )
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.gradebook.without_effect import problems_of_rules
 from numalab.course.records import Student
 from numalab.errors import UserError
 
@@ -80,11 +80,11 @@ def test_all_of_course_toml_is_read() -> None:
     assert found == Rules(
         title="HPC",
         counts="best",
-        provisional_below=0.5,
+        min_gradable_share=0.5,
         languages=("fortran",),
         allow_quick=True,
         starting_code_counts=True,
-        late=LateRules(per_day=0.1, most=0.4, grace_s=300, cut_off_s=2 * DAY_S),
+        late=LateRules(daily_share=0.1, max_share=0.4, grace_s=300, cut_off_s=2 * DAY_S),
         labs={LAB: LabRules(datetime(2027, 1, 1, 11, tzinfo=UTC), 30, ("kernel",))},
         overrides=(Override("ada", LAB, 29.5, "why", "me", "2027-01-02"),),
         extensions=(Extension("ada", LAB, datetime(2027, 7, 1, 10, tzinfo=UTC), ""),),
@@ -93,7 +93,7 @@ def test_all_of_course_toml_is_read() -> None:
             VivaMark("ada", "", 0.9, "", "", ""),
             VivaMark("bob", LAB, 0.25, "me", "then", "so"),
         ),
-        with_variants=frozenset({LAB}),
+        variant_labs=frozenset({LAB}),
         kept_until=date(2028, 1, 31).isoformat(),
         contact="me",
         timezone="Europe/Vienna",
@@ -117,7 +117,7 @@ def test_what_course_toml_leaves_out_has_its_default() -> None:
 )  # fmt: skip
 def test_when_something_was_marked_is_kept_as_it_is_written(written: str, read: str) -> None:
     (mark,) = rules(f'[[viva]]\nstudent = "a"\nshare = 0.5\nat = {written}').vivas
-    assert mark.at == read
+    assert mark.date == read
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_the_last_of_several_holds() -> None:
 def test_a_lab_has_the_parts_that_the_kit_has_for_it_unless_it_says_others() -> None:
     found = Rules(
         parts={"kernel": 4, "variant": 3, "prediction": 2, "diagnose": 1, "viva": 0},
-        with_variants=frozenset({LAB}),
-        asking={"diagnose": frozenset({OTHER_LAB})},
+        variant_labs=frozenset({LAB}),
+        labs_by_part={"diagnose": frozenset({OTHER_LAB})},
         labs={"03_x": LabRules(parts=("variant", "viva"))},
     )
     assert found.weights(LAB) == {"kernel": 4, "variant": 3, "prediction": 2}
     assert found.weights(OTHER_LAB) == {"kernel": 4, "diagnose": 1}
     assert found.weights("03_x") == {"variant": 3}
-    assert replace(found, with_variants=None, asking={}).weights("04_y") == {
+    assert replace(found, variant_labs=None, labs_by_part={}).weights("04_y") == {
         "kernel": 4, "variant": 3, "prediction": 2, "diagnose": 1
     }  # fmt: skip
 
@@ -206,7 +206,7 @@ def test_what_a_day_costs(late_s: float, penalty: float) -> None:
 
 def told(of: Rules, *rows: StandingRow) -> list[str]:
     ids = {row.student.id for row in rows}
-    return [problem.why for problem in problems_of_rules(of, ids, rows)]
+    return [problem.why for problem in check_rules(of, ids, rows)]
 
 
 def test_what_has_no_effect_is_told_once() -> None:
@@ -227,7 +227,7 @@ def test_what_has_no_effect_is_told_once() -> None:
 
 def in_parts(student: Student, lab: str = LAB, **states: Any) -> StandingRow:
     parts = tuple(
-        Part(Shown(name, state), 1.0, 1.0, 0.0)  # type: ignore[arg-type]
+        GradePart(PartScore(name, state), 1.0, 1.0, 0.0)  # type: ignore[arg-type]
         for name, state in states.items()
     )
     return row(student, lab, None, points=1.0, parts=parts)

@@ -32,7 +32,7 @@ HEADER = (
 
 
 def test_the_plain_table_as_a_whole() -> None:
-    made = exports.plain(standing([GRADED, FAILED, MISSING, NOT_TAKEN, BY_HAND]))
+    made = exports.export_csv(standing([GRADED, FAILED, MISSING, NOT_TAKEN, BY_HAND]))
     node = '"1 package, 1 NUMA node, 4 cores (Laptop)"'
     header, ada, *rest = made.text.removesuffix("\r\n").split("\r\n")
     assert header == f"\ufeffstudent,name,email,{HEADER},graded_at,reason,notes"
@@ -51,7 +51,7 @@ def test_the_plain_table_as_a_whole() -> None:
         f"zoe,Zoë Ångström,zoe@example.org,{OTHER_LAB},3.46,10,10,0,,no,0,0,set by hand,default,,"
         f"{node},2027-05-04T10:00:00+00:00,'=oral,Set by hand: =oral.",
     ]
-    assert [re.sub("[,;].*: ", ": ", line) for line in made.told] == [
+    assert [re.sub("[,;].*: ", ": ", line) for line in made.remarks] == [
         "Provisional: efficiency (2 points).",
         "Late by Canvas: Ada Lovelace (ada) in 01_first_touch.",
         "Handed in: Bob <b>Bold</b> (bob) in 02_affinity.",
@@ -62,7 +62,7 @@ def test_parts_have_columns_at_the_end_of_a_grade() -> None:
     names: Any = ("kernel", "prediction", "viva")
     waits = replace(IN_PARTS, student=ZOE, is_handed_in=False)
     made = replace(standing([waits, IN_PARTS, row(BOB, LAB, None)]), parts=names)
-    text = exports.pseudonymous(made, {"ada": "p-b", "zoe": "p-c", "bob": "p-d"}).text
+    text = exports.export_pseudonymous(made, {"ada": "p-b", "zoe": "p-c", "bob": "p-d"}).text
     node = '"1 package, 1 NUMA node, 4 cores (Laptop)"'
     grade = f"{LAB},5.5,10,10,0,,no,0,0,graded,default,,{node}"
     assert text == (
@@ -73,14 +73,18 @@ def test_parts_have_columns_at_the_end_of_a_grade() -> None:
 
 
 def test_who_has_no_address_has_an_empty_cell() -> None:
-    text = exports.plain(standing([replace(MISSING, student=Student("x", "X", {}))])).text
+    text = exports.export_csv(standing([replace(MISSING, student=Student("x", "X", {}))])).text
     assert text.splitlines()[1].startswith(f"x,X,,{LAB},,")
 
 
 def test_nobody_is_told_of_by_order() -> None:
-    text = exports.pseudonymous(standing([MISSING, FAILED]), {"zoe": "p-1", "bob": "p-2"}).text
+    text = exports.export_pseudonymous(
+        standing([MISSING, FAILED]), {"zoe": "p-1", "bob": "p-2"}
+    ).text
     assert [line[:3] for line in text.splitlines()[1:]] == ["p-1", "p-2"]
-    text = exports.pseudonymous(standing([MISSING, FAILED]), {"zoe": "p-2", "bob": "p-1"}).text
+    text = exports.export_pseudonymous(
+        standing([MISSING, FAILED]), {"zoe": "p-2", "bob": "p-1"}
+    ).text
     assert [line[:3] for line in text.splitlines()[1:]] == ["p-1", "p-2"]
 
 
@@ -89,15 +93,19 @@ def test_nobody_is_told_of_by_order() -> None:
     [(None, ""), (0.0, "0"), (10.0, "10"), (7.5, "7.5"), (1 / 3, "0.33"), (100.0, "100")],
 )
 def test_numbers_have_no_zeros_at_their_end(points: float | None, shown: str) -> None:
-    assert exports.number(points) == shown
+    assert exports.format_points(points) == shown
 
 
 def test_of_many_the_first_are_named() -> None:
     names = [f"n{k}" for k in range(12)]
-    assert exports.told_of("Left", []) == ()
-    assert exports.told_of("Left", names[:10]) == (f"Left: {', '.join(names[:10])}.",)
-    assert exports.told_of("Left", names[:11]) == (f"Left: {', '.join(names[:10])} and 1 more.",)
-    assert exports.told_of("Left", names, most=2, separator="; ") == ("Left: n0; n1 and 10 more.",)
+    assert exports.list_remark("Left", []) == ()
+    assert exports.list_remark("Left", names[:10]) == (f"Left: {', '.join(names[:10])}.",)
+    assert exports.list_remark("Left", names[:11]) == (
+        f"Left: {', '.join(names[:10])} and 1 more.",
+    )
+    assert exports.list_remark("Left", names, most=2, separator="; ") == (
+        "Left: n0; n1 and 10 more.",
+    )
 
 
 # ---- Gradescope ----------------------------------------------------------------------
@@ -105,7 +113,7 @@ def test_of_many_the_first_are_named() -> None:
 
 def test_gradescopes_file_as_a_whole() -> None:
     found = replace(GRADED, notes=(), late_s=0.0, penalty=0.0, is_late_unknown=False, points=8.33)
-    found = replace(found, max_points=16.0, gradable_points=12.8, is_provisional=False)
+    found = replace(found, max_points=16.0, gradable_points=12.8, is_preliminary=False)
     data = gradescope.results([found], [Problem("x.txt", "No kernel.")])
     output = data.pop("output").split("\n")
     assert output[0].startswith("8.33 of 16 points: 5 of 8 points in C (2 open")
@@ -191,7 +199,7 @@ def test_what_waits_has_no_score_in_gradescope() -> None:
 
 
 def c50(*rows: StandingRow, problems: Any = (), **more: str) -> Json:
-    return classroom50.result(rows, problems, classroom50.run_of(RUNNER | more), AT)
+    return classroom50.result(rows, problems, classroom50.read_runner_context(RUNNER | more), AT)
 
 
 def test_classroom_50s_file_as_a_whole() -> None:
@@ -200,7 +208,7 @@ def test_classroom_50s_file_as_a_whole() -> None:
     found = replace(GRADED, attempt=attempt(ADA, there), max_points=16.0, points=10.0)
     at = AT.astimezone(timezone(timedelta(hours=2)))
     review = "https://example.org/pull/1"
-    run = classroom50.run_of(RUNNER | {"REVIEW_URL": review})
+    run = classroom50.read_runner_context(RUNNER | {"REVIEW_URL": review})
     assert classroom50.result([found], [], run, at) == {
         "schema": "classroom50/result/v1",
         "classroom": "pp",
@@ -255,7 +263,7 @@ def test_a_variant_that_was_not_graded_has_no_criteria() -> None:
 
 def test_classroom_50s_runner_may_say_nothing_of_a_review() -> None:
     said = {name: value for name, value in RUNNER.items() if name != "REVIEW_URL"}
-    assert classroom50.run_of(said).review_url == ""
+    assert classroom50.read_runner_context(said).review_url == ""
 
 
 def test_classroom_50_is_told_why_there_is_nothing() -> None:

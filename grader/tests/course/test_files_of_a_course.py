@@ -17,23 +17,29 @@ import pytest
 from support.courses import ADA, BOB, attempt, intake, result, submission
 
 from numalab.course import attempts, csv_files, locks, records, secret, zones
-from numalab.course.codes import as_csv, codes_of
+from numalab.course.codes import format_codes, list_codes
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import Table, defused, read_table, table_text, write_private
-from numalab.course.records import Attempt, Item, Problem, Submission
+from numalab.course.csv_files import (
+    CsvTable,
+    escape_formula,
+    format_table,
+    read_table,
+    write_private,
+)
+from numalab.course.records import Attempt, GradingTarget, Problem, Submission
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.labs.seeds import DRAWS
 
 AT = "2026-11-22T08:00:00+00:00"
-ITEM = Item("ada", "01_first_touch", "d" * 64, "k" * 64, "quick")
+ITEM = GradingTarget("ada", "01_first_touch", "d" * 64, "k" * 64, "quick")
 
 
-def attempt_of(number: int, item: Item = ITEM) -> Attempt:
+def attempt_of(number: int, item: GradingTarget = ITEM) -> Attempt:
     return Attempt(item, number, "graded", AT, AT, (), {}, "none")
 
 
-def kept(course: CourseFolder, number: int, item: Item = ITEM) -> Attempt:
+def kept(course: CourseFolder, number: int, item: GradingTarget = ITEM) -> Attempt:
     partial = attempts.partial_folder(course, item, number, "run", "me")
     partial.mkdir(parents=True)
     made = attempt_of(number, item)
@@ -54,21 +60,21 @@ def test_where_a_course_keeps_what() -> None:
     short = f"{'d' * 12}-{'k' * 12}-quick"
     assert {
         name: str(getattr(course, name))
-        for name in ("rules", "secret", "gradebook", "gradebook_lock", "deliveries", "lock",
+        for name in ("rules", "secret", "gradebook", "gradebook_lock", "collection_records", "lock",
                      "intake", "students", "submissions", "report", "pages_made")
     } == {
         "rules": "/c/course.toml", "secret": "/c/secret", "gradebook": "/c/gradebook.sqlite",
-        "gradebook_lock": "/c/gradebook.lock", "deliveries": "/c/deliveries", "lock": "/c/lock",
-        "intake": "/c/intake.json", "students": "/c/students.json",
+        "gradebook_lock": "/c/gradebook.lock", "collection_records": "/c/deliveries",
+        "lock": "/c/lock", "intake": "/c/intake.json", "students": "/c/students.json",
         "submissions": "/c/submissions", "report": "/c/report",
         "pages_made": "/c/report/.pages.json",
     }  # fmt: skip
     assert [
         str(path)
         for path in (
-            course.delivery(7), course.submission("ada", "01_x", "d" * 64), course.attempts(ITEM),
-            course.attempt(ITEM, 3), course.run("r"), course.lab_report("01_x"),
-            course.student_report("ada"),
+            course.collection_record(7), course.submission("ada", "01_x", "d" * 64),
+            course.attempts(ITEM), course.attempt(ITEM, 3), course.run("r"),
+            course.lab_report("01_x"), course.student_report("ada"),
         )
     ] == [
         "/c/deliveries/0007.json", f"/c/submissions/ada/01_x-{'d' * 12}",
@@ -81,10 +87,10 @@ def test_attempts_at_the_same_lab_by_the_same_kit(course: CourseFolder) -> None:
     kept(course, 1)
     kept(course, 2)
     kept(course, 1, replace(ITEM, digest="e" * 64))
-    for other in ({"kit_digest": "x" * 64}, {"effort": "default"}, {"student_id": "bob"}):
+    for other in ({"numalab_digest": "x" * 64}, {"effort": "default"}, {"student_id": "bob"}):
         kept(course, 1, replace(ITEM, **other))
     (course.attempts(ITEM) / ".partial-3-run-me").mkdir()
-    found = sorted(course.attempts_alike(replace(ITEM, digest="f" * 64)))
+    found = sorted(course.comparable_attempts(replace(ITEM, digest="f" * 64)))
     alike = replace(ITEM, digest="e" * 64)
     assert found == [course.attempt(ITEM, 1), course.attempt(ITEM, 2), course.attempt(alike, 1)]
 
@@ -93,19 +99,19 @@ def test_attempts_at_the_same_lab_by_the_same_kit(course: CourseFolder) -> None:
 
 
 def test_attempts_are_in_the_order_of_their_numbers(course: CourseFolder) -> None:
-    assert attempts.numbers(course, ITEM) == [] == list(attempts.attempts_of(course, ITEM))
-    assert list(attempts.kept_attempts(course)) == []
+    assert attempts.attempt_numbers(course, ITEM) == [] == list(attempts.attempts_of(course, ITEM))
+    assert list(attempts.all_attempts(course)) == []
     made = [kept(course, number) for number in (10, 9, 1)]
     (course.attempts(ITEM) / "2").mkdir()
     (course.attempts(ITEM) / "x").mkdir()
-    assert attempts.numbers(course, ITEM) == [1, 2, 9, 10]
+    assert attempts.attempt_numbers(course, ITEM) == [1, 2, 9, 10]
     assert list(attempts.attempts_of(course, ITEM)) == made[::-1]
     assert [attempts.is_over(course, ITEM, n) for n in (1, 2, 3)] == [True, False, False]
     other = kept(course, 1, replace(ITEM, student_id="zoe"))
     partial = attempts.partial_folder(course, ITEM, 3, "run", "me")
     partial.mkdir()
     (partial / attempts.FILE).write_text(json.dumps(asdict(attempt_of(3))))
-    found = list(attempts.kept_attempts(course))
+    found = list(attempts.all_attempts(course))
     assert sorted(one.number for one in found) == [1, 1, 9, 10] and found[-1] == other
 
 
@@ -120,7 +126,7 @@ def test_a_damaged_attempt_is_told(course: CourseFolder) -> None:
 
 
 def test_what_a_run_has_begun_is_its_own(course: CourseFolder) -> None:
-    assert attempts.partials(course, ITEM, 1, "r") == []
+    assert attempts.partial_folders(course, ITEM, 1, "r") == []
     for number, run, who in (
         (1, "r", "b"),
         (1, "r", "a"),
@@ -129,7 +135,7 @@ def test_what_a_run_has_begun_is_its_own(course: CourseFolder) -> None:
         (11, "r", "a"),
     ):
         (attempts.partial_folder(course, ITEM, number, run, who) / "x").mkdir(parents=True)
-    mine = attempts.partials(course, ITEM, 1, "r")
+    mine = attempts.partial_folders(course, ITEM, 1, "r")
     assert [path.name for path in mine] == [".partial-1-r-a", ".partial-1-r-b"]
     # Of a removal that was ended half way, too.
     mine[0].rename(mine[0].with_name(mine[0].name + "-gone"))
@@ -237,9 +243,9 @@ def test_a_table_is_written_as_it_was_read(
     text = bom + "".join(delimiter.join(line) + line_end for line in lines)
     (tmp_path / "t.csv").write_bytes(text.encode())
     table = read_table(tmp_path / "t.csv")
-    assert table == Table(list(lines), delimiter, line_end, bool(bom))
+    assert table == CsvTable(list(lines), delimiter, line_end, bool(bom))
     assert table.text() == text
-    assert table.with_rows([["x", "y;,\tz"]]) == replace(table, rows=[["x", "y;,\tz"]])
+    assert table.replace_rows([["x", "y;,\tz"]]) == replace(table, rows=[["x", "y;,\tz"]])
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:
@@ -272,12 +278,12 @@ def test_a_table_has_no_more_than_64_mib(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_tables_for_spreadsheets() -> None:
-    assert table_text(["a"], [["1,2"]], True) == '\ufeffa\r\n"1,2"\r\n'
-    assert table_text(["a"], [], False) == "a\r\n" == Table([["a"]]).text()
+    assert format_table(["a"], [["1,2"]], True) == '\ufeffa\r\n"1,2"\r\n'
+    assert format_table(["a"], [], False) == "a\r\n" == CsvTable([["a"]]).text()
     for text in ("=A1", "+1", "-1", "@x", " \n=1", "\uff1d1", "\uff0b", "\uff0d", "\uff20"):
-        assert defused(text) == f"'{text}"
+        assert escape_formula(text) == f"'{text}"
     for text in ("Ada", "a=b", "", "'=1"):
-        assert defused(text) == text
+        assert escape_formula(text) == text
 
 
 def test_a_private_file_is_never_readable_by_others(
@@ -305,16 +311,16 @@ def test_a_private_file_is_never_readable_by_others(
 
 def test_codes_of_students(course: CourseFolder, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="knows no students yet"):
-        codes_of(CourseFolder(tmp_path / "a" / "new"))
+        list_codes(CourseFolder(tmp_path / "a" / "new"))
     path = tmp_path / "list.csv"
     path.write_text("Kennung,Wer\nzoe,=Zoe\nada,Ada\n")
     for listed in (path, None):
-        codes, remarks = codes_of(course, listed, {"kennung": "id", "wer": "name"})
+        codes, remarks = list_codes(course, listed, {"kennung": "id", "wer": "name"})
         assert [student.id for student, _ in codes] == ["ada", "zoe"] and not remarks
         for student, seed in codes:
             assert seed == secret.seed_of(course, student.id)
         of_ada, of_zoe = (seed.code for _, seed in codes)
-        assert as_csv(codes) == f"id,name,code\r\nada,Ada,{of_ada}\r\nzoe,'=Zoe,{of_zoe}\r\n"
+        assert format_codes(codes) == f"id,name,code\r\nada,Ada,{of_ada}\r\nzoe,'=Zoe,{of_zoe}\r\n"
 
 
 @pytest.mark.parametrize(
@@ -370,12 +376,12 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     assert not locks.is_held(path)
     me = f"process {os.getpid()} on {socket.gethostname()}"
-    with locks.held(path, is_busy):
+    with locks.hold_lock(path, is_busy):
         assert path.read_text() == f"{me}\n" and locks.is_held(path)
-        with pytest.raises(BusyError, match=f"^held by {me}$"), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=f"^held by {me}$"), locks.hold_lock(path, is_busy):
             pass
     assert not locks.is_held(path) and not locks.is_held(tmp_path / "none")
-    with pytest.raises(UserError, match="can't write to"), locks.held(path / "x", is_busy):
+    with pytest.raises(UserError, match="can't write to"), locks.hold_lock(path / "x", is_busy):
         pass
 
 
@@ -398,11 +404,11 @@ def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_locks_a_second_file_keeps_others_out(marked: Path) -> None:
     path, me = marked.with_name("lock"), f"process {os.getpid()} on {socket.gethostname()}"
-    with locks.held(path, is_busy):
+    with locks.hold_lock(path, is_busy):
         assert marked.read_text() == f"{me}\n" and locks.is_held(path)
         assert stat.S_IMODE(marked.stat().st_mode) & 0o133 == 0
         said = f"^held by {me} The file system has no file locks"
-        with pytest.raises(BusyError, match=said), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=said), locks.hold_lock(path, is_busy):
             pass
         assert marked.exists()
     assert not marked.exists() and not locks.is_held(path)
@@ -434,11 +440,11 @@ def test_a_mark_holds_for_as_long_as_its_process_may_live(
     marked.write_text(holder.format(gone=7, mine=os.getpid(), here=here) + "\n" * bool(holder))
     assert locks.is_held(path) == (not is_gone)
     if is_gone:
-        with locks.held(path, is_busy):
+        with locks.hold_lock(path, is_busy):
             assert marked.read_text() == f"process {os.getpid()} on {here}\n"
     else:
         said = holder.format(gone=7, mine=os.getpid(), here=here) or "a process that has not said"
-        with pytest.raises(BusyError, match=f"^held by {said}"), locks.held(path, is_busy):
+        with pytest.raises(LockedError, match=f"^held by {said}"), locks.hold_lock(path, is_busy):
             pass
 
 

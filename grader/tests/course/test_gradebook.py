@@ -30,14 +30,14 @@ from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.feedback import QUICK_RISK, feedback_lines
-from numalab.course.gradebook.gradebook import open_gradebook, rebuild
-from numalab.course.gradebook.open_points import earnable_points, open_points
+from numalab.course.gradebook.gradebook import rebuild, use_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.undecided_points import earnable_points, undecided_points
 from numalab.course.jobs.progress import class_text
 from numalab.course.records import Attempt, Intake, Problem
-from numalab.errors import BusyError, NumalabError, UserError
+from numalab.errors import LockedError, NumalabError, UserError
 from numalab.files import write_json
 
 DEADLINE = f"[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
@@ -55,7 +55,7 @@ def rules(text: str = "") -> Rules:
 def standing(
     folder: Path, intakes: list[Intake], attempts: list[Attempt], text: str = ""
 ) -> Standing:
-    with open_gradebook(CourseFolder(folder)) as book:
+    with use_gradebook(CourseFolder(folder)) as book:
         for one in intakes:
             book.add_submissions(one)
         book.add_attempts(attempts)
@@ -129,13 +129,13 @@ def test_no_course_toml_means_the_defaults(tmp_path: Path) -> None:
 def test_points_are_over_what_could_be_graded(tmp_path: Path) -> None:
     row = only_row(tmp_path, [intake(submission(ADA))], [attempt(ADA, result(6, 2, 2))])
     assert (row.points, row.max_points, row.gradable_points) == (7.5, 10, 8)
-    assert not row.is_provisional
+    assert not row.is_preliminary
 
 
 def test_below_the_share_a_grade_is_provisional(tmp_path: Path) -> None:
     given = [intake(submission(ADA))], [attempt(ADA, result(6, 1, 3))]
-    assert only_row(tmp_path, *given).is_provisional
-    assert not only_row(tmp_path, *given, "provisional_below = 0.7").is_provisional
+    assert only_row(tmp_path, *given).is_preliminary
+    assert not only_row(tmp_path, *given, "provisional_below = 0.7").is_preliminary
 
 
 def test_a_lab_is_scaled_to_the_courses_points(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_regrading_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     second = attempt(ADA, result(7, 3), installation="k2", at="2027-05-09T10:00:00+00:00")
     row = only_row(tmp_path, [intake(submission(ADA))], [second, first])
     assert row.points == 7
-    assert row.others[0].item.kit_digest.startswith("k1")
+    assert row.others[0].target.numalab_digest.startswith("k1")
 
 
 def test_an_extension_moves_one_students_deadline(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_an_override_needs_no_grading_and_pays_no_penalty(tmp_path: Path) -> Non
     made = standing(tmp_path, [intake(submission(ADA, at=A_DAY_LATE))], [], text)
     (row,) = made.rows
     assert (row.points, row.penalty, row.override_reason) == (7.5, 0, "shown at the board")
-    assert not row.is_provisional
+    assert not row.is_preliminary
     (problem,) = made.problems
     assert "'eve'" in problem.why
 
@@ -364,17 +364,17 @@ def test_open_points_are_not_earned_and_the_grade_is_provisional(tmp_path: Path)
     """Whatever the share of what could be graded: 8 of 10 is the course's, and 10 were here."""
     given = [intake(submission(ADA))], [attempt(ADA, OPEN)]
     row = only_row(tmp_path, *given, "provisional_below = 0.8")
-    assert (row.points, row.gradable_points, row.open_points) == (8, 10, 2)
-    assert row.is_provisional
-    assert [(each.criterion, each.points) for each in row.open] == [("efficiency", 2)]
+    assert (row.points, row.gradable_points, row.undecided_points) == (8, 10, 2)
+    assert row.is_preliminary
+    assert [(each.criterion, each.points) for each in row.undecided] == [("efficiency", 2)]
 
 
 def test_points_that_the_kit_has_spoilt_are_not_earned_either(tmp_path: Path) -> None:
     """A kernel that takes too much memory on a virtual node ends as an error, too."""
     spoilt = attempt(ADA, result(6, failed=2, spoilt=2))
     row = only_row(tmp_path, [intake(submission(ADA))], [spoilt])
-    assert (row.points, row.open_points, row.is_provisional) == (6, 2, True)
-    assert row.open[0].is_kits_fault
+    assert (row.points, row.undecided_points, row.is_preliminary) == (6, 2, True)
+    assert row.undecided[0].is_internal_error
 
 
 def test_of_several_places_a_failure_decides_and_one_open_place_leaves_it_open() -> None:
@@ -383,8 +383,10 @@ def test_of_several_places_a_failure_decides_and_one_open_place_leaves_it_open()
             "max_points": 10, "criteria": [criterion("a", status, 2) for status in statuses],
         }  # fmt: skip
 
-    assert open_points(of("pass", "inconclusive"))[0].points == 2
-    assert not open_points(of("fail", "inconclusive")) and not open_points(of("pass", "fail"))
+    assert undecided_points(of("pass", "inconclusive"))[0].points == 2
+    assert not undecided_points(of("fail", "inconclusive")) and not undecided_points(
+        of("pass", "fail")
+    )
     assert earnable_points(of("not_gradable", "not_gradable")) == 8
     assert earnable_points(of("not_gradable", "inconclusive")) == 10
 
@@ -401,7 +403,7 @@ def test_what_is_open_never_beats_what_failed(tmp_path: Path, counts: str) -> No
             text,
         )
         assert row.points == 8
-        assert row.is_provisional == (counts == "last" and second is OPEN)
+        assert row.is_preliminary == (counts == "last" and second is OPEN)
 
 
 @pytest.mark.parametrize("counts", ["best", "best_before_deadline"])
@@ -417,7 +419,7 @@ def test_more_than_the_decided_one_counts_even_where_some_is_open(
         ],
         f'counts = "{counts}"\n{DEADLINE}',
     )
-    assert (row.points, row.is_provisional) == (8, True)
+    assert (row.points, row.is_preliminary) == (8, True)
 
 
 def test_what_is_open_competes_after_the_penalty(tmp_path: Path) -> None:
@@ -427,9 +429,9 @@ def test_what_is_open_competes_after_the_penalty(tmp_path: Path) -> None:
     )
     late = f"[late]\nper_day = 0.5\n{DEADLINE}"
     row = only_row(tmp_path, *given, late)
-    assert (row.points, row.penalty, row.is_provisional) == (4, 0.5, True)
+    assert (row.points, row.penalty, row.is_preliminary) == (4, 0.5, True)
     row = only_row(tmp_path, [], [], f'counts = "best"\n{late}')
-    assert (row.points, row.is_provisional) == (8, False)
+    assert (row.points, row.is_preliminary) == (8, False)
 
 
 def test_the_language_of_which_less_is_open_counts_where_both_earn_the_same(
@@ -439,13 +441,18 @@ def test_the_language_of_which_less_is_open_counts_where_both_earn_the_same(
         both = attempt(ADA, c, fortran | {"language": "fortran"})
         row = only_row(tmp_path / str(number), [intake(submission(ADA))], [both])
         assert (row.points, row.language) == (8, "c" if c is FAILED else "fortran")
-        assert not row.is_provisional and not row.open
+        assert not row.is_preliminary and not row.undecided
 
 
 def test_nothing_is_open_of_points_that_were_set_by_hand(tmp_path: Path) -> None:
     text = f'{OVERRIDE}\npoints = 9\nreason = "saw it run"'
     row = only_row(tmp_path, [intake(submission(ADA))], [attempt(ADA, OPEN)], text)
-    assert (row.points, row.is_provisional, row.open, row.open_points) == (9, False, (), 0)
+    assert (row.points, row.is_preliminary, row.undecided, row.undecided_points) == (
+        9,
+        False,
+        (),
+        0,
+    )
 
 
 def test_what_was_graded_on_takes_the_open_ones_place_even_if_it_failed(tmp_path: Path) -> None:
@@ -457,7 +464,7 @@ def test_what_was_graded_on_takes_the_open_ones_place_even_if_it_failed(tmp_path
             tmp_path / counts, [intake(submission(ADA))], [attempt(ADA, OPEN), went_on],
             f'counts = "{counts}"',
         )  # fmt: skip
-        assert (row.points, row.is_provisional) == (7, False)
+        assert (row.points, row.is_preliminary) == (7, False)
 
 
 def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
@@ -484,10 +491,10 @@ def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
     assert "1 grade with open points" in shown
     assert "Ada Lovelace (ada) 01: efficiency (1 point) and balanced (2 points)" in shown
     assert max(map(len, table_lines(made))) <= 80
-    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
-        (account,) = book.accounts(rules(), "ada")
-        assert [item.student_id for item, _ in book.left_open()] == ["ada"]
-        assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
+    with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+        (account,) = book.grade_traces(rules(), "ada")
+        assert [item.student_id for item, _ in book.undecided_attempts()] == ["ada"]
+        assert [a.target.student_id for a in book.undecided_hand_ins()] == ["ada"]
     told = "\n".join(explanation(account, rules()))
     assert "7 of 10 gradable points in C, open: efficiency (1 point) and balanced" in told
     assert "; 24 generations of earlier gradings of the same program" in told
@@ -499,11 +506,11 @@ def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path
     again = attempt(ADA, FAILED, number=2, at="2027-05-05T10:00:00+00:00")
     told = "The class: 1 of 1 hand-ins graded; points open in 1 hand-in"
     assert class_text(course) == told
-    with open_gradebook(course) as book:
-        assert [a.item.student_id for a in book.open_hand_ins()] == ["ada"]
+    with use_gradebook(course) as book:
+        assert [a.target.student_id for a in book.undecided_hand_ins()] == ["ada"]
         book.add_attempts([again])
-        assert book.open_hand_ins() == []
-        assert (again.item, 1) in book.left_open(), "that one was, and is"
+        assert book.undecided_hand_ins() == []
+        assert (again.target, 1) in book.undecided_attempts(), "that one was, and is"
     assert class_text(course) == "The class: 1 of 1 hand-ins graded"
 
 
@@ -533,8 +540,8 @@ def test_quick_gradings_count_where_the_course_lets_them_and_say_their_risk(
     assert "Graded with --quick, which does not count" in row.notes[0]
     (problem,) = made.problems
     assert "1 hand-in graded with --quick only" in problem.why and "allow_quick" in problem.why
-    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
-        (account,) = book.accounts(rules(), "ada")
+    with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+        (account,) = book.grade_traces(rules(), "ada")
     assert "which does not count (allow_quick = false)" in "\n".join(explanation(account, rules()))
 
     made = standing(tmp_path, [], [], "allow_quick = true")
@@ -567,13 +574,13 @@ def fill(course: CourseFolder) -> None:
     """As a head leaves a course: attempts in their folders and in the gradebook."""
     graded = [*TWICE[1], attempt(BOB, state="preempted", why="a bigger job")]
     for one in graded:
-        folder = course.attempt(one.item, one.number)
+        folder = course.attempt(one.target, one.number)
         folder.mkdir(parents=True)
         write_json(folder / "attempt.json", records.attempt_json(one))
-    half = course.attempts(graded[0].item) / ".partial-2"
+    half = course.attempts(graded[0].target) / ".partial-2"
     half.mkdir()
     (half / "attempt.json").write_text("{")
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         for delivery in TWICE[0]:
             book.add_submissions(delivery)
         book.add_submissions(intake(submission(BOB), problems=[Problem("zoe.zip", "Broken.", ZOE)]))
@@ -587,19 +594,19 @@ def without_time(found: Standing) -> tuple[Any, ...]:
 def test_adding_again_changes_nothing(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         before = book.standing(rules())
         assert book.add_attempts(TWICE[1]) == 0
         book.add_submissions(intake(submission(BOB), problems=[Problem("zoe.zip", "Broken.", ZOE)]))
         assert without_time(book.standing(rules())) == without_time(before)
-    assert len(list(course.deliveries.iterdir())) == 3
+    assert len(list(course.collection_records.iterdir())) == 3
 
 
 def test_a_rebuild_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
     before = course.gradebook.read_bytes()
-    spoilt = course.attempt(TWICE[1][0].item, 1) / "attempt.json"
+    spoilt = course.attempt(TWICE[1][0].target, 1) / "attempt.json"
     spoilt.write_text("{}")
     with pytest.raises(NumalabError, match=str(spoilt)):
         rebuild(course, lambda step: None)
@@ -611,20 +618,20 @@ def test_a_rebuild_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 def test_it_is_made_again_from_the_files(tmp_path: Path, damage: str) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         before = book.standing(rules())
     if damage == "spoilt":
         course.gradebook.write_bytes(b"no database at all, only text" * 100)
-        with pytest.raises(UserError, match="gradebook rebuild"), open_gradebook(course):
+        with pytest.raises(UserError, match="gradebook rebuild"), use_gradebook(course):
             pass
     else:
         course.gradebook.unlink()
         if damage == "empty":
             course.gradebook.touch()
     rebuild(course, lambda step: None)
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         assert without_time(book.standing(rules())) == without_time(before)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.rebuild()
         assert without_time(book.standing(rules())) == without_time(before)
 
@@ -640,17 +647,17 @@ def test_what_takes_room_is_left_in_the_attempts_folder(tmp_path: Path) -> None:
 
 def test_one_process_writes(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
-    with open_gradebook(course):
-        with pytest.raises(BusyError, match=f"process {os.getpid()}"), open_gradebook(course):
+    with use_gradebook(course):
+        with pytest.raises(LockedError, match=f"process {os.getpid()}"), use_gradebook(course):
             pass
-        with open_gradebook(course, read_only=True) as book:
+        with use_gradebook(course, read_only=True) as book:
             assert book.standing(rules()).rows == ()
 
 
 def test_reading_makes_nothing(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match="no gradebook"),
-        open_gradebook(CourseFolder(tmp_path / "x"), read_only=True),
+        use_gradebook(CourseFolder(tmp_path / "x"), read_only=True),
     ):
         pass
     assert list(tmp_path.iterdir()) == []
@@ -667,7 +674,7 @@ def attempts():
     for number in range(1, 400):
         yield attempt(ADA, result(1, 9), number=number)
     os.kill(os.getpid(), signal.SIGKILL)
-with gradebook.open_gradebook(CourseFolder(Path({course!r}))) as book:
+with gradebook.use_gradebook(CourseFolder(Path({course!r}))) as book:
     book._database.execute("PRAGMA cache_size = 5")  # so that pages are written before the end
     book.add_attempts(attempts())
 """
@@ -676,14 +683,14 @@ with gradebook.open_gradebook(CourseFolder(Path({course!r}))) as book:
 def test_a_killed_writer_leaves_what_was_there_before(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         before = book.standing(rules())
     program = _KILLED.format(tests=str(Path(__file__).parents[1]), course=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "gradebook.sqlite-journal").stat().st_size > 0
     for read_only in (True, False):
-        with open_gradebook(course, read_only=read_only) as book:
+        with use_gradebook(course, read_only=read_only) as book:
             assert without_time(book.standing(rules())) == without_time(before)
 
 
@@ -691,8 +698,8 @@ def test_a_delivery_that_was_kept_before_a_kill_is_taken_in(tmp_path: Path) -> N
     course = CourseFolder(tmp_path)
     fill(course)
     late = records.intake_json(intake(submission(ZOE)))
-    write_json(course.delivery(4), {"taken_in_at": "2027-05-05T00:00:00+00:00"} | late)
-    with open_gradebook(course) as book:
+    write_json(course.collection_record(4), {"taken_in_at": "2027-05-05T00:00:00+00:00"} | late)
+    with use_gradebook(course) as book:
         ids = {row.student.id for row in book.standing(rules()).rows}
     assert "zoe" in ids
 
@@ -700,10 +707,10 @@ def test_a_delivery_that_was_kept_before_a_kill_is_taken_in(tmp_path: Path) -> N
 def test_an_account_tells_of_everything_that_was_weighed(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     fill(course)
-    with open_gradebook(course, read_only=True) as book:
-        (found,) = book.accounts(rules(DEADLINE), "ada")
+    with use_gradebook(course, read_only=True) as book:
+        (found,) = book.grade_traces(rules(DEADLINE), "ada")
         with pytest.raises(UserError, match="Did you mean ada"):
-            book.accounts(rules(), "lovelace")
-    assert [one.before for one in found.weighed] == [9, 4]
-    assert [one.late_s > 0 for one in found.weighed] == [False, True]
+            book.grade_traces(rules(), "lovelace")
+    assert [one.unpenalized_points for one in found.scored] == [9, 4]
+    assert [one.late_s > 0 for one in found.scored] == [False, True]
     assert len(found.hand_ins) == 2

@@ -31,14 +31,14 @@ from support.courses import (
 )
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import Table, defused, read_table
+from numalab.course.csv_files import CsvTable, escape_formula, read_table
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing
-from numalab.course.intake.moodle_words import LANGUAGES
+from numalab.course.intake.moodle_columns import LANGUAGES
 from numalab.course.records import Problem, Student
 from numalab.errors import NumalabError, UserError
 
@@ -49,7 +49,7 @@ WHY = 'kernel.c:3: error: <script>alert("x")</script> & more'
 
 def fill(folder: Path) -> None:
     """Ada 7.5, Bob lost to the node, Zoë 4 in the first lab; Ada 10 in the second."""
-    with open_gradebook(CourseFolder(folder)) as book:
+    with use_gradebook(CourseFolder(folder)) as book:
         book.add_submissions(
             intake(
                 submission(ADA), submission(BOB), submission(ZOE), submission(EVIL),
@@ -70,7 +70,7 @@ def fill(folder: Path) -> None:
 @pytest.fixture
 def standing(tmp_path: Path) -> Standing:
     fill(tmp_path)
-    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+    with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
         return book.standing(parse_rules("", "course.toml"))
 
 
@@ -95,11 +95,11 @@ def cells(text: str) -> list[list[str]]:
     ],
 )  # fmt: skip
 def test_no_cell_is_a_formula(text: str, cell: str) -> None:
-    assert defused(text) == cell
+    assert escape_formula(text) == cell
 
 
 def test_the_plain_table(standing: Standing) -> None:
-    text = exports.plain(standing).text
+    text = exports.export_csv(standing).text
     assert text.startswith("\ufeffstudent,name,email,lab,points,")
     assert text.count("\r\n") == len(standing.rows) + 1
     found = {(row["student"], row["lab"]): row for row in csv.DictReader(io.StringIO(text[1:]))}
@@ -123,7 +123,7 @@ def test_pseudonyms_tell_nothing_and_stay(standing: Standing, tmp_path: Path) ->
     assert {id_: again[id_] for id_ in names} == names
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(set(again.values())) == 4
-    text = exports.pseudonymous(standing, again).text
+    text = exports.export_pseudonymous(standing, again).text
     for word in (",ada,", "zoe", "Zoë", "example.org", "Lovelace", "2027-05"):
         assert word not in text
     assert text[0] == "\ufeff", "spreadsheets tell UTF-8 by it"
@@ -163,9 +163,9 @@ def worksheet(folder: Path, text: str = WORKSHEET) -> Path:
     return path
 
 
-def moodle_filled(folder: Path, standing: Standing, text: str = WORKSHEET) -> exports.Export:
+def moodle_filled(folder: Path, standing: Standing, text: str = WORKSHEET) -> exports.ExportedFile:
     path = worksheet(folder, text)
-    return moodle.filled(read_table(path), of_lab(standing), str(path))
+    return moodle.fill_worksheet(read_table(path), of_lab(standing), str(path))
 
 
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
@@ -191,7 +191,7 @@ def test_moodles_worksheet_keeps_all_but_grade_and_feedback(
     assert after[3] == before[3]
     assert after[4] == before[4]
     assert after[5] == before[5]
-    told = " ".join(made.told)
+    told = " ".join(made.remarks)
     assert "No grade, left as it was: Bob" in told
     assert "Graded, and not in the worksheet: Zoë Ångström (zoe)" in told
     assert "not in the gradebook: Z. Å., Nobody" in told
@@ -258,7 +258,9 @@ def test_a_worksheet_in_another_language(standing: Standing, tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"no column 'Grade'.*--grade-column.*Známka"):
         moodle_filled(tmp_path, standing, text)
     path = worksheet(tmp_path, text)
-    made = moodle.filled(read_table(path), of_lab(standing), str(path), "Známka", "Komentář")
+    made = moodle.fill_worksheet(
+        read_table(path), of_lab(standing), str(path), "Známka", "Komentář"
+    )
     assert cells(made.text)[1][4] == "7.5"
 
 
@@ -273,12 +275,12 @@ def test_worksheets_in_moodles_languages(standing: Standing, tmp_path: Path, lan
     }
     header, *rows = cells(WORKSHEET)
     answers = {"No": words.no, "Yes": "1"}
-    text = Table(
+    text = CsvTable(
         [[titles.get(title, title) for title in header],
          *([answers.get(cell, cell) for cell in row] for row in rows)]
     ).text()  # fmt: skip
     made, plain = (moodle_filled(tmp_path, standing, one) for one in (text, WORKSHEET))
-    assert made.told == plain.told
+    assert made.remarks == plain.remarks
     changed = [[line[4], line[-1]] for line in cells(made.text)[1:]]
     assert changed == [[line[4], line[-1]] for line in cells(plain.text)[1:]]
 
@@ -297,7 +299,7 @@ def test_moodles_worksheet_made_here(standing: Standing) -> None:
     assert rows[1][:9] == [
         "Participant 101", "Ada Lovelace", "Ada@Example.org", "", "7.5", "10", "Yes", "-", "-",
     ]  # fmt: skip
-    assert "No grade, so not in the file: Bob" in made.told[0]
+    assert "No grade, so not in the file: Bob" in made.remarks[0]
 
 
 # ---- Canvas ----------------------------------------------------------------------------
@@ -320,7 +322,7 @@ def canvas_filled(folder: Path, standing: Standing, text: str = CANVAS, **named:
     path = folder / "canvas.csv"
     path.write_bytes(text.encode())
     by_lab = {LAB: named["first"]} if named else {}
-    return canvas.filled(read_table(path), standing.rows, by_lab, str(path))
+    return canvas.fill_table(read_table(path), standing.rows, by_lab, str(path))
 
 
 def test_canvas_gets_its_table_back_with_scores(standing: Standing, tmp_path: Path) -> None:
@@ -329,7 +331,7 @@ def test_canvas_gets_its_table_back_with_scores(standing: Standing, tmp_path: Pa
     before[3][6] = "7.5"  # the one score that there is, that fits, and that is not excused
     assert after == before
     assert made.text.count("\r\n") == CANVAS.count("\r\n")
-    told = " ".join(made.told)
+    told = " ".join(made.remarks)
     assert "No grade, left as it was: Bob" in told
     assert "Ångström, Zoë in 01_first_touch (excused)" in told
     assert "(not assigned)" in told
@@ -349,7 +351,7 @@ def test_canvas_with_semicolons_and_commas_in_numbers(standing: Standing, tmp_pa
 
 
 def test_canvas_finds_students_by_id_and_then_by_login(tmp_path: Path) -> None:
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(BOB)))
         book.add_attempts([attempt(BOB, result(9, 1))])
         standing = book.standing(parse_rules("", "course.toml"))
@@ -358,7 +360,7 @@ def test_canvas_finds_students_by_id_and_then_by_login(tmp_path: Path) -> None:
 
 def test_who_is_not_in_canvas_is_told(standing: Standing, tmp_path: Path) -> None:
     text = "".join(line for line in CANVAS.splitlines(True) if "Lovelace" not in line)
-    told = canvas_filled(tmp_path, standing, text).told
+    told = canvas_filled(tmp_path, standing, text).remarks
     assert "Graded, and not in the table: Ada Lovelace (ada)." in told
 
 
@@ -468,7 +470,7 @@ def test_a_failure_of_the_infrastructure_is_no_score_in_gradescope(standing: Sta
 
 def test_classroom_50_gets_what_it_takes(standing: Standing) -> None:
     """In hundredths of points; what the node can't show is no test."""
-    run = classroom50.run_of(RUNNER)
+    run = classroom50.read_runner_context(RUNNER)
     for student, score in (("ada", 750), ("zoe", 400)):
         data = classroom50.result(of_student(standing, student, LAB), [], run, AT)
         jsonschema.validate(data, RESULT)
@@ -485,7 +487,7 @@ def test_classroom_50_gets_what_it_takes(standing: Standing) -> None:
 
 
 def test_a_failure_of_the_infrastructure_is_no_result_in_classroom_50(standing: Standing) -> None:
-    run = classroom50.run_of(RUNNER)
+    run = classroom50.read_runner_context(RUNNER)
     with pytest.raises(NumalabError, match="n3 went away"):
         classroom50.result(of_student(standing, "bob", LAB), [], run, AT)
     with pytest.raises(NumalabError, match="nothing was"):
@@ -494,7 +496,7 @@ def test_a_failure_of_the_infrastructure_is_no_result_in_classroom_50(standing: 
 
 def test_classroom_50_outside_its_runner() -> None:
     with pytest.raises(UserError, match="there is no CLASSROOM, OWNER"):
-        classroom50.run_of({name: value for name, value in RUNNER.items()
+        classroom50.read_runner_context({name: value for name, value in RUNNER.items()
                             if name not in ("CLASSROOM", "OWNER")})  # fmt: skip
 
 
@@ -533,7 +535,7 @@ def test_a_criterion_that_fails_somewhere_counts_once(tmp_path: Path) -> None:
         criterion("spread", "fail", 5, where="nebula"),
     ]
     there |= {"max_points": 10, "points": 5}
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(ADA)))
         book.add_attempts([attempt(ADA, there)])
         rows = book.standing(parse_rules("", "course.toml")).rows
@@ -625,7 +627,7 @@ def test_export_says_what_it_left_out_and_writes_whole(tmp_path: Path) -> None:
 def test_a_large_class_is_complete(tmp_path: Path) -> None:
     """The tables of a class whose attempts are read in several pieces."""
     students = [Student(f"s{n}", f"Name {n}", {"id": str(n)}) for n in range(700)]
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(*(submission(one) for one in students)))
         book.add_attempts(
             attempt(one, result(n % 11, 10 - n % 11)) for n, one in enumerate(students)
@@ -633,7 +635,7 @@ def test_a_large_class_is_complete(tmp_path: Path) -> None:
         found = book.standing(parse_rules("", "course.toml"))
     points = {row.student.id: row.points for row in found.rows}
     assert points == {f"s{n}": n % 11 for n in range(700)}
-    table = cells(exports.plain(found).text)
+    table = cells(exports.export_csv(found).text)
     assert len(table) == 701
 
 
@@ -642,25 +644,27 @@ def test_a_large_class_is_complete(tmp_path: Path) -> None:
 
 def test_open_points_are_in_every_export_and_told(tmp_path: Path) -> None:
     """As earned points they are in none."""
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(ADA)))
         book.add_attempts([attempt(ADA, result(7, still_open=1, spoilt=2))])
         made = book.standing(parse_rules("", "course.toml"))
     told = "Ada Lovelace (ada) in 01_first_touch: efficiency (1 point) and balanced (2 points)"
-    plain = exports.plain(made)
+    plain = exports.export_csv(made)
     (row,) = csv.DictReader(io.StringIO(plain.text[1:]))
     assert (row["points"], row["gradable_points"], row["provisional"]) == ("7", "10", "yes")
     assert (row["open_points"], row["open_criteria"]) == ("3", "efficiency balanced")
     assert (row["effort"], "still open: efficiency" in row["notes"]) == ("default", True)
-    anonymous = exports.pseudonymous(made, {"ada": "p-1"}).text
+    anonymous = exports.export_pseudonymous(made, {"ada": "p-1"}).text
     assert "efficiency balanced,yes" in anonymous
     worksheet = moodle.worksheet(made.rows)
     assert "1 point is still open: efficiency." in worksheet.text
     for export in (plain, worksheet, canvas_filled(tmp_path, made)):
-        assert told in " ".join(export.told)
+        assert told in " ".join(export.remarks)
     tests = {
         test["test-name"]: (test["passed"], test["score"], test["max-score"])
-        for test in classroom50.result(made.rows, [], classroom50.run_of(RUNNER), AT)["tests"]
+        for test in classroom50.result(made.rows, [], classroom50.read_runner_context(RUNNER), AT)[
+            "tests"
+        ]
     }
     assert tests == {
         "correct": (True, 700, 700),

@@ -12,7 +12,7 @@ from support.courses import ADA, attempt, intake, result, submission
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import database
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import Place
@@ -24,12 +24,12 @@ def test_a_gradebook_is_read_while_it_is_written(
 ) -> None:
     monkeypatch.setattr(database, "has_record_locks", lambda path: has_locks)
     course = CourseFolder(tmp_path)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA)))
-        with open_gradebook(course, read_only=True) as reader:
+        with use_gradebook(course, read_only=True) as reader:
             assert [row.points for row in reader.standing(Rules()).rows] == [None]
         book.add_attempts([attempt(ADA, result(10))])
-        with open_gradebook(course, read_only=True) as reader:
+        with use_gradebook(course, read_only=True) as reader:
             assert [row.points for row in reader.standing(Rules()).rows] == [10]
             with pytest.raises((sqlite3.Error, NumalabError)):
                 reader._database.execute("DELETE FROM missing")
@@ -46,10 +46,10 @@ def test_locks_are_asked_of_the_file_beside_as_long_as_it_is_there(
 
     monkeypatch.setattr(database, "has_record_locks", has_locks)
     course = CourseFolder(tmp_path)
-    with open_gradebook(course):
+    with use_gradebook(course):
         pass
     course.gradebook_lock.unlink()
-    with open_gradebook(course, read_only=True):
+    with use_gradebook(course, read_only=True):
         pass
     assert asked == ["gradebook.lock", "gradebook.sqlite"]
 
@@ -58,21 +58,21 @@ def test_a_change_that_nobody_can_undo_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = CourseFolder(tmp_path)
-    with open_gradebook(course):
+    with use_gradebook(course):
         pass
     monkeypatch.setattr(database, "has_record_locks", lambda path: False)
-    monkeypatch.setattr(database, "BUSY_S", 0.02)
-    monkeypatch.setattr(database, "_LOOK_S", 0.001)
+    monkeypatch.setattr(database, "WAIT_S", 0.02)
+    monkeypatch.setattr(database, "_POLL_S", 0.001)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     journal = tmp_path / "gradebook.sqlite-journal"
-    assert journal in database.leftovers(course.gradebook)
-    assert [path.name for path in database.leftovers(course.gradebook)] == [
+    assert journal in database.journal_files(course.gradebook)
+    assert [path.name for path in database.journal_files(course.gradebook)] == [
         f"gradebook.sqlite-{ending}" for ending in ("journal", "wal", "shm")
     ]
     journal.write_bytes(b"x")
     with (
         pytest.raises(NumalabError, match=f"has left {journal}.*gradebook rebuild {tmp_path}"),
-        open_gradebook(course, read_only=True),
+        use_gradebook(course, read_only=True),
     ):
         pass
 
@@ -95,7 +95,7 @@ def test_a_copy_is_of_a_moment_without_a_change(
 
     course = CourseFolder(tmp_path)
     monkeypatch.setattr(database, "_journal", lambda path: Journal())
-    monkeypatch.setattr(database, "_LOOK_S", 0.0)
+    monkeypatch.setattr(database, "_POLL_S", 0.0)
     monkeypatch.setattr(Path, "read_bytes", lambda path: next(contents))
     assert database._content(course) == b"2"
     assert list(states) == list(contents) == []
@@ -105,19 +105,19 @@ def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = CourseFolder(tmp_path)
-    with open_gradebook(course):
+    with use_gradebook(course):
         pass
-    monkeypatch.setattr(database, "BUSY_S", 0.01)
+    monkeypatch.setattr(database, "WAIT_S", 0.01)
     with closing(sqlite3.connect(course.gradebook, isolation_level=None)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         for read_only in (True, False):
             with (
                 pytest.raises(NumalabError, match="can't be used: database is locked"),
-                open_gradebook(course, read_only=read_only),
+                use_gradebook(course, read_only=read_only),
             ):
                 pass
         writer.execute("ROLLBACK")
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         assert book.standing(Rules()).rows == ()
 
 
@@ -145,7 +145,7 @@ def test_a_gradebook_is_made_once_and_whole(tmp_path: Path) -> None:
 def test_what_sqlite_complains_of_is_told(
     tmp_path: Path, error: Exception, kind: type[Exception], said: str
 ) -> None:
-    with pytest.raises(kind, match=said), database.told(CourseFolder(tmp_path)):
+    with pytest.raises(kind, match=said), database.explain_errors(CourseFolder(tmp_path)):
         raise error
 
 
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(database, "shortage", shortage)
     with (
         pytest.raises(NumalabError, match=r"gradebook\.sqlite can't be used: there is no room"),
-        database.told(CourseFolder(tmp_path)),
+        database.explain_errors(CourseFolder(tmp_path)),
     ):
         raise sqlite3.OperationalError("database or disk is full")
     assert places == [Place(tmp_path, 2**20, str(tmp_path), "Make room there.")]

@@ -17,16 +17,16 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from support.courses import *
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook, rebuild
+from numalab.course.gradebook.gradebook import use_gradebook, rebuild
 from numalab.course.gradebook.rules import parse_rules
-from numalab.errors import BusyError
+from numalab.errors import LockedError
 course = CourseFolder(Path({course!r}))
 def numbers(read_only=True):
-    with open_gradebook(course, read_only=read_only) as book:
+    with use_gradebook(course, read_only=read_only) as book:
         book.standing(parse_rules("", "course.toml"))
         return sorted(one.number for one in book.attempts())
 def add(first, last):
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_attempts(attempt(ADA, result(1, 9), number=n) for n in range(first, last))
 """
 
@@ -36,16 +36,16 @@ try:
     sqlite3.connect(course.root / "plain.sqlite", timeout=0.1).execute("CREATE TABLE t (a)")
 except sqlite3.OperationalError:
     print("no locks")
-with open_gradebook(course) as book:
+with use_gradebook(course) as book:
     book.add_submissions(intake(submission(ADA)))
 add(1, 4)
 assert numbers() == numbers(False) == [1, 2, 3]
-with open_gradebook(course) as book:
+with use_gradebook(course) as book:
     book.add_attempts([attempt(ADA, result(1, 9), number=4)])
     assert numbers() == [1, 2, 3, 4]
     try:
         add(5, 6)
-    except BusyError as error:
+    except LockedError as error:
         assert f"process {os.getpid()}" in str(error), error
     else:
         raise AssertionError
@@ -60,14 +60,14 @@ def some():
     for number in range(100, 500):
         yield attempt(ADA, result(1, 9), number=number)
     os.kill(os.getpid(), signal.SIGKILL)
-with open_gradebook(course) as book:
+with use_gradebook(course) as book:
     book._database.execute("PRAGMA cache_size = 5")
     book.add_attempts(some())
 """
 
 # Pairs, each in a change of its own, large enough that it is not written at once.
 WRITES = """
-with open_gradebook(course) as book:
+with use_gradebook(course) as book:
     book._database.execute("PRAGMA cache_size = 5")
     print("writing", flush=True)
     for pair in range(500, 700):

@@ -13,11 +13,11 @@ from support.deliveries import RAR, SEVEN_ZIP, clone, put, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake.clone_layouts import assignment_prefix
-from numalab.course.intake.delivered import About
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.intake.layouts import read_layout
 from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import walk_folder
+from numalab.course.intake.uploads import CollectionContext
 from numalab.course.records import Intake
 from numalab.errors import UserError
 from numalab.labs.declaration import Lab
@@ -99,7 +99,7 @@ def classroom50(folder: Path, scores: str | None = SCORES) -> Path:
 def test_a_download_of_classroom_50(
     tmp_path: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:
-    intake = take_in(classroom50(tmp_path / DOWNLOAD), course, labs, quiet)
+    intake = import_submissions(classroom50(tmp_path / DOWNLOAD), course, labs, quiet)
     assert intake.layout == "classroom50"
     assert logins(intake) == {
         "Ada-L": (FIRST, NIGHT), "bob": (FIRST, MORNING), "eve": (FIRST, MORNING)
@@ -134,7 +134,7 @@ def test_a_download_by_pattern_has_no_scores(
         "Bob,Bob,Made Up,bob@example.org,A,12,\n"
         "cem,Cem,Missing,cem@example.org,B,13,\n"
     )
-    intake = take_in(folder, course, {FIRST: labs[FIRST]}, quiet, roster)
+    intake = import_submissions(folder, course, {FIRST: labs[FIRST]}, quiet, roster)
     assert intake.layout == "classroom50"
     assert logins(intake) == {
         "ada-l": (FIRST, "2026-10-07T07:00:00+02:00"), "bob": (FIRST, MORNING),
@@ -152,7 +152,9 @@ def test_a_groups_repository(tmp_path: Path, course: CourseFolder, labs: dict[st
     group = history("2026-10-06T21:30:00Z", "submit/2026-10-06T21-31-00Z-1234567", "group")
     put(folder / "pp-first-touch-ada-l", {"results.json": group})
     (ada,) = [
-        one for one in take_in(folder, course, labs, quiet).submissions if one.student.id == "ada-l"
+        one
+        for one in import_submissions(folder, course, labs, quiet).submissions
+        if one.student.id == "ada-l"
     ]
     assert len(ada.notes) == 1 and "the owner of it only" in ada.notes[0]
 
@@ -180,7 +182,7 @@ def test_results_that_are_none_tell_nothing(
     """A student can have written the file; it changes neither who that is nor a grade."""
     delivery = fake_clones(tmp_path / "pp-lab1_submissions_2026_10_07_T_08_00_00", "pp-lab1-eve")
     put(delivery / "pp-lab1-eve", {"results.json": results, ".classroom50.yaml": b"\0: \xff"})
-    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+    intake = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     (eve,) = intake.submissions
     assert (eve.student.id, eve.notes, intake.problems) == ("eve", (), ())
 
@@ -226,7 +228,7 @@ def test_clones_of_a_gitlab_group(
             f'[remote "origin"]\n\turl = git@git.example.edu:pp26/{place}.git\n'
         )
     wanted = {FIRST: labs[FIRST]} if how == "flat" else {lab: labs[lab] for lab in (FIRST, SECOND)}
-    intake = take_in(delivery, course, wanted, quiet)
+    intake = import_submissions(delivery, course, wanted, quiet)
     assert intake.layout == "gitlab"
     assert not intake.problems
     found = {
@@ -251,17 +253,18 @@ def test_whose_a_clone_is_does_not_show(
     """Of two parts of the paths either could be the student; a list of the class tells."""
     delivery = fake_clones(tmp_path / "clones", "x/ada", "x/bob", "y/ada", "y/bob")
     with pytest.raises(UserError, match="which part of that is the student does not show"):
-        take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+        import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     members = tmp_path / "members.csv"
     members.write_text("Username,Name\nada,Ada Lovelace\nbob,Bob Made Up\n")
     found = read_layout(
-        list(walk_folder(delivery)), About("clones", {"kernel.c"}, frozenset({"ada", "bob"}))
+        list(walk_folder(delivery)),
+        CollectionContext("clones", {"kernel.c"}, frozenset({"ada", "bob"})),
     )
-    assert [(one.source, one.person.name) for one in found.delivered] == [
+    assert [(one.source, one.person.name) for one in found.uploads] == [
         ("x/ada", "ada"), ("x/bob", "bob"), ("y/ada", "ada"), ("y/bob", "bob")
     ]  # fmt: skip
     # The same file twice is one hand-in.
-    assert {one.student.name for one in take_in(
+    assert {one.student.name for one in import_submissions(
         delivery, course, {FIRST: labs[FIRST]}, quiet, members).submissions
     } == {"Ada Lovelace", "Bob Made Up"}  # fmt: skip
 
@@ -273,12 +276,14 @@ def test_nothing_of_a_group_is_lost(
     plain folders of students of whom most happened to hand in a clone."""
     delivery = fake_clones(tmp_path / "a", "lab1/ada", "lab1/bob", "lab1/cem", "template")
     put(delivery, {"lab1/dee/kernel.c": b"int dee;\n", "lab1/notes.txt": b""})
-    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+    intake = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     assert set(logins(intake)) == {"ada", "bob", "cem", "dee"}
     assert sorted(whys(intake)) == ["lab1/notes.txt", "template"]
     plain = fake_clones(tmp_path / "b", "ada/mine", "bob/work", "cem/repo", "dee")
     put(plain, {"eve/kernel.c": b"int eve;\n", "ada/more.txt": b""})
-    intake = take_in(plain, CourseFolder(tmp_path / "b-course"), {FIRST: labs[FIRST]}, quiet)
+    intake = import_submissions(
+        plain, CourseFolder(tmp_path / "b-course"), {FIRST: labs[FIRST]}, quiet
+    )
     assert {one.student.id for one in intake.submissions} == {"ada", "bob", "cem", "dee", "eve"}
     assert not intake.problems
 
@@ -350,7 +355,7 @@ def test_archives_of_other_kinds(
         delivery.write_bytes(zip_bytes(files))
     else:
         delivery = put(tmp_path / "class", files)
-    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+    intake = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     (problem,) = intake.problems
     assert problem.student is not None and problem.student.name == "Ada Made Up"
     assert said in problem.why
@@ -369,7 +374,7 @@ def test_a_class_in_an_archive_of_another_kind(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError) as told:
-        take_in(tmp_path / name, course, labs, quiet)
+        import_submissions(tmp_path / name, course, labs, quiet)
     assert said.format(folder=tmp_path) in str(told.value)
     assert not course.root.exists()
 
@@ -380,11 +385,11 @@ def test_the_commands_make_a_hand_in(
     tmp_path: Path, course: CourseFolder, labs: dict[str, Lab], name: str, content: bytes
 ) -> None:
     delivery = put(tmp_path / "class", {name: content})
-    (problem,) = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet).problems
+    (problem,) = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet).problems
     commands = [part for part in problem.why.split("`")[1::2] if "bsdtar" in part or "rm " in part]
     assert len(commands) == 2
     for command in commands:
         subprocess.run(["sh", "-ec", command], cwd=delivery, check=True)
-    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet)
+    intake = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     assert [one.student.id for one in intake.submissions] == ["ada"]
     assert not intake.problems

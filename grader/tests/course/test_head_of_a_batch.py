@@ -12,40 +12,44 @@ from support.courses import result
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.jobs import head as of_head
+from numalab.course.jobs import dispatcher as of_head
 from numalab.course.jobs import runs
+from numalab.course.jobs.dispatcher import BatchStatus, Dispatcher, PollRate, RunPlan, course_lock
 from numalab.course.jobs.engine import ChunkState, States
-from numalab.course.jobs.head import Count, Head, Pace, RunPlan, course_lock
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.records import Attempt, AttemptState, Item
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.records import Attempt, AttemptState, GradingTarget
 from numalab.errors import UserError
 
 AT, NOW = "2026-11-22T08:00:00+00:00", "2026-11-22T09:00:00+00:00"
 RUNNING = ChunkState("running")
 FAILED = ChunkState("over", "node_failed", "the node failed")
 LOST = ChunkState("over", "lost", "the job ended without this result")
-Play = Callable[[Run, int], ChunkState | None]
+Play = Callable[[BatchRun, int], ChunkState | None]
 
 
-def task(student: str, **changes: Any) -> Task:
-    made = Task(Item(student, "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",))
+def task(student: str, **changes: Any) -> GradingTask:
+    made = GradingTask(
+        GradingTarget(student, "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",)
+    )
     return replace(made, **changes)
 
 
-def run_of(*chunks: Sequence[Task], **changes: Any) -> Run:
+def run_of(*chunks: Sequence[GradingTask], **changes: Any) -> BatchRun:
     made = tuple(tuple(chunk) for chunk in chunks)
-    run = Run("20261122T080000-abcdef", "slurm", AT, Grading("quick"), SlurmOptions(), made)
+    run = BatchRun(
+        "20261122T080000-abcdef", "slurm", AT, GradingOptions("quick"), SlurmOptions(), made
+    )
     return replace(run, **changes)
 
 
-def attempt_of(of: Task, state: AttemptState = "graded", *results: Any) -> Attempt:
-    return Attempt(of.item, of.number, state, AT, AT, results, {}, "none")
+def attempt_of(of: GradingTask, state: AttemptState = "graded", *results: Any) -> Attempt:
+    return Attempt(of.target, of.number, state, AT, AT, results, {}, "none")
 
 
 def written(
-    course: CourseFolder, of: Task, state: AttemptState = "graded", *results: Any
+    course: CourseFolder, of: GradingTask, state: AttemptState = "graded", *results: Any
 ) -> Attempt:
-    partial = attempts.partial_folder(course, of.item, of.number, "run", "me")
+    partial = attempts.partial_folder(course, of.target, of.number, "run", "me")
     partial.mkdir(parents=True)
     made = attempt_of(of, state, *results)
     assert attempts.publish(course, partial, made)
@@ -55,17 +59,17 @@ def written(
 class Book:
     def __init__(self) -> None:
         self.kept: list[Attempt] = []
-        self.known: dict[tuple[Item, int], AttemptState] = {}
-        self.opened: set[tuple[Item, int]] = set()
+        self.known: dict[tuple[GradingTarget, int], AttemptState] = {}
+        self.opened: set[tuple[GradingTarget, int]] = set()
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
         self.kept += attempts
         return 0
 
-    def states(self) -> Mapping[tuple[Item, int], AttemptState]:
+    def states(self) -> Mapping[tuple[GradingTarget, int], AttemptState]:
         return self.known
 
-    def left_open(self) -> Collection[tuple[Item, int]]:
+    def undecided_attempts(self) -> Collection[tuple[GradingTarget, int]]:
         return self.opened
 
 
@@ -74,17 +78,17 @@ class Engine:
 
     def __init__(self, play: Play | None, name: runs.EngineName = "slurm") -> None:
         self.play, self.name, self.takes_up = play, name, True
-        self.submitted: list[Run] = []
+        self.submitted: list[BatchRun] = []
         self.cancelled: list[str] = []
         self.looks: list[list[str]] = []
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: BatchRun) -> None:
         self.submitted.append(run)
 
-    def take_up(self, run: Run) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         return self.takes_up
 
-    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+    def poll(self, wanted: Sequence[BatchRun]) -> Mapping[str, States] | None:
         self.looks.append([run.id for run in wanted])
         if self.play is None:
             return None
@@ -95,7 +99,7 @@ class Engine:
             if any(of_run.values())
         }
 
-    def cancel(self, run: Run) -> None:
+    def cancel(self, run: BatchRun) -> None:
         self.cancelled.append(run.id)
         raise UserError("it has ended")
 
@@ -136,13 +140,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class Batch:
     """A head of everything that it needs; pace: looks every 2 s, grace of 60 s."""
 
-    def __init__(self, course: CourseFolder, play: Play | None, *wanted: Task) -> None:
+    def __init__(self, course: CourseFolder, play: Play | None, *wanted: GradingTask) -> None:
         self.engine, self.book = Engine(play), Book()
-        self.counts: list[Count] = []
-        self.head = Head(
+        self.counts: list[BatchStatus] = []
+        self.head = Dispatcher(
             course, self.engine, self.book,
-            RunPlan(Grading("quick"), SlurmOptions(), 1, 20, 1), Pace(2.0, 60.0),
-            frozenset(one.item for one in wanted), self.counts.append,
+            RunPlan(GradingOptions("quick"), SlurmOptions(), 1, 20, 1), PollRate(2.0, 60.0),
+            frozenset(one.target for one in wanted), self.counts.append,
         )  # fmt: skip
 
 
@@ -174,18 +178,18 @@ def test_files_are_looked_at_every_two_seconds_and_the_scheduler_is_asked_every_
     assert clock.slept == [2.0] * 11 + [0.25] * 12
     assert looked_s == [0, 10, 20]
     assert [one.graded for one in batch.counts] == [0] * 11 + [1] * 12 + [2]
-    assert {(one.total, one.failed, one.waiting, one.note) for one in batch.counts} == {
+    assert {(one.total, one.failed, one.pending, one.note) for one in batch.counts} == {
         (2, 0, 0, "")
     }
     assert [one.running for one in batch.counts] == [1] * 23 + [0]
-    assert [one.item for one in batch.book.kept] == [ada.item, bob.item]
+    assert [one.target for one in batch.book.kept] == [ada.target, bob.target]
 
 
 def test_it_is_the_end_when_one_is_left_of_every_job(course: CourseFolder, clock: Clock) -> None:
     """Nor is a scheduler asked of what has just ended."""
     three = [task(name) for name in ("ada", "bob", "eve")]
     batch = Batch(course, lambda *_: RUNNING, *three)
-    batch.head.plan = replace(batch.head.plan, per_job=2)
+    batch.head.plan = replace(batch.head.plan, max_per_job=2)
 
     def passed(after_s: float) -> None:
         for one, at_s in zip(three, (4, 10, 10), strict=True):
@@ -210,7 +214,7 @@ def test_of_each_job_only_what_it_does_next_is_read_until_the_scheduler_is_asked
     assert not batch.book.kept
     written(course, three[0])
     batch.head.collect(next_only=True)
-    assert [one.item.student_id for one in batch.book.kept] == ["ada", "bob"]
+    assert [one.target.student_id for one in batch.book.kept] == ["ada", "bob"]
     assert batch.head.is_under_way
 
 
@@ -222,7 +226,7 @@ def test_a_scheduler_that_does_not_answer_is_told(course: CourseFolder, clock: C
     batch.head.follow()
     silent = "the scheduler does not answer just now"
     assert [one.note for one in batch.counts] == [silent, silent, ""]
-    assert batch.head.count().note == "" and batch.head.graded == {ada.item}
+    assert batch.head.status().note == "" and batch.head.graded == {ada.target}
 
 
 def test_what_jobs_wait_for_is_told_of_those_that_wait(course: CourseFolder) -> None:
@@ -230,14 +234,14 @@ def test_what_jobs_wait_for_is_told_of_those_that_wait(course: CourseFolder) -> 
               ChunkState("waiting"), None, ChunkState("running", why="c")]  # fmt: skip
     tasks = [task(f"s{n}") for n in range(len(states))]
     batch = Batch(course, None, *tasks)
-    batch.head.plan = replace(batch.head.plan, per_job=1)
+    batch.head.plan = replace(batch.head.plan, max_per_job=1)
     (run,) = batch.head.submit(tasks)
     seen = {run.id: {n: one for n, one in enumerate(states) if one is not None}}
-    count = batch.head.count(seen)
-    assert count == Count(10, 0, 0, 0, 2, 7, "c, b")
-    assert batch.head.count({}) == batch.head.count(None) == Count(10, 0, 0, 0, 0, 0)
+    count = batch.head.status(seen)
+    assert count == BatchStatus(10, 0, 0, 0, 2, 7, "c, b")
+    assert batch.head.status({}) == batch.head.status(None) == BatchStatus(10, 0, 0, 0, 0, 0)
     waits = {run.id: {0: ChunkState("waiting", why="x")}}
-    assert batch.head.count(waits).note == "x"
+    assert batch.head.status(waits).note == "x"
 
 
 # ---- who is begun again ----------------------------------------------------------------------
@@ -251,7 +255,7 @@ def test_what_is_lost_has_a_grace_that_begins_anew_when_its_job_is_seen(
     ada, bob = task("ada"), task("bob")
     batch = Batch(course, None, ada, bob)
 
-    def play(run: Run, _: int) -> ChunkState | None:
+    def play(run: BatchRun, _: int) -> ChunkState | None:
         if len(batch.engine.submitted) > 1:
             for one in run.tasks:
                 written(course, one)
@@ -266,7 +270,7 @@ def test_what_is_lost_has_a_grace_that_begins_anew_when_its_job_is_seen(
     assert clock.now_s == 1000 + 90 + 10
     assert list(second.tasks) == [replace(ada, tries=1), replace(bob, tries=1)]
     assert batch.engine.cancelled == [first.id]
-    assert batch.head.graded == {ada.item, bob.item} and batch.counts[-1].begun_again == 2
+    assert batch.head.graded == {ada.target, bob.target} and batch.counts[-1].begun_again == 2
 
 
 def test_who_was_not_begun_pays_nothing_for_another_ones_failure(
@@ -278,13 +282,13 @@ def test_who_was_not_begun_pays_nothing_for_another_ones_failure(
     runs.note_job(course, run, "7")
     batch.head._runs[run.id] = replace(run, made_at=AT)
     for one in (ada, bob):
-        attempts.partial_folder(course, one.item, 1, run.id, "n1").mkdir(parents=True)
+        attempts.partial_folder(course, one.target, 1, run.id, "n1").mkdir(parents=True)
     again = batch.head._settle((run.id, 0), [ada, bob, eve], {run.id: {0: FAILED}})
     assert again == [replace(ada, tries=1), eve]
     (kept,) = batch.book.kept
     why = "The node failed. It was begun 2 times."
-    assert kept == Attempt(bob.item, 1, "node_failed", AT, NOW, (), {}, "none", why, "7_0")
-    assert batch.head.failed == {bob.item: kept}
+    assert kept == Attempt(bob.target, 1, "node_failed", AT, NOW, (), {}, "none", why, "7_0")
+    assert batch.head.failed == {bob.target: kept}
     assert not list(course.root.rglob(f"{attempts.PARTIAL}*"))
 
 
@@ -314,7 +318,7 @@ def test_a_first_try_that_fails_for_good(course: CourseFolder, clock: Clock) -> 
     assert (kept.why, kept.job, kept.state) == (
         "The node failed.", f"{run.job_name}_0", "node_failed"
     )  # fmt: skip
-    assert batch.counts[-1] == Count(1, 0, 1, 0, 0, 0)
+    assert batch.counts[-1] == BatchStatus(1, 0, 1, 0, 0, 0)
     assert (course.run(run.id) / "over.json").is_file() and batch.engine.cancelled == [run.id]
 
 
@@ -324,9 +328,9 @@ def test_what_the_kit_could_not_grade_is_graded_once_more_together(
     two = [task("ada"), task("bob")]
     batch = Batch(course, None, *two)
 
-    def play(run: Run, _: int) -> ChunkState:
+    def play(run: BatchRun, _: int) -> ChunkState:
         for one in run.tasks:
-            if not attempts.is_over(course, one.item, one.number):
+            if not attempts.is_over(course, one.target, one.number):
                 written(course, one, "kit_error")
         return RUNNING
 
@@ -335,7 +339,7 @@ def test_what_the_kit_could_not_grade_is_graded_once_more_together(
     batch.head.follow()
     _, second = batch.engine.submitted
     assert list(second.tasks) == [replace(one, number=2, tries=1) for one in two]
-    assert batch.counts[-1] == Count(2, 0, 2, 2, 0, 0)
+    assert batch.counts[-1] == BatchStatus(2, 0, 2, 2, 0, 0)
     assert {one.number for one in batch.head.failed.values()} == {2}
     assert batch.engine.cancelled == []  # both have ended by themselves
 
@@ -346,15 +350,15 @@ def test_at_the_very_end_nothing_is_begun_again(course: CourseFolder, clock: Clo
     batch.head.submit([ada])
     written(course, ada, "kit_error")
     batch.head.collect_last()
-    assert not batch.head.is_under_way and set(batch.head.failed) == {ada.item}
+    assert not batch.head.is_under_way and set(batch.head.failed) == {ada.target}
 
 
 def test_who_is_graded_after_all_has_not_failed(course: CourseFolder, clock: Clock) -> None:
     ada = task("ada")
     batch = Batch(course, None, ada)
-    batch.head.failed[ada.item] = attempt_of(ada, "lost")
+    batch.head.failed[ada.target] = attempt_of(ada, "lost")
     batch.head._note(ada, attempt_of(ada))
-    assert batch.head.graded == {ada.item} and not batch.head.failed
+    assert batch.head.graded == {ada.target} and not batch.head.failed
     batch.head._note(replace(ada, tries=1), attempt_of(ada, "lost"))
     assert not batch.head.failed and not batch.head.is_under_way
 
@@ -369,17 +373,17 @@ def test_a_large_class_has_more_than_one_array(
     monkeypatch.setattr(runs, "LARGEST_ARRAY", 2)
     five = [task(f"s{n}") for n in range(5)]
     batch = Batch(course, None, *five)
-    batch.head.plan = replace(batch.head.plan, per_job=1, slurm=SlurmOptions("p"))
+    batch.head.plan = replace(batch.head.plan, max_per_job=1, slurm=SlurmOptions("p"))
     made = batch.head.submit(five)
     assert [list(one.tasks) for one in made] == [five[:2], five[2:4], five[4:]]
-    assert made == batch.engine.submitted == runs.open_runs(course)
+    assert made == batch.engine.submitted == runs.active_runs(course)
     assert {(one.engine, one.slurm.partition, one.grading) for one in made} == {
-        ("slurm", "p", Grading("quick"))
+        ("slurm", "p", GradingOptions("quick"))
     }
     assert batch.head.submit([]) == []
 
 
-def over_as(course: CourseFolder, run: Run) -> str:
+def over_as(course: CourseFolder, run: BatchRun) -> str:
     return (course.run(run.id) / "over.json").read_text()
 
 
@@ -393,13 +397,13 @@ def test_what_earlier_commands_have_left(
         run_of([ada], id="1"), run_of([bob], id="2", engine="local"), run_of([eve], id="3")
     )  # fmt: skip
     for run in (cancelled, local, *([taken] if engine == "slurm" else [])):
-        runs.keep(course, run)
+        runs.write_run(course, run)
         (one,) = run.tasks
-        attempts.partial_folder(course, one.item, 1, run.id, "n1").mkdir(parents=True)
+        attempts.partial_folder(course, one.target, 1, run.id, "n1").mkdir(parents=True)
     runs.mark_cancelled(course, cancelled)
     batch = Batch(course, lambda *_: RUNNING, ada, bob, eve)
     batch.engine.name, batch.engine.takes_up = engine, engine == "slurm"
-    assert batch.head.take_up() == ({eve.item} if engine == "slurm" else set())
+    assert batch.head.take_up() == ({eve.target} if engine == "slurm" else set())
     assert '"cancelled"' in over_as(course, cancelled)
     assert '"left by its command"' in over_as(course, local)
     left = [path.parent.parent.parent.name for path in course.root.rglob(f"{attempts.PARTIAL}*")]
@@ -411,12 +415,12 @@ def test_what_earlier_jobs_could_not_grade_is_taken_up_too(
     course: CourseFolder, clock: Clock
 ) -> None:
     ada, bob, eve = task("ada"), task("bob"), task("eve", tries=1)
-    runs.keep(course, run_of([ada, bob, eve]))
+    runs.write_run(course, run_of([ada, bob, eve]))
     written(course, ada, "kit_error")
     written(course, eve, "kit_error")
     batch = Batch(course, lambda *_: RUNNING, ada, bob, eve)
-    assert batch.head.take_up() == {ada.item, bob.item}
-    assert set(batch.head.failed) == {eve.item}
+    assert batch.head.take_up() == {ada.target, bob.target}
+    assert set(batch.head.failed) == {eve.target}
 
 
 def test_a_cancelled_run_is_dropped_and_no_other(course: CourseFolder, clock: Clock) -> None:
@@ -430,7 +434,7 @@ def test_a_cancelled_run_is_dropped_and_no_other(course: CourseFolder, clock: Cl
     batch.head._drop_cancelled()
     batch.head._end_runs()
     assert batch.engine.cancelled == [first.id]
-    assert runs.open_runs(course) == [second]
+    assert runs.active_runs(course) == [second]
     assert list(batch.head._left) == [(second.id, 0)]
 
 
@@ -446,14 +450,14 @@ def test_what_is_graded_already_but_for_what_is_open(course: CourseFolder) -> No
     written(course, read_open, "graded", result(5), result(1, still_open=2))
     first = written(course, again, "graded", result(1, still_open=2))
     second = written(course, replace(again, number=2), "graded", result(3))
-    (course.attempts(lost.item) / "1").mkdir(parents=True)  # was removed but for its folder
+    (course.attempts(lost.target) / "1").mkdir(parents=True)  # was removed but for its folder
     batch = Batch(course, None, graded, failed, opened, read_open, again, lost)
-    batch.book.known = {(graded.item, 1): "graded", (failed.item, 1): "lost",
-                        (opened.item, 1): "graded"}  # fmt: skip
-    batch.book.opened = {(opened.item, 1)}
+    batch.book.known = {(graded.target, 1): "graded", (failed.target, 1): "lost",
+                        (opened.target, 1): "graded"}  # fmt: skip
+    batch.book.opened = {(opened.target, 1)}
     batch.head.note_earlier()
-    assert batch.head.graded == {graded.item, again.item}
-    of_again = [one for one in batch.book.kept if one.item == again.item]
+    assert batch.head.graded == {graded.target, again.target}
+    of_again = [one for one in batch.book.kept if one.target == again.target]
     assert of_again == [first, second] and len(batch.book.kept) == 3
 
 

@@ -14,8 +14,8 @@ from support.deliveries import clone, git, make_class, put, tar_bytes, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake.clone_layouts import assignment_prefix
-from numalab.course.intake.intake import take_in
-from numalab.course.intake.student_list import match, read_student_list
+from numalab.course.intake.intake import import_submissions
+from numalab.course.intake.student_list import match_students, read_student_list
 from numalab.course.intake.students import Person, identify, read_known, slug
 from numalab.course.records import Intake, Student
 from numalab.errors import UserError
@@ -52,7 +52,7 @@ def by_student(intake: Intake) -> dict[str, list[str]]:
 def test_a_plain_folder(delivery: Path, course: CourseFolder, labs: dict[str, Lab]) -> None:
     put(delivery, {"Ada Lovelace/01_first_touch/kernel.c": KERNEL, "bob/kernel.c": KERNEL,
                    "bob/report.pdf": b"%PDF", "notes.txt": b"mine"})  # fmt: skip
-    intake = take_in(delivery, course, labs, quiet)
+    intake = import_submissions(delivery, course, labs, quiet)
     assert intake.layout == "plain"
     assert by_student(intake) == {"ada-lovelace": [FIRST], "bob": [FIRST]}
     ada, bob = intake.submissions
@@ -72,7 +72,7 @@ def test_an_explanation_is_taken_beside_a_kernel_and_is_nothing_alone(
     said = b"Thread 0 wrote all pages.\n"
     files = {f"{who}/{FIRST}/kernel.c": KERNEL for who in ("ada", "bob")}
     put(delivery, files | {f"{who}/{FIRST}/explanation.txt": said for who in ("ada", "zoe")})
-    intake = take_in(delivery, course, labs, quiet)
+    intake = import_submissions(delivery, course, labs, quiet)
     ada, bob = intake.submissions
     assert ada.files == ("explanation.txt", "kernel.c")
     assert ada.notes == bob.notes == ()
@@ -87,9 +87,9 @@ def test_the_same_delivery_again_changes_nothing(
     delivery: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:
     put(delivery, {"ada/kernel.c": KERNEL, "bob/02_affinity/kernel.f90": b"end\n", "c/x": b""})
-    first = take_in(delivery, course, labs, quiet)
+    first = import_submissions(delivery, course, labs, quiet)
     before = {path: path.stat().st_mtime_ns for path in course.root.rglob("*")}
-    assert take_in(delivery, course, labs, quiet) == first
+    assert import_submissions(delivery, course, labs, quiet) == first
     assert {path: path.stat().st_mtime_ns for path in course.root.rglob("*")} == before
 
 
@@ -97,23 +97,23 @@ def test_what_a_killed_intake_left_goes_away(
     delivery: Path, course: CourseFolder, labs: dict[str, Lab]
 ) -> None:
     put(delivery, {"ada/kernel.c": KERNEL})
-    (one,) = take_in(delivery, course, labs, quiet).submissions
+    (one,) = import_submissions(delivery, course, labs, quiet).submissions
     folder = course.submission("ada", FIRST, one.digest)
     shutil.move(folder, folder.with_name(".partial-x"))
-    assert take_in(delivery, course, labs, quiet).submissions == (one,)
+    assert import_submissions(delivery, course, labs, quiet).submissions == (one,)
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_what_is_no_delivery(delivery: Path, course: CourseFolder, labs: dict[str, Lab]) -> None:
     with pytest.raises(UserError, match="is empty"):
-        take_in(delivery, course, labs, quiet)
+        import_submissions(delivery, course, labs, quiet)
     with pytest.raises(UserError, match="there is no"):
-        take_in(delivery / "x", course, labs, quiet)
+        import_submissions(delivery / "x", course, labs, quiet)
     put(delivery, {"01_first_touch/kernel.c": KERNEL})
     with pytest.raises(UserError, match="one student's hand-in"):
-        take_in(delivery, course, labs, quiet)
+        import_submissions(delivery, course, labs, quiet)
     with pytest.raises(UserError, match="lies in the delivery"):
-        take_in(delivery, CourseFolder(delivery / "course"), labs, quiet)
+        import_submissions(delivery, CourseFolder(delivery / "course"), labs, quiet)
     assert not course.root.exists()
 
 
@@ -121,7 +121,7 @@ def test_a_class_of_forty(
     installation: Installation, tmp_path: Path, course: CourseFolder, first_touch: Lab
 ) -> None:
     delivery, students, expected = make_class(installation, tmp_path)
-    intake = take_in(delivery, course, {FIRST: first_touch}, quiet, students)
+    intake = import_submissions(delivery, course, {FIRST: first_touch}, quiet, students)
     assert len(expected) == 40
     taken = {one.student.id: one for one in intake.submissions}
     troubled = {one.student.id: one for one in intake.problems if one.student}
@@ -146,7 +146,7 @@ def test_a_class_of_forty(
         else:
             assert one.entry in troubled[id_].why
     # Without the list names tell who is who, and nobody is lost or mixed up with another.
-    alone = take_in(delivery, CourseFolder(tmp_path / "b"), {FIRST: first_touch}, quiet)
+    alone = import_submissions(delivery, CourseFolder(tmp_path / "b"), {FIRST: first_touch}, quiet)
     handed_in = sum(one.kind != "missing" for one in expected)
     assert (
         len({one.student.id for one in (*alone.submissions, *alone.problems) if one.student})
@@ -188,7 +188,7 @@ def test_moodle(
         path = tmp_path / f"{name}.{form}"
         path.write_bytes(zip_bytes(MOODLE) if form == "zip" else tar_bytes(MOODLE, ""))
     wanted = labs if form != "wrapped" else {FIRST: labs[FIRST]}
-    intake = take_in(path, course, wanted, quiet)
+    intake = import_submissions(path, course, wanted, quiet)
     assert intake.layout == "moodle"
     assert keys(intake) == {
         "ada-lovelace": {"identifier": "Participant 101"},
@@ -210,7 +210,7 @@ def test_moodle_without_folders(delivery: Path, course: CourseFolder, labs: dict
         "Bob_102_assignsubmission_file_work.tar.gz": tar_bytes({"kernel.c": KERNEL}),
         "readme.txt": b"",
     })  # fmt: skip
-    intake = take_in(delivery, course, labs, quiet)
+    intake = import_submissions(delivery, course, labs, quiet)
     assert by_student(intake) == {"ada-lovelace": [FIRST], "bob": [FIRST]}
     assert "my_notes.txt" in " ".join(intake.submissions[0].notes)
     assert list(whys(intake)) == ["readme.txt"]
@@ -236,7 +236,7 @@ def test_canvas(
     path = put(delivery, CANVAS) if form == "folder" else tmp_path / "submissions.zip"
     if form == "zip":
         path.write_bytes(zip_bytes(CANVAS))
-    intake = take_in(path, course, labs, quiet)
+    intake = import_submissions(path, course, labs, quiet)
     assert intake.layout == "canvas"
     assert keys(intake) == {
         "lovelaceada": {"id": "11"}, "turingalan": {"id": "12"}, "lukaszzoe": {"id": "13"},
@@ -289,7 +289,7 @@ def test_github_classroom(delivery: Path, course: CourseFolder, labs: dict[str, 
     (mal / ".git/objects").mkdir()
     (class_folder / "first-touch-eve").mkdir()
     (class_folder / "first-touch-eve/kernel.c").symlink_to("/etc/passwd")
-    intake = take_in(class_folder, course, labs, quiet)
+    intake = import_submissions(class_folder, course, labs, quiet)
     assert intake.layout == "github_classroom"
     assert keys(intake) == {name: {"login": name} for name in ("ada-l", "Bob", "mal")}
     times = {one.student.id: one.handed_in_at for one in intake.submissions}
@@ -324,16 +324,16 @@ def test_ids_stay_between_deliveries(
     lab = {FIRST: first_touch}
     put(delivery / "1", {"Jos\u00e9_7_assignsubmission_file/kernel.c": KERNEL,
                          "Jose_8_assignsubmission_file/kernel.c": KERNEL})  # fmt: skip
-    first = take_in(delivery / "1", course, lab, quiet)
+    first = import_submissions(delivery / "1", course, lab, quiet)
     assert keys(first) == {"jose": {"identifier": "Participant 8"},
                            "jose-2": {"identifier": "Participant 7"}}  # fmt: skip
     # Renamed, in the next assignment with another number, and with nothing but a name.
     put(delivery / "2", {"Joey_8_assignsubmission_file/kernel.c": b"int a;\n"})
     put(delivery / "3", {"JOSE\u0301_21_assignsubmission_file/kernel.c": b"int b;\n"})
     put(delivery / "4", {"Jose\u0301/kernel.c": b"int c;\n", "jose/kernel.c": b"int d;\n"})
-    assert by_student(take_in(delivery / "2", course, lab, quiet)) == {"jose": [FIRST]}
-    assert by_student(take_in(delivery / "3", course, lab, quiet)) == {"jose-2": [FIRST]}
-    fourth = take_in(delivery / "4", course, lab, quiet)
+    assert by_student(import_submissions(delivery / "2", course, lab, quiet)) == {"jose": [FIRST]}
+    assert by_student(import_submissions(delivery / "3", course, lab, quiet)) == {"jose-2": [FIRST]}
+    fourth = import_submissions(delivery / "4", course, lab, quiet)
     assert {one.student.name: one.student.id for one in fourth.submissions} == {
         "Jos\u00e9": "jose-2", "jose": "jose-3",
     }  # fmt: skip
@@ -357,10 +357,10 @@ def test_nobody_is_guessed(delivery: Path, course: CourseFolder, labs: dict[str,
     )
     put(delivery / "0", {"Jan_1_assignsubmission_file/kernel.c": KERNEL})
     one_known = CourseFolder(course.root.with_name("one"))
-    take_in(delivery / "0", one_known, labs, quiet)
-    assert not take_in(delivery / "2", one_known, labs, quiet).submissions
-    take_in(delivery / "1", course, labs, quiet, students)
-    guessed = take_in(delivery / "2", course, labs, quiet)
+    import_submissions(delivery / "0", one_known, labs, quiet)
+    assert not import_submissions(delivery / "2", one_known, labs, quiet).submissions
+    import_submissions(delivery / "1", course, labs, quiet, students)
+    guessed = import_submissions(delivery / "2", course, labs, quiet)
     assert not guessed.submissions
     assert all("--students" in why for why in whys(guessed).values())
     students.write_text(
@@ -368,7 +368,7 @@ def test_nobody_is_guessed(delivery: Path, course: CourseFolder, labs: dict[str,
         'Participant 3,Jan,j2@x.org,,"Sunday, 1 March 2026, 9:30 PM"\n'
         "Participant 4,Jan,j1@x.org,,-\nParticipant 5,Eva,e@x.org,,-\n"
     )
-    told = take_in(delivery / "2", course, labs, quiet, students)
+    told = import_submissions(delivery / "2", course, labs, quiet, students)
     before = {one.external["email"]: one.id for one in told_students(course)}
     assert {one.student.external["identifier"]: one.student.id for one in told.submissions} == {
         "Participant 3": before["j2@x.org"], "Participant 4": before["j1@x.org"],
@@ -410,7 +410,7 @@ def test_student_lists(tmp_path: Path, text: str, people: Person, expected: str 
     path = tmp_path / "list.csv"
     path.write_text(text, encoding="utf-8")
     listed, remarks = read_student_list(path)
-    (found,) = match([people], listed)
+    (found,) = match_students([people], listed)
     assert not remarks
     assert (found and found.person.name) == expected
 
@@ -461,7 +461,7 @@ def take_files(
     files: dict[str, bytes], delivery: Path, course: CourseFolder, labs: Mapping[str, Lab]
 ) -> Intake:
     put(delivery / "eve", files)
-    return take_in(delivery, course, labs, quiet)
+    return import_submissions(delivery, course, labs, quiet)
 
 
 @pytest.mark.parametrize(
@@ -510,7 +510,7 @@ def test_a_lab_told_by_its_functions(
             {"kernel.f90": (kit_root / "labs" / lab / "kernel.f90").read_bytes()},
         )
     put(delivery / "unclear", {"kernel.f90": b"end\n"})
-    intake = take_in(delivery, course, labs, quiet)
+    intake = import_submissions(delivery, course, labs, quiet)
     assert {one.student.name: one.lab for one in intake.submissions} == {
         lab[3:]: lab for lab in labs
     }
@@ -533,7 +533,7 @@ def test_files_beside_the_kernel(
         delivery / "ada", {**files, f"{SECOND}/kernel.f90": b"end\n", f"{SECOND}/a.out": b"\x7fELF"}
     )
     put(delivery / "bob", files)
-    ada, bob = take_in(delivery, course, labs, quiet).submissions
+    ada, bob = import_submissions(delivery, course, labs, quiet).submissions
     assert ada.languages == ("fortran",)
     assert ada.files == tuple(sorted(["kernel.f90", *names[1:]]))
     assert f"Missing: {names[0]}." in ada.notes
@@ -549,9 +549,9 @@ def test_times_of_a_list(
     put(delivery, {"ada/kernel.c": KERNEL, "bob/kernel.c": KERNEL})
     labs = {FIRST: first_touch}
     students = tmp_path / "students.csv"
-    first = take_in(delivery, course, labs, quiet)
+    first = import_submissions(delivery, course, labs, quiet)
     students.write_text("id,name,handed_in_at\nx1,Ada,2026-03-01T10:00:00+01:00\n")
-    ada, bob = take_in(delivery, course, labs, quiet, students).submissions
+    ada, bob = import_submissions(delivery, course, labs, quiet, students).submissions
     assert (ada.handed_in_at, bob.handed_in_at) == ("2026-03-01T10:00:00+01:00", None)
     assert ada.student.id == "ada"  # which she had before the list was there
     assert ada.digest == first.submissions[0].digest
@@ -562,4 +562,4 @@ def test_ids_that_are_lost(delivery: Path, course: CourseFolder, first_touch: La
     put(delivery, {"ada/kernel.c": KERNEL})
     put(course.root, {"students.json": b"[]"})
     with pytest.raises(UserError, match="which id each student has"):
-        take_in(delivery, course, {FIRST: first_touch}, quiet)
+        import_submissions(delivery, course, {FIRST: first_touch}, quiet)

@@ -22,8 +22,8 @@ from support.deliveries import Files, put, tar_bytes, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake import archives, intake
-from numalab.course.intake.intake import take_in
-from numalab.course.intake.taking import FILE_BYTES, wanted_names
+from numalab.course.intake.intake import import_submissions
+from numalab.course.intake.taking import FILE_BYTES, graded_names
 from numalab.course.intake.trees import Refused
 from numalab.course.records import Intake
 from numalab.files import MIB
@@ -47,9 +47,9 @@ class Desk:
 
     def take(self) -> Intake:
         """Looks at once whether anything is there that should not be."""
-        intake = take_in(self.delivery, self.course, {FIRST: self.lab}, lambda _: None)
+        intake = import_submissions(self.delivery, self.course, {FIRST: self.lab}, lambda _: None)
         assert "ada" in {one.student.id for one in intake.submissions}
-        everything = {"intake.json", "students.json", *wanted_names(self.lab)}
+        everything = {"intake.json", "students.json", *graded_names(self.lab)}
         for path in self.course.root.rglob("*"):
             assert not path.is_symlink()
             assert path.is_dir() or path.name in everything
@@ -117,7 +117,7 @@ def test_paths_out_of_the_archive(desk: Desk, name: str, suffix: str) -> None:
     # Where there are several labs, and beside an honest file, which is taken.
     course = CourseFolder(desk.course.root.parent / "other" / "course")
     many = {FIRST: desk.lab, "09_x": replace(desk.lab, name="09_x")}
-    assert reason in take_in(desk.delivery, course, many, lambda _: None).problems[1].why
+    assert reason in import_submissions(desk.delivery, course, many, lambda _: None).problems[1].why
     shutil.rmtree(course.root.parent)
     both = desk.archive(pack({name: b"bad", "01_first_touch/kernel.c": KERNEL}), suffix)
     (taken,) = [one for one in both.submissions if one.student.id == "eve"]
@@ -239,8 +239,8 @@ def test_a_bomb_in_a_bomb(desk: Desk) -> None:
 def test_what_is_read_of_a_hand_in_is_limited_in_all(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, spare: int
 ) -> None:
-    limits = replace(intake.STUDENT, expanded_bytes=len(KERNEL) + spare)
-    monkeypatch.setattr(intake, "STUDENT", limits)
+    limits = replace(intake.STUDENT_LIMITS, expanded_bytes=len(KERNEL) + spare)
+    monkeypatch.setattr(intake, "STUDENT_LIMITS", limits)
     taken = desk.archive(zip_bytes({"kernel.c": KERNEL}), ".zip")
     if spare < 0:
         assert "would have to be read of eve.zip" in why(taken)
@@ -249,7 +249,7 @@ def test_what_is_read_of_a_hand_in_is_limited_in_all(
 
 
 def test_many_members(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "STUDENT", replace(intake.STUDENT, members=300))
+    monkeypatch.setattr(intake, "STUDENT_LIMITS", replace(intake.STUDENT_LIMITS, members=300))
     many: Files = {f"{number}": b"" for number in range(301)}
     said = "more than 300 members"
     assert said in why(desk.archive(zip_bytes(many), ".zip"))
@@ -371,7 +371,10 @@ def test_texts_of_other_systems(desk: Desk, content: bytes, taken: bytes) -> Non
 
 
 def test_what_is_no_text(desk: Desk) -> None:
-    put(desk.delivery / "eve", {"kernel.c": b"\x7fELF\0\0", "kernel.f90": b"\xff\xfe\0\xd8"})
+    put(
+        desk.delivery / "eve",
+        {"kernel.c": b"\x7fELF\0\0", "kernel.f90": b"\xff\xfe\0\xd8"},
+    )
     said = why(desk.take())
     assert "kernel.c is a compiled program" in said
     assert "kernel.f90 is not a text file" in said
@@ -413,7 +416,9 @@ def test_any_damage_is_told(desk: Desk) -> None:
                 packed[at:at] = chance.randbytes(chance.choice((1, 4, 512)))
             packed = packed or bytearray(b"x")
         (desk.delivery / f"s{number:03d}{suffix}").write_bytes(packed)
-    intake = take_in(desk.delivery, CourseFolder(course), {FIRST: desk.lab}, lambda _: None)
+    intake = import_submissions(
+        desk.delivery, CourseFolder(course), {FIRST: desk.lab}, lambda _: None
+    )
     told = {one.student.id for one in (*intake.submissions, *intake.problems) if one.student}
     assert told == {"ada", *(f"s{number:03d}" for number in range(400))}
     assert len(intake.problems) > 50
@@ -436,7 +441,7 @@ class DiesWhileRead:
 
 def test_a_reader_that_dies_in_a_member_refuses_it() -> None:
     reading: Any = DiesWhileRead()
-    archive = archives._Archive(reading, "eve.zip", archives.STUDENT)
+    archive = archives._Archive(reading, "eve.zip", archives.STUDENT_LIMITS)
     member = Member("d/kernel.c", "file", "", 1_000)
     with (
         pytest.raises(Refused, match=r"d/kernel\.c can't be read within 10 s"),

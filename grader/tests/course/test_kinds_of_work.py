@@ -17,8 +17,8 @@ from support.invented_class import lab_result
 from support.pages import all_of, assert_sound, rows_of, words
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.exports.exports import plain
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.exports.exports import export_csv
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing
 from numalab.course.pages.class_facts import class_facts
@@ -119,9 +119,11 @@ def standing(folder: Path, labs: Mapping[str, Lab], weights: str) -> Standing:
     )
     without = f'[labs.{WITHOUT}]\nparts = ["kernel", "diagnose", "viva"]\n'
     rules = parse_rules(f"[parts]\n{weights}{without}{vivas}", "course.toml", labs)
-    with open_gradebook(CourseFolder(folder)) as book:
+    with use_gradebook(CourseFolder(folder)) as book:
         book.add_submissions(
-            intake(*(submission(STUDENTS[one.item.student_id], lab=one.item.lab) for one in every))
+            intake(
+                *(submission(STUDENTS[one.target.student_id], lab=one.target.lab) for one in every)
+            )
         )
         book.add_attempts(every)
         return book.standing(rules)
@@ -148,8 +150,8 @@ def test_each_way_of_working_earns_what_the_weights_say(
         for lab, value in zip((WITH_VARIANT, WITHOUT), values, strict=True)
     }
     assert points == by_hand
-    assert not any(row.is_provisional for row in found.rows)
-    exported = csv.DictReader(io.StringIO(plain(found).text.lstrip("\ufeff")))
+    assert not any(row.is_preliminary for row in found.rows)
+    exported = csv.DictReader(io.StringIO(export_csv(found).text.lstrip("\ufeff")))
     assert {(one["student"], one["lab"]): float(one["points"]) for one in exported} == by_hand
     sums = {student: f"{round(sum(values), 2):g}" for student, values in expected.items()}
     text = class_page(found, class_facts(found, labs), labs)
@@ -157,7 +159,7 @@ def test_each_way_of_working_earns_what_the_weights_say(
     for caption in ("Points of each student by lab", "What the grades of each student are made of"):
         assert [line[1] for line in rows_of(page, caption)[1:]] == list(sums.values())
     for student in STUDENTS.values():
-        rows = [row for row in found.with_variants if row.student == student]
+        rows = [row for row in found.rows_with_variants if row.student == student]
         root = assert_sound(student_page(student, rows, labs, "", ()))
         assert f"{sums[student.id]} of 20 points" in words(next(all_of(root, "header")))
         parts = rows_of(root, "What parts of the grades give over all labs")[1:]

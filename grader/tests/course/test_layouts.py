@@ -13,19 +13,26 @@ from numalab.course.intake.clone_layouts import (
     clones_of,
     entries_below,
     flat_clones,
-    github_classroom,
-    gitlab,
     others_of,
+    read_github_classroom,
+    read_gitlab,
     student_folders,
 )
-from numalab.course.intake.delivered import About, Delivered, Layout, below_tops, nobodys, tops_of
 from numalab.course.intake.layouts import LAYOUTS, read_layout, unwrapped
 from numalab.course.intake.students import Person
 from numalab.course.intake.trees import Entry
+from numalab.course.intake.uploads import (
+    CollectionContext,
+    Layout,
+    StudentUpload,
+    entries_by_top,
+    top_entries,
+    unassigned,
+)
 from numalab.course.records import LATE_BY_CANVAS, Problem
 from numalab.errors import UserError
 
-ABOUT = About("delivery", {"kernel.c", "kernel.f90"})
+ABOUT = CollectionContext("delivery", {"kernel.c", "kernel.f90"})
 
 
 def entry(text: str) -> Entry:
@@ -54,7 +61,7 @@ def told(layout: Layout) -> dict[str, tuple[str, dict[str, str], list[str]]]:
         one.source: (
             one.person.name, dict(one.person.external), ["/".join(e.path) for e in one.entries]
         )
-        for one in layout.delivered
+        for one in layout.uploads
     }  # fmt: skip
 
 
@@ -67,14 +74,14 @@ def whys(layout: Layout) -> dict[str, str]:
 
 def test_entries_at_the_top_and_below() -> None:
     entries = tree("a/b/c", "a/", "d", "e/f")
-    tops = tops_of(entries)
+    tops = top_entries(entries)
     assert list(tops) == ["a", "d", "e"]
     assert (tops["a"], tops["d"]) == (entries[1], entries[2])
     assert tops["e"] == Entry(("e",), "folder")
-    assert below_tops(entries) == {"a": tree("b/c"), "e": tree("f")}
-    assert nobodys(entries[0], "a clone") == Problem("a/b/c", "a/b/c is not a clone.")
+    assert entries_by_top(entries) == {"a": tree("b/c"), "e": tree("f")}
+    assert unassigned(entries[0], "a clone") == Problem("a/b/c", "a/b/c is not a clone.")
     link = Entry(("x",), "link", "is a link")
-    assert nobodys(link, "a clone") == Problem("x", "x is a link.")
+    assert unassigned(link, "a clone") == Problem("x", "x is a link.")
 
 
 def test_one_folder_that_is_all_of_a_delivery_is_its_wrapping() -> None:
@@ -104,7 +111,7 @@ def test_folders_and_archives_of_students() -> None:
 
 def test_names_that_only_blanks_tell_apart() -> None:
     layout = read_layout(tree("ada/", "ada /", " bob/", "x  y/", "x y/"), ABOUT)
-    names = {one.source: one.person.name for one in layout.delivered}
+    names = {one.source: one.person.name for one in layout.uploads}
     assert names == {
         "ada": "ada", "ada ": "ada<U+0020>", " bob": "bob", "x  y": "x <U+0020>y", "x y": "x y"
     }  # fmt: skip
@@ -131,7 +138,7 @@ def test_what_moodle_delivers() -> None:
         "Kim_8": ("Kim", {"identifier": "Participant 8"}, []),
     }
     text = "What was entered in Moodle as onlinetext is not graded; only files are."
-    assert {one.source: one.notes for one in layout.delivered if one.notes} == {
+    assert {one.source: one.notes for one in layout.uploads if one.notes} == {
         "Ada L_101": (text,), "Eve_7": (text,)
     }  # fmt: skip
     assert list(whys(layout)) == ["rest.txt"]
@@ -148,7 +155,7 @@ def test_what_moodle_delivers() -> None:
 )  # fmt: skip
 def test_where_names_are_hidden_numbers_are(names: list[str], called: list[str]) -> None:
     layout = read_layout(tree(*(f"{name}_assignsubmission_file/" for name in names)), ABOUT)
-    assert [one.person.name for one in layout.delivered] == called
+    assert [one.person.name for one in layout.uploads] == called
 
 
 # ---- Canvas ----------------------------------------------------------------------------------
@@ -173,7 +180,7 @@ def test_what_canvas_delivers() -> None:
         "9": ("9", {"id": "9"}, ["kernel.f90"]),
     }
     twice = "kernel.c was handed in more than once; the newest is taken."
-    assert {one.source: one.notes for one in layout.delivered} == {
+    assert {one.source: one.notes for one in layout.uploads} == {
         "lovelaceada_7": (twice,), "boldbob_8": (late, entered), "anon_x1": (), "9": (late,)
     }  # fmt: skip
     assert list(whys(layout)) == ["folder_1_2_x", "rest"]
@@ -183,7 +190,7 @@ def test_what_canvas_delivers() -> None:
 def test_of_a_file_that_was_handed_in_again_the_newest_is_taken(order: Sequence[int]) -> None:
     files = tree("a_7_9_kernel.c", "a_7_10_kernel-1.c", "a_7_11_kernel-2.c")
     marked = [replace(one, refused=f"is {at}") for at, one in enumerate(files)]
-    (one,) = read_layout([marked[at] for at in order], ABOUT).delivered
+    (one,) = read_layout([marked[at] for at in order], ABOUT).uploads
     assert [(e.name, e.refused) for e in one.entries] == [("kernel.c", "is 2")]
 
 
@@ -211,7 +218,7 @@ def test_a_delivery_is_of_the_system_that_most_of_it_is_of(texts: list[str], nam
 def test_what_looks_like_another_system_is_told_and_taken() -> None:
     entries = tree("a_1_assignsubmission_file/", "b/", "c/", "d_1_2_x.zip", "e/")
     layout = read_layout(entries, ABOUT)
-    assert layout.name == "plain" and len(layout.delivered) == 5
+    assert layout.name == "plain" and len(layout.uploads) == 5
     assert list(whys(layout)) == ["a_1_assignsubmission_file", "d_1_2_x.zip"]
     why = whys(layout)["a_1_assignsubmission_file"]
     assert "what Moodle delivers" in why and why.endswith("--layout moodle.")
@@ -286,19 +293,19 @@ def test_what_comes_before_the_login(
 
 def test_clones_of_github_classroom() -> None:
     entries = [*clones("hw1-ada", "hw1-Bob"), *tree("hw1-cem/", "hw1-cem/kernel.c", "x.txt")]
-    layout = github_classroom(entries, replace(ABOUT, name="hw1-submissions"))
+    layout = read_github_classroom(entries, replace(ABOUT, name="hw1-submissions"))
     assert layout is not None and layout.name == "github_classroom"
-    assert {one.source: (one.person, one.repository) for one in layout.delivered} == {
+    assert {one.source: (one.person, one.repository) for one in layout.uploads} == {
         "hw1-Bob": (Person("Bob", {"login": "Bob"}, "Bob"), Path("hw1-Bob/.git/")),
         "hw1-ada": (Person("ada", {"login": "ada"}, "ada"), Path("hw1-ada/.git/")),
         "hw1-cem": (Person("cem", {"login": "cem"}, "cem"), None),
     }
-    assert [e.path for e in layout.delivered[1].entries] == [(".git",), ("kernel.c",)]
+    assert [e.path for e in layout.uploads[1].entries] == [(".git",), ("kernel.c",)]
     assert list(whys(layout)) == ["x.txt"]
-    assert github_classroom(tree("ada/", "ada/kernel.c"), ABOUT) is None
+    assert read_github_classroom(tree("ada/", "ada/kernel.c"), ABOUT) is None
     # Who is called as the prefix says keeps the name.
-    bare = github_classroom(clones("hw1-", "hw1-ada"), replace(ABOUT, name="hw1"))
-    assert bare is not None and [one.person.name for one in bare.delivered] == ["hw1-", "ada"]
+    bare = read_github_classroom(clones("hw1-", "hw1-ada"), replace(ABOUT, name="hw1"))
+    assert bare is not None and [one.person.name for one in bare.uploads] == ["hw1-", "ada"]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +343,7 @@ GROUP = replace(ABOUT, is_lab=is_lab)
 
 def logins(layout: Layout | None) -> list[tuple[str, str]]:
     assert layout is not None and layout.name == "gitlab"
-    return [(one.source, one.person.external["login"]) for one in layout.delivered]
+    return [(one.source, one.person.external["login"]) for one in layout.uploads]
 
 
 @pytest.mark.parametrize(
@@ -364,39 +371,39 @@ def logins(layout: Layout | None) -> list[tuple[str, str]]:
 def test_which_part_of_a_path_is_the_student(
     places: list[str], known: Collection[str], found: list[str]
 ) -> None:
-    layout = gitlab(clones(*places), replace(GROUP, logins=frozenset(known)))
+    layout = read_gitlab(clones(*places), replace(GROUP, logins=frozenset(known)))
     assert [login for _, login in logins(layout)] == found
 
 
 def test_of_parts_that_vary_alike_neither_is_the_student() -> None:
     with pytest.raises(UserError, match="lie at x/ada and x/bob: which part"):
-        gitlab(clones("x/ada", "x/bob", "y/ada"), GROUP)
+        read_gitlab(clones("x/ada", "x/bob", "y/ada"), GROUP)
     # The one that varies most is.
-    assert [who for _, who in logins(gitlab(clones("x/ada", "x/bob", "y/cem"), GROUP))] == [
+    assert [who for _, who in logins(read_gitlab(clones("x/ada", "x/bob", "y/cem"), GROUP))] == [
         "ada", "bob", "cem"
     ]  # fmt: skip
 
 
 def test_files_at_the_top_of_a_project_lie_below_its_name() -> None:
     entries = [*clones("ada/lab1", "bob/lab1"), *clones("cem/lab1", files=("src/kernel.c",))]
-    layout = gitlab(entries, GROUP)
+    layout = read_gitlab(entries, GROUP)
     assert layout is not None and {k: files for k, (_, _, files) in told(layout).items()} == {
         "ada/lab1": ["lab1/.git", "lab1/kernel.c"], "bob/lab1": ["lab1/.git", "lab1/kernel.c"],
         "cem/lab1": [".git", "src/kernel.c"],
     }  # fmt: skip
-    assert [one.repository for one in layout.delivered] == [
+    assert [one.repository for one in layout.uploads] == [
         Path(f"{name}/lab1/.git/") for name in ("ada", "bob", "cem")
     ]
 
 
 def test_projects_are_as_deep_as_most_are() -> None:
     entries = [*clones("g/ada", "g/bob", "template", "g/h/x"), *tree("g/cem/", "g/notes", "y/")]
-    layout = gitlab(entries, GROUP)
+    layout = read_gitlab(entries, GROUP)
     assert layout is not None
     assert logins(layout) == [("g/ada", "ada"), ("g/bob", "bob"), ("g/cem", "cem"), ("g/h", "h")]
     assert list(whys(layout)) == ["template", "g/notes", "y"]
     # Of as many of each depth the less deep ones.
-    assert logins(gitlab(clones("ada", "g/bob"), GROUP)) == [("ada", "ada"), ("g/bob", "g")]
+    assert logins(read_gitlab(clones("ada", "g/bob"), GROUP)) == [("ada", "ada"), ("g/bob", "g")]
 
 
 def test_who_has_something_beside_a_clone_is_taken_as_a_folder() -> None:
@@ -404,7 +411,7 @@ def test_who_has_something_beside_a_clone_is_taken_as_a_folder() -> None:
         *clones("ada/a", "bob/b", "cem/c"),
         *tree("ada/more.txt", "dee/", "dee/kernel.c", "fay/", "gus/kernel.c", "x.txt"),
     ]
-    layout = gitlab(entries, GROUP)
+    layout = read_gitlab(entries, GROUP)
     assert layout is not None and list(whys(layout)) == ["x.txt"]
     assert logins(layout) == [
         ("ada", "ada"), ("bob/b", "bob"), ("cem/c", "cem"), ("dee", "dee"),
@@ -413,6 +420,6 @@ def test_who_has_something_beside_a_clone_is_taken_as_a_folder() -> None:
 
 
 def test_what_a_delivery_holds_of_somebody_in_a_list_only() -> None:
-    one = Delivered("x", Person("x", {}), ())
+    one = StudentUpload("x", Person("x", {}), ())
     assert (one.notes, one.repository, one.handed_in_at, one.is_missing) == ((), None, None, False)
     assert not ABOUT.is_lab("01_first_touch") and ABOUT.logins == frozenset()

@@ -11,13 +11,13 @@ import pytest
 
 from numalab.course.intake import list_times
 from numalab.course.intake.list_times import parse_time, read_times
-from numalab.course.intake.moodle_words import LANGUAGES, participant, read_header
+from numalab.course.intake.moodle_columns import LANGUAGES, participant, read_header
 from numalab.course.intake.student_list import (
-    Listed,
-    match,
-    parse_named,
+    ListedStudent,
+    match_students,
+    merge_listed,
+    parse_column_options,
     read_student_list,
-    with_listed,
 )
 from numalab.course.intake.students import Person
 from numalab.errors import UserError
@@ -151,18 +151,18 @@ def test_what_is_no_list(tmp_path: Path, text: str, said: str) -> None:
     [("name=Voller  Name", {"voller name": "name"}), ("id=A=B", {"a=b": "id"})],
 )
 def test_columns_are_named_by_their_titles(text: str, named: dict[str, str]) -> None:
-    assert parse_named([text]) == named
+    assert parse_column_options([text]) == named
 
 
 @pytest.mark.parametrize("text", ["nom=Nom", "name", "name=", "name= ", "=x", ""])
 def test_what_names_no_column(text: str) -> None:
     with pytest.raises(UserError, match="write it as WHAT="):
-        parse_named([text])
+        parse_column_options([text])
 
 
 def test_a_column_that_is_named_is_in_anothers_place(tmp_path: Path) -> None:
     text = "name,Wer,email,Kennung\nx,Ada,a@x.org,7\n"
-    named = parse_named(["name=WER", "login=Kennung"])
+    named = parse_column_options(["name=WER", "login=Kennung"])
     (line,), _, _ = read(tmp_path, text, named)
     assert line == ("Ada", {"email": "a@x.org", "login": "7"}, "")
     with pytest.raises(UserError, match="no column 'nosuch'; it has: name, Wer, email, Kennung"):
@@ -324,8 +324,8 @@ def test_a_column_is_in_one_language_as_far_as_its_first_times_show(
 # ---- whose line it is ------------------------------------------------------------------------
 
 
-def listed(name: str, **external: str) -> Listed:
-    return Listed(Person(name, external))
+def listed(name: str, **external: str) -> ListedStudent:
+    return ListedStudent(Person(name, external))
 
 
 ADA, BOB = listed("Ada Lovelace", email="a@x.org", id="7"), listed("Bob Bold", email="b@x.org")
@@ -350,10 +350,10 @@ ADA, BOB = listed("Ada Lovelace", email="a@x.org", id="7"), listed("Bob Bold", e
     ],
 )
 def test_whose_line_it_is(
-    people: list[Person], lines: list[Listed], found: list[int | None]
+    people: list[Person], lines: list[ListedStudent], found: list[int | None]
 ) -> None:
     expected = tuple(None if at is None else lines[at] for at in found)
-    assert match(people, lines) == expected
+    assert match_students(people, lines) == expected
 
 
 def test_numbers_of_an_assignment_decide_only_where_they_fit() -> None:
@@ -362,18 +362,18 @@ def test_numbers_of_an_assignment_decide_only_where_they_fit() -> None:
         Person(name, {"identifier": f"Participant {number}"})
         for name, number in (("Ada", 1), ("Bob", 9), ("Ada", 8))
     )
-    assert match([ada, bob], lines) == (lines[0], None)
-    nobodys = Person("Bob", {})
-    assert match([ada, nobodys], lines) == tuple(lines)
-    assert match([ada, bob], [lines[0], listed("Bob", id="7")])[1] == listed("Bob", id="7")
+    assert match_students([ada, bob], lines) == (lines[0], None)
+    unassigned = Person("Bob", {})
+    assert match_students([ada, unassigned], lines) == tuple(lines)
+    assert match_students([ada, bob], [lines[0], listed("Bob", id="7")])[1] == listed("Bob", id="7")
     # By another assignment's list nobody fits.
-    assert match([other, bob], lines) == tuple(lines)
+    assert match_students([other, bob], lines) == tuple(lines)
 
 
 def test_a_person_goes_by_the_lists_name_and_by_the_keys_of_both() -> None:
     person = Person("ada", {"login": "ada9", "email": "old@x.org"}, "ada9")
-    assert with_listed(person, None) is person
-    line = Listed(Person("Ada L", {"email": "a@x.org", "id": "7"}, "s1"))
+    assert merge_listed(person, None) is person
+    line = ListedStudent(Person("Ada L", {"email": "a@x.org", "id": "7"}, "s1"))
     keys = {"email": "old@x.org", "id": "7", "login": "ada9"}
-    assert with_listed(person, line) == Person("Ada L", keys, "s1")
-    assert with_listed(person, listed("Ada L")) == Person("Ada L", dict(person.external), "ada9")
+    assert merge_listed(person, line) == Person("Ada L", keys, "s1")
+    assert merge_listed(person, listed("Ada L")) == Person("Ada L", dict(person.external), "ada9")

@@ -15,19 +15,21 @@ import pytest
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import local, runs
 from numalab.course.jobs.engine import ChunkState
-from numalab.course.jobs.local import WITH_PARENT, Local
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.records import Item
+from numalab.course.jobs.local import ENDS_WITH_PARENT, Local
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.records import GradingTarget
 from numalab.errors import UserError
 from numalab.grading.turns import VARIABLE as TURNS
 from numalab.installation import Installation
 
-TASK = Task(Item("ada", "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",))
+TASK = GradingTask(GradingTarget("ada", "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",))
 
 
-def run_of(*chunks: Sequence[Task], **changes: Any) -> Run:
+def run_of(*chunks: Sequence[GradingTask], **changes: Any) -> BatchRun:
     at, made = "2026-11-22T08:00:00+00:00", tuple(tuple(chunk) for chunk in chunks)
-    run = Run("20261122T080000-abcdef", "local", at, Grading("quick"), SlurmOptions(), made)
+    run = BatchRun(
+        "20261122T080000-abcdef", "local", at, GradingOptions("quick"), SlurmOptions(), made
+    )
     return replace(run, **changes)
 
 
@@ -42,19 +44,19 @@ class Process:
     def __init__(self, is_deaf: bool = False) -> None:
         self.code: int | None = None
         self.is_deaf = is_deaf
-        self.told: list[str] = []
+        self.remarks: list[str] = []
 
     def poll(self) -> int | None:
         return self.code
 
     def terminate(self) -> None:
-        self.told.append("terminate")
+        self.remarks.append("terminate")
 
     def kill(self) -> None:
-        self.told.append("kill")
+        self.remarks.append("kill")
 
     def wait(self, limit_s: float | None = None) -> None:
-        self.told.append(f"wait {limit_s}")
+        self.remarks.append(f"wait {limit_s}")
         if self.is_deaf and limit_s is not None:
             raise subprocess.TimeoutExpired("x", limit_s)
 
@@ -68,7 +70,7 @@ class Started:
         self.made: list[Process] = []
         self.removals = 0
         monkeypatch.setattr(local.starting, "start", self)
-        monkeypatch.setattr(local, "remove_folders_of_the_dead", self.remove)
+        monkeypatch.setattr(local, "remove_stale_workdirs", self.remove)
 
     def __call__(self, command: Sequence[str], env: dict[str, str], **options: Any) -> Process:
         self.asked.append((list(command), env))
@@ -80,8 +82,8 @@ class Started:
         self.removals += 1
 
 
-def phases(engine: Local, run: Run) -> list[str]:
-    seen = engine.look([run])
+def phases(engine: Local, run: BatchRun) -> list[str]:
+    seen = engine.poll([run])
     assert seen is not None and list(seen) == [run.id]
     return [seen[run.id][n].phase for n in range(len(run.chunks))]
 
@@ -91,12 +93,12 @@ def test_jobs_of_one_machine(
 ) -> None:
     started = Started(monkeypatch)
     run = run_of([TASK], [TASK], [TASK])
-    folder = runs.keep(course, run)
+    folder = runs.write_run(course, run)
     engine = Local(course, installation, 2)
     engine.submit(run)
     assert runs.noted_job(course, run) == f"process {os.getpid()}"
     assert [command for command, _ in started.asked] == [
-        [*WITH_PARENT, sys.executable, "-m", "numalab.course.jobs.node", installation.preset,
+        [*ENDS_WITH_PARENT, sys.executable, "-m", "numalab.course.jobs.node", installation.preset,
          str(course.root.absolute()), run.id, str(number)]
         for number in (0, 1)
     ]  # fmt: skip
@@ -110,7 +112,7 @@ def test_jobs_of_one_machine(
     assert phases(engine, run) == ["running", "running", "waiting"] and not started.removals
     started.made[0].code = 3
     assert phases(engine, run) == ["over", "running", "running"] and started.removals == 1
-    seen = engine.look([run])
+    seen = engine.poll([run])
     why = f"the process ended with code 3; {folder / 'logs' / '0.txt'} tells why"
     assert seen is not None and seen[run.id][0] == ChunkState("over", "lost", why)
     started.made[1].code = 0
@@ -124,7 +126,7 @@ def test_alone_a_job_takes_no_turns(
     first, second = run_of([TASK], [TASK]), run_of([TASK], id="z")
     engine = Local(course, installation, 1)
     for run in (first, second):
-        runs.keep(course, run)
+        runs.write_run(course, run)
         engine.submit(run)
     ((_, env),) = started.asked
     assert env.get(TURNS) != str(course.run(first.id) / "turns")
@@ -141,11 +143,11 @@ def test_jobs_are_cancelled_by_their_run(
     first, second = run_of([TASK], [TASK]), run_of([TASK], [TASK], id="z")
     engine = Local(course, installation, 3)
     for run in (first, second):
-        runs.keep(course, run)
+        runs.write_run(course, run)
         engine.submit(run)
     assert len(started.made) == 3
     engine.cancel(second)
-    assert [one.told for one in started.made] == [[], [], ["terminate", "wait 60"]]
+    assert [one.remarks for one in started.made] == [[], [], ["terminate", "wait 60"]]
     assert started.removals == 1
     for one in started.made:
         one.code = 0
@@ -160,13 +162,13 @@ def test_a_command_ends_with_its_jobs(
 ) -> None:
     started = Started(monkeypatch)
     run = run_of([TASK], [TASK], [TASK])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     engine = Local(course, installation, 2)
     engine.submit(run)
     started.made[1].is_deaf = True
     engine.stop()
-    assert started.made[0].told == ["terminate", "wait 60"]
-    assert started.made[1].told == ["terminate", "wait 60", "kill", "wait None"]
+    assert started.made[0].remarks == ["terminate", "wait 60"]
+    assert started.made[1].remarks == ["terminate", "wait 60", "kill", "wait None"]
     for one in started.made:
         one.code = -15
     assert phases(engine, run) == ["over", "over", "waiting"] and len(started.made) == 2
@@ -176,7 +178,7 @@ def test_what_a_killed_command_has_left_is_waited_for(
     course: CourseFolder, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of([TASK])
-    folder = runs.keep(course, run)
+    folder = runs.write_run(course, run)
     engine = Local(course, installation, 1)
     tries: list[float] = []
     monkeypatch.setattr(local.time, "sleep", tries.append)

@@ -28,11 +28,11 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.exports import exports, junit, moodle
 from numalab.course.exports.gradescope import results
 from numalab.course.gradebook.explanation import explanation
-from numalab.course.gradebook.gradebook import open_gradebook, rebuild
+from numalab.course.gradebook.gradebook import rebuild, use_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.records import LATE_BY_CANVAS, Intake, Problem
 from numalab.labs.declaration import Lab
 
@@ -42,7 +42,7 @@ NOTHING = Problem("list.csv", "Nothing was handed in.", BOB, is_missing=True)
 
 def fill(folder: Path, *intakes: Intake) -> CourseFolder:
     course = CourseFolder(folder)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         for one in intakes:
             book.add_submissions(one)
         book.add_attempts([attempt(ADA, result(10))])
@@ -50,7 +50,7 @@ def fill(folder: Path, *intakes: Intake) -> CourseFolder:
 
 
 def standing(course: CourseFolder, text: str = "") -> Standing:
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         return book.standing(parse_rules(text, "course.toml"))
 
 
@@ -73,12 +73,15 @@ def test_what_can_not_be_taken_is_not_what_was_not_handed_in(tmp_path: Path) -> 
     assert "1 hand-in that can't be taken" in table
     assert "  Zoë Ångström (zoe) 01" in table
     lines = {
-        row["student"]: row for row in csv.DictReader(io.StringIO(exports.plain(made).text[1:]))
+        row["student"]: row
+        for row in csv.DictReader(io.StringIO(exports.export_csv(made).text[1:]))
     }
     assert lines["zoe"]["state"] == "handed in, can't be taken"
     assert lines["bob"]["state"] == "not handed in"
-    assert "Handed in, and can't be taken: Zoë Ångström (zoe)" in exports.plain(made).told[-1]
-    assert "Handed in, and can't be taken: Zoë" in " ".join(moodle.worksheet(made.rows).told)
+    assert (
+        "Handed in, and can't be taken: Zoë Ångström (zoe)" in exports.export_csv(made).remarks[-1]
+    )
+    assert "Handed in, and can't be taken: Zoë" in " ".join(moodle.worksheet(made.rows).remarks)
     assert results([zoe])["extra_data"][LAB]["not_taken"] is True
     assert "RAR archive" in junit.report([zoe], [])
 
@@ -91,7 +94,7 @@ def test_the_mark_stays_until_something_is_handed_in(tmp_path: Path) -> None:
     assert not row_of(standing(course), "zoe", OTHER_LAB).is_not_taken
     rebuild(course, lambda _: None)
     assert row_of(standing(course), "zoe").is_not_taken
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(ZOE, "e3")))
     made = row_of(standing(course), "zoe")
     assert (made.is_not_taken, made.is_handed_in) == (False, True)
@@ -111,7 +114,7 @@ def test_a_gradebook_of_before_is_read_and_goes_on(tmp_path: Path) -> None:
         database.execute("DROP TABLE not_taken")
         database.execute("DROP TABLE taken_times")
     assert len(standing(course).rows) == 1
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), problems=[BROKEN]))
     assert row_of(standing(course), "zoe").is_not_taken
 
@@ -128,9 +131,9 @@ def test_late_by_canvas_is_shown_and_named(tmp_path: Path) -> None:
     assert "10~" in shown(made)
     assert "~ late by Canvas, hours unknown, nothing taken off" in shown(made)
     assert "handed_in_at" in shown(made)
-    assert "Late by Canvas, hours unknown" in exports.plain(made).told[0]
-    with open_gradebook(course, read_only=True) as book:
-        (account,) = book.accounts(parse_rules(deadline, "x"), "ada")
+    assert "Late by Canvas, hours unknown" in exports.export_csv(made).remarks[0]
+    with use_gradebook(course, read_only=True) as book:
+        (account,) = book.grade_traces(parse_rules(deadline, "x"), "ada")
     told = "\n".join(explanation(account, parse_rules(deadline, "x")))
     assert "Late by Canvas, hours unknown, nothing taken off. A column handed_in_at" in told
 
@@ -150,8 +153,8 @@ def test_with_a_time_canvas_is_not_asked(tmp_path: Path) -> None:
 def test_intake_marks_them(tmp_path: Path, first_touch: Lab, name: str, content: bytes) -> None:
     delivery = put(tmp_path / "delivery", {name: content, "bob/kernel.c": b"int a;\n"})
     course = CourseFolder(tmp_path / "course")
-    taken = take_in(delivery, course, {first_touch.name: first_touch}, lambda _: None)
-    with open_gradebook(course) as book:
+    taken = import_submissions(delivery, course, {first_touch.name: first_touch}, lambda _: None)
+    with use_gradebook(course) as book:
         book.add_submissions(taken)
     assert row_of(standing(course), "ada").is_not_taken
 
@@ -163,16 +166,16 @@ def test_names_that_differ_in_case_or_blanks(tmp_path: Path, first_touch: Lab) -
     delivery = put(tmp_path / "delivery", files)
     labs = {first_touch.name: first_touch}
     course = CourseFolder(tmp_path / "course")
-    first = take_in(delivery, course, labs, lambda _: None)
+    first = import_submissions(delivery, course, labs, lambda _: None)
     assert not first.problems
     ids = {one.source: one.student.id for one in first.submissions}
     assert len(set(ids.values())) == 5
     assert (ids["ada"], ids["ADA"], ids["Zoe"]) == ("ada", "ada-2", "zoe")
-    again = take_in(delivery, course, labs, lambda _: None)
+    again = import_submissions(delivery, course, labs, lambda _: None)
     assert {one.source: one.student.id for one in again.submissions} == ids
     # Alone in a delivery, each is still who it was; and who writes it otherwise is the same again.
     alone = put(tmp_path / "alone", {"ADA/kernel.c": b"int b;\n", "zoe/kernel.c": b"int b;\n"})
-    later = take_in(alone, course, labs, lambda _: None)
+    later = import_submissions(alone, course, labs, lambda _: None)
     assert sorted(one.student.id for one in later.submissions) == ["ada-2", "zoe"]
 
 
@@ -186,7 +189,9 @@ def test_no_name_takes_an_id_that_leaves_out_its_ends(
     ids = []
     for delivered in (name, clear.replace("-", " ")):
         files = {f"{delivered}/kernel.c": f"int {clear[:3]}{len(ids)};\n".encode()}
-        intake = take_in(put(tmp_path / str(len(ids)), files), course, labs, lambda _: None)
+        intake = import_submissions(
+            put(tmp_path / str(len(ids)), files), course, labs, lambda _: None
+        )
         ids.append(intake.submissions[0].student.id)
     assert ids == [f"{clear}-2", clear]
 
@@ -199,7 +204,7 @@ def test_no_name_takes_an_id_that_leaves_out_its_ends(
 def test_ids_of_usual_names(tmp_path: Path, first_touch: Lab, name: str, id_: str) -> None:
     delivery = put(tmp_path / "delivery", {f"{name}/kernel.c": b"int a;\n"})
     course = CourseFolder(tmp_path / "course")
-    intake = take_in(delivery, course, {first_touch.name: first_touch}, lambda _: None)
+    intake = import_submissions(delivery, course, {first_touch.name: first_touch}, lambda _: None)
     assert [one.student.id for one in intake.submissions] == [id_]
 
 
@@ -212,7 +217,7 @@ def test_a_zone_that_is_corrected(tmp_path: Path) -> None:
     right = taken(submission(ADA, at="2027-05-04T00:30:00-05:00"))
     course = fill(tmp_path / "a", intake(utc))
     assert row_of(standing(course, deadline), "ada").late_s == 0
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(right))
     assert row_of(standing(course, deadline), "ada").late_s == 31 * 60
     rebuild(course, lambda _: None)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from numalab.course.jobs import node_folders
-from numalab.course.jobs.node_folders import FOLDER, node_folder, remove_folders_of_the_dead
+from numalab.course.jobs.node_folders import FOLDER, node_folder, remove_stale_workdirs
 from numalab.errors import UserError
 
 
@@ -90,15 +90,15 @@ def test_folders_of_jobs_that_were_killed_as_they_began_are_removed_later(place:
         folder.mkdir()
     for folder in (unlocked, locked):
         (folder / "owned.new").touch()
-    remove_folders_of_the_dead(place)
+    remove_stale_workdirs(place)
     assert len(list(place.iterdir())) == 3
     for folder in (empty, unlocked, locked):
         grow_old(folder)
     with (locked / "owned.new").open("r+") as file:
         node_folders.fcntl.flock(file, node_folders.fcntl.LOCK_EX)
-        remove_folders_of_the_dead(place)
+        remove_stale_workdirs(place)
         assert list(place.iterdir()) == [locked]
-    remove_folders_of_the_dead(place)
+    remove_stale_workdirs(place)
     assert list(place.iterdir()) == []
 
 
@@ -137,7 +137,7 @@ def test_a_folder_is_its_jobs_as_soon_as_it_has_a_name(place: Path) -> None:
         (folder / "file").touch()
         (folder / "link").symlink_to(place)
         grow_old(folder)
-        remove_folders_of_the_dead()
+        remove_stale_workdirs()
         assert (folder / "file").exists()
     assert list(place.iterdir()) == []
 
@@ -154,7 +154,7 @@ def test_a_folder_of_nobodys_is_left_for_a_minute(
     (place / "other").mkdir()
     made_s = folder.stat().st_mtime
     monkeypatch.setattr(node_folders.time, "time", lambda: made_s + age_s)
-    remove_folders_of_the_dead()
+    remove_stale_workdirs()
     assert folder.exists() == is_left and (place / "other").exists()
 
 
@@ -164,10 +164,10 @@ def test_a_folder_of_another_user_is_left(place: Path, monkeypatch: pytest.Monke
     (folder / "owned").touch()
     user = os.geteuid()
     monkeypatch.setattr(node_folders.os, "geteuid", lambda: user + 1)
-    remove_folders_of_the_dead(place)
+    remove_stale_workdirs(place)
     assert folder.exists()
     monkeypatch.undo()
-    remove_folders_of_the_dead(place)
+    remove_stale_workdirs(place)
     assert not folder.exists()
 
 

@@ -18,12 +18,17 @@ from numalab.commands import batch_grade, batch_versions
 from numalab.commands.root import cli
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.jobs.head import Head, Wanted, missing
-from numalab.course.other_versions import results_of_others, seconds_taken, under_kept_digests
-from numalab.course.records import Attempt, Item
-from numalab.course.rejudging import digests_of, judge_all, pending
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.jobs.dispatcher import Dispatcher, RequestedGrading, missing_tasks
+from numalab.course.other_versions import (
+    results_of_other_versions,
+    seconds_taken,
+    use_stored_digests,
+)
+from numalab.course.records import Attempt, GradingTarget
+from numalab.course.rejudging import current_digests, find_pending, judge_all
 from numalab.errors import UserError
+from numalab.evidence.read_record import record_of
 from numalab.files import write_json
 from numalab.grading.continuing import Earlier, earlier_times, fingerprints
 from numalab.grading.former_digests import FILE, known_as
@@ -70,7 +75,7 @@ def proved_equal(installation: Installation, old: str, new: str) -> None:
 
 
 def kept(course: CourseFolder) -> list[Attempt]:
-    return list(attempts.kept_attempts(course))
+    return list(attempts.all_attempts(course))
 
 
 # ---- what an equal version has measured ---------------------------------------------------
@@ -113,22 +118,22 @@ def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(
     before = rules.read_text()
     try:
         rules.write_text(before.replace("at_least = 0.95", "at_least = 0.9"))
-        assert pending(kept(course), digests_of(own, [LAB])).measured_otherwise == 1
+        assert find_pending(kept(course), current_digests(own, [LAB])).measured_otherwise == 1
         proved_equal(own, old, new)
-        digests = digests_of(own, [LAB])
-        found = pending(kept(course), digests)
-        assert [a.item.student_id for a in found.attempts] == ["ada"] and not (
+        digests = current_digests(own, [LAB])
+        found = find_pending(kept(course), digests)
+        assert [a.target.student_id for a in found.attempts] == ["ada"] and not (
             found.measured_otherwise
         )
         labs = load_labs(own.root)
         (made,) = judge_all(course, own, labs, found.attempts, digests, lambda step: None).rejudged
-        assert made.new.item == made.old.item and made.new.judged_by == digests.judged[LAB]
+        assert made.new.target == made.old.target and made.new.judged_by == digests.judged[LAB]
     finally:
         rules.write_text(before)
 
 
 def test_times_go_on_from_records_of_an_equal_version(own: Installation, tmp_path: Path) -> None:
-    record = {"build": {"kernel": {}}, "handed_in": [], "sandbox": "none"}
+    record = record_of(invented.evidence(invented.ONE_NODE) | {"sandbox": "none"})
 
     def prints() -> tuple[str, ...]:
         lab, effort = load_labs(own.root)[LAB], effort_for("default", True)
@@ -146,28 +151,31 @@ def test_times_go_on_from_records_of_an_equal_version(own: Installation, tmp_pat
     assert earlier_times([tmp_path], (now,)) == Earlier()
 
 
-ITEM = Item("ada", LAB, "d", "now", "default")
+ITEM = GradingTarget("ada", LAB, "d", "now", "default")
 
 
-def graded(item: Item, number: int = 1, **changes: str) -> Attempt:
+def graded(item: GradingTarget, number: int = 1, **changes: str) -> Attempt:
     made = Attempt(item, number, "graded", BEGUN, ENDED, (), {}, "none")
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_an_item_goes_by_the_digest_that_the_course_has_it_by() -> None:
     names = {LAB: ("now", "last", "first")}
-    wanted = [Wanted(ITEM, ("c",)), Wanted(replace(ITEM, student_id="bob"), ("c",))]
-    first, last = (replace(ITEM, kit_digest=digest) for digest in ("first", "last"))
+    wanted = [
+        RequestedGrading(ITEM, ("c",)),
+        RequestedGrading(replace(ITEM, student_id="bob"), ("c",)),
+    ]
+    first, last = (replace(ITEM, numalab_digest=digest) for digest in ("first", "last"))
 
-    def named(*kept: Item) -> list[str]:
-        return [each.item.kit_digest for each in under_kept_digests(wanted, names, kept)]
+    def named(*kept: GradingTarget) -> list[str]:
+        return [each.target.numalab_digest for each in use_stored_digests(wanted, names, kept)]
 
     assert named() == ["now", "now"]
     assert named(first) == ["first", "now"]
     assert named(first, last) == ["last", "now"]
     assert named(first, ITEM) == ["now", "now"]
     others = (
-        replace(first, kit_digest="x"),
+        replace(first, numalab_digest="x"),
         replace(first, digest="e"),
         replace(first, effort="q"),
     )
@@ -175,16 +183,18 @@ def test_an_item_goes_by_the_digest_that_the_course_has_it_by() -> None:
 
 
 def test_what_only_others_have_graded() -> None:
-    wanted = [Wanted(ITEM, ("c",))]
-    other = replace(ITEM, kit_digest="other")
+    wanted = [RequestedGrading(ITEM, ("c",))]
+    other = replace(ITEM, numalab_digest="other")
     first, last = graded(other), graded(other, 2, ended_at="2027-05-04T11:00:00+00:00")
-    assert results_of_others(wanted, [first, last]) == {ITEM: last}
+    assert results_of_other_versions(wanted, [first, last]) == {ITEM: last}
     assert seconds_taken([first, last]) == (45 + 60) * 60
-    assert results_of_others(wanted, [first, replace(graded(ITEM), state="node_failed")]) == {}
-    assert results_of_others(wanted, [first], {ITEM}) == {}, "a job is at it"
-    assert results_of_others(wanted, [replace(first, state="lost")]) == {}
+    assert (
+        results_of_other_versions(wanted, [first, replace(graded(ITEM), state="node_failed")]) == {}
+    )
+    assert results_of_other_versions(wanted, [first], {ITEM}) == {}, "a job is at it"
+    assert results_of_other_versions(wanted, [replace(first, state="lost")]) == {}
     quick = graded(replace(other, effort="quick"))
-    assert results_of_others(wanted, [quick, graded(replace(other, digest="e"))]) == {}
+    assert results_of_other_versions(wanted, [quick, graded(replace(other, digest="e"))]) == {}
 
 
 # ---- batch grade ----------------------------------------------------------------------------
@@ -198,16 +208,16 @@ class Class:
         self, installation: Installation, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.installation, self.folder, self.patch = installation, folder, monkeypatch
-        self.begun: list[Item] = []
+        self.begun: list[GradingTarget] = []
         self.course = CourseFolder(folder / "course")
         monkeypatch.setattr(batch_grade, "_grade", self._note)
         for name in ("ada", "bob"):
             self.hand_in(name)
         assert self.grade()[0] == 1
-        with open_gradebook(self.course) as book:
+        with use_gradebook(self.course) as book:
             made = [graded(item) for item in self.begun]
             for attempt in made:
-                partial = attempts.partial_folder(self.course, attempt.item, 1, "run", "me")
+                partial = attempts.partial_folder(self.course, attempt.target, 1, "run", "me")
                 partial.mkdir(parents=True)
                 assert attempts.publish(self.course, partial, attempt)
             book.add_attempts(made)
@@ -220,10 +230,14 @@ class Class:
         (folder / "kernel.c").write_text(f"{text}int {name};\n")
 
     def _note(
-        self, options: object, course: CourseFolder, head: Head, wanted: list[Wanted]
+        self,
+        options: object,
+        course: CourseFolder,
+        head: Dispatcher,
+        wanted: list[RequestedGrading],
     ) -> bool:
         head.note_earlier()
-        self.begun = [task.item for task in missing(course, wanted, head.graded)]
+        self.begun = [task.target for task in missing_tasks(course, wanted, head.graded)]
         return True
 
     def grade(self, *options: str, answer: str = "") -> tuple[int, str, str]:

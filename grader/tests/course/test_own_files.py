@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.intake.own_files import own_files
+from numalab.course.intake.own_files import check_owner
 from numalab.course.intake.starting import StartingCode
 from numalab.course.intake.taking import Chosen
 from numalab.course.records import Student
@@ -44,16 +44,16 @@ def padded(text: bytes, size: int) -> bytes:
 
 def test_all_else_is_taken_without_a_look(course: CourseFolder, all_labs: dict[str, Lab]) -> None:
     chosen = [Chosen(all_labs[LAB], {"kernel.c": b"x"}), Chosen(all_labs["02_affinity"], {})]
-    assert own_files(course, ADA, chosen) == (tuple(chosen), ())
+    assert check_owner(course, ADA, chosen) == (tuple(chosen), ())
     assert not course.root.exists()
 
 
 def test_answers_to_ones_own_case(course: CourseFolder, all_labs: dict[str, Lab]) -> None:
     of_all = {"kernel.c": b"x", "diagnose.toml": padded(answers(course), TICKET_BYTES)}
     mine = Chosen(all_labs[LAB], of_all, ("n",))
-    assert own_files(course, ADA, [mine]) == ((mine,), ())
+    assert check_owner(course, ADA, [mine]) == ((mine,), ())
     longer = replace(mine, files=of_all | {"diagnose.toml": of_all["diagnose.toml"] + b"#"})
-    ((kept,), (why,)) = own_files(course, ADA, [longer])
+    ((kept,), (why,)) = check_owner(course, ADA, [longer])
     assert kept == replace(mine, files={"kernel.c": b"x"})
     assert why.startswith(f"{LAB}: diagnose.toml is larger than 4 KiB")
 
@@ -67,7 +67,7 @@ def test_of_answers_to_another_ones_case_what_is_graded_is_taken(
         ({"explanation.txt": b"x"}, False),
         ({}, False),
     ):
-        kept, (why,) = own_files(course, ADA, [Chosen(all_labs[LAB], theirs | files)])
+        kept, (why,) = check_owner(course, ADA, [Chosen(all_labs[LAB], theirs | files)])
         assert [one.files for one in kept] == ([files] if is_kept else [])
         assert why.startswith(f"{LAB}: diagnose.toml has answers to the case of 'bob'")
 
@@ -77,7 +77,7 @@ def test_nothing_is_taken_of_another_ones_variant(
 ) -> None:
     def taken(ticket: str | None) -> tuple[int, str]:
         files = {"kernel.c": b"x"} | ({} if ticket is None else {"variant.toml": ticket.encode()})
-        kept, told = own_files(course, ADA, [Chosen(all_labs[VARIANT], files)])
+        kept, told = check_owner(course, ADA, [Chosen(all_labs[VARIANT], files)])
         return len(kept), "".join(told)
 
     mine = ticket_text(LAB, seed_of(course, "ada"))

@@ -13,10 +13,10 @@ from support.courses import ADA, attempt, criterion, intake, result, submission
 from numalab.course.course_folder import CourseFolder
 from numalab.course.exports import gradescope, junit
 from numalab.course.gradebook.feedback import feedback_lines
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.rejudging import changes
+from numalab.course.rejudging import compare_results
 from numalab.judging.verdict import (
     CriterionVerdict,
     Verdict,
@@ -55,7 +55,7 @@ def test_a_score_earns_a_share_and_survives_the_record(first_touch: Lab) -> None
     first = first_touch.criteria[0]
     assert verdict.points == first_touch.max_points - 0.75 * first.points
     assert verdict.status == "pass" and verdict.earnable_points == first_touch.max_points
-    assert read_verdict(verdict.to_json()) == verdict
+    assert read_verdict(verdict.json_data()) == verdict
     rows = list(criterion_rows(verdict.criteria))
     assert rows[0].points == f"{rounded_points(0.25 * first.points)}/{first.points}"
 
@@ -67,7 +67,7 @@ def test_a_score_earns_nothing_where_it_does_not_pass(first_touch: Lab) -> None:
 
 def test_whole_points_stay_whole_numbers(first_touch: Lab) -> None:
     verdict = scored(first_touch, 1.0)
-    assert isinstance(verdict.to_json()["points"], int)
+    assert isinstance(verdict.json_data()["points"], int)
     assert not any(c.is_partial for c in verdict.criteria)
 
 
@@ -89,7 +89,7 @@ def row(tmp_path: Path) -> StandingRow:
     part = criterion("predicted", "pass", 1, "A factor of 1.5.", "timing") | {"points": 0.42}
     whole = result(8, 1)
     whole |= {"points": 8.42, "max_points": 10, "criteria": [*whole["criteria"], part]}
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(submission(ADA)))
         book.add_attempts([attempt(ADA, whole)])
         (found,) = book.standing(Rules()).rows
@@ -113,8 +113,8 @@ def test_a_part_is_in_what_other_systems_take(row: StandingRow) -> None:
 
 
 def test_a_rejudging_tells_another_part(first_touch: Lab) -> None:
-    old, new = scored(first_touch, 0.5).to_json(), scored(first_touch, 0.25).to_json()
-    (change,) = changes(old, new)
+    old, new = scored(first_touch, 0.5).json_data(), scored(first_touch, 0.25).json_data()
+    (change,) = compare_results(old, new)
     assert (change.old, change.new) == ("pass", "pass")
     assert change.old_points == 2 * change.new_points > 0
 

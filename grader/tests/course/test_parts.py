@@ -25,9 +25,9 @@ from support.courses import (
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.feedback import feedback_lines
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.overview import table_lines
-from numalab.course.gradebook.parts import PART_NAMES, PartName, Shown, parts_of, points_of
+from numalab.course.gradebook.parts import PART_NAMES, PartName, PartScore, score_parts, sum_points
 from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
@@ -76,7 +76,7 @@ def handed_in(*students: Student, at: str | None = None, variant_at: str | None 
 def standing(
     folder: Path, submissions: Any, attempts: list[Attempt], text: str = PARTS, problems: Any = ()
 ) -> Standing:
-    with open_gradebook(CourseFolder(folder)) as book:
+    with use_gradebook(CourseFolder(folder)) as book:
         book.add_submissions(intake(*submissions, problems=problems))
         book.add_attempts(attempts)
         return book.standing(rules(text))
@@ -92,8 +92,8 @@ def points(row: StandingRow) -> dict[str, float]:
 
 
 def explained(folder: Path, text: str = PARTS, student: str = "ada") -> str:
-    with open_gradebook(CourseFolder(folder), read_only=True) as book:
-        (account,) = book.accounts(rules(text), student)
+    with use_gradebook(CourseFolder(folder), read_only=True) as book:
+        (account,) = book.grade_traces(rules(text), student)
     return "\n".join(explanation(account, rules(text)))
 
 
@@ -104,23 +104,27 @@ def explained(folder: Path, text: str = PARTS, student: str = "ada") -> str:
 @pytest.mark.parametrize("worth", [10.0, 7.5, 1.0, 33.0])
 def test_all_of_every_part_is_all_of_the_lab(weights: tuple[float, ...], worth: float) -> None:
     named = dict(zip(PART_NAMES, weights, strict=False))
-    parts = parts_of([Shown(name, "graded", 1.0) for name in named], named, worth)
-    assert points_of(parts) == worth
-    assert [part.points for part in parts] == [part.most for part in parts]
-    assert all(part.most == pytest.approx(worth * named[part.name] / sum(weights), abs=0.03)
+    parts = score_parts([PartScore(name, "graded", 1.0) for name in named], named, worth)
+    assert sum_points(parts) == worth
+    assert [part.points for part in parts] == [part.max_points for part in parts]
+    assert all(part.max_points == pytest.approx(worth * named[part.name] / sum(weights), abs=0.03)
                for part in parts)  # fmt: skip
 
 
 def test_what_a_node_cannot_show_is_left_out_of_the_mean() -> None:
-    shown = [Shown("kernel", "left out"), Shown("variant", "graded", 0.5), Shown("viva", "missing")]
-    parts = parts_of(shown, {"kernel": 40, "variant": 30, "viva": 10}, 10)
-    assert [part.most for part in parts] == [0, 7.5, 2.5]
-    assert points_of(parts) == 3.75
+    shown = [
+        PartScore("kernel", "left out"),
+        PartScore("variant", "graded", 0.5),
+        PartScore("viva", "missing"),
+    ]
+    parts = score_parts(shown, {"kernel": 40, "variant": 30, "viva": 10}, 10)
+    assert [part.max_points for part in parts] == [0, 7.5, 2.5]
+    assert sum_points(parts) == 3.75
 
 
 def test_nothing_that_can_be_shown_is_no_grade() -> None:
-    assert points_of(parts_of([Shown("kernel", "left out")], {"kernel": 40}, 10)) is None
-    assert points_of(parts_of([], {}, 10)) is None
+    assert sum_points(score_parts([PartScore("kernel", "left out")], {"kernel": 40}, 10)) is None
+    assert sum_points(score_parts([], {}, 10)) is None
 
 
 def test_points_are_what_the_parts_give_together(tmp_path: Path) -> None:
@@ -135,7 +139,7 @@ def test_points_are_what_the_parts_give_together(tmp_path: Path) -> None:
     }  # fmt: skip
     assert row.points == 6.7
     assert row.max_points == 10
-    assert not row.is_provisional
+    assert not row.is_preliminary
     assert row.gradable_points == 9.2  # of the kernel's 4 the node shows 8 of 10
 
 
@@ -192,10 +196,10 @@ def test_what_waits_to_be_graded_is_never_a_zero(tmp_path: Path) -> None:
 def test_a_viva_without_a_mark_is_open(tmp_path: Path) -> None:
     graded = [kernel(ADA, result(10), 1.0), variant(ADA, result(10), 1.0)]
     row = only_row(tmp_path, handed_in(ADA), graded)
-    assert (row.points, row.is_provisional) == (9.0, True)
+    assert (row.points, row.is_preliminary) == (9.0, True)
     assert any("the viva has no mark yet" in line for line in feedback_lines(row))
     row = only_row(tmp_path, handed_in(ADA), graded, PARTS + viva("ada", "points = 10"))
-    assert (row.points, row.is_provisional) == (10.0, False)
+    assert (row.points, row.is_preliminary) == (10.0, False)
 
 
 def test_a_mark_of_a_lab_comes_before_the_one_for_all() -> None:
@@ -328,11 +332,11 @@ def test_open_points_of_both_are_told(tmp_path: Path) -> None:
         [kernel(ADA, result(8, still_open=2)), variant(ADA, result(5, still_open=5))],
         PARTS + viva("ada", "points = 10"),
     )  # fmt: skip
-    assert [(one.criterion, one.points) for one in row.open] == [
+    assert [(one.criterion, one.points) for one in row.undecided] == [
         ("efficiency", 2), ("variant:efficiency", 5)
     ]  # fmt: skip
-    assert row.open_points == pytest.approx(0.8 + 1.5)
-    assert row.is_provisional
+    assert row.undecided_points == pytest.approx(0.8 + 1.5)
+    assert row.is_preliminary
 
 
 def test_why_a_variant_was_not_taken_is_told(tmp_path: Path) -> None:
@@ -445,7 +449,7 @@ def test_pages_show_the_parts_and_count_them_once(tmp_path: Path) -> None:
     found = standing(
         tmp_path, handed_in(ADA), [kernel(ADA, result(10), 1.0), variant(ADA, result(5, 5), 0.5)]
     )  # fmt: skip
-    rows = list(found.with_variants)
+    rows = list(found.rows_with_variants)
     assert [(row.lab, row.points, row.max_points) for row in rows] == [
         (LAB, 7.0, 10.0), (VARIANT, 1.5, 3.0)
     ]  # fmt: skip

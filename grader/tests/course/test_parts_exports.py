@@ -14,10 +14,10 @@ from support.classroom50 import RUNNER, check
 from support.courses import ADA, BOB, LAB, VARIANT, ZOE, attempt, intake, result, submission
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import Table
+from numalab.course.csv_files import CsvTable
 from numalab.course.exports import canvas, classroom50, exports, junit, moodle
 from numalab.course.exports.gradescope import results
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import parse_rules
 from numalab.course.gradebook.standing import Standing, StandingRow
 
@@ -38,7 +38,7 @@ AT = datetime(2026, 10, 7, 8, 0, tzinfo=UTC)
 @pytest.fixture
 def standing(tmp_path: Path) -> Standing:
     """Ada has 6.7 of all parts, Bob waits for a node, Zoë handed in a variant alone."""
-    with open_gradebook(CourseFolder(tmp_path)) as book:
+    with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(
             intake(
                 submission(ADA), submission(ADA, "d2", lab=VARIANT),
@@ -65,7 +65,7 @@ def row_of(standing: Standing, student: str) -> StandingRow:
 
 
 def test_the_plain_table_has_a_column_for_each_part(standing: Standing) -> None:
-    text = exports.plain(standing).text
+    text = exports.export_csv(standing).text
     found = {row["student"]: row for row in csv.DictReader(io.StringIO(text[1:]))}
     assert len(found) == 3
     ada, zoe = found["ada"], found["zoe"]
@@ -75,13 +75,15 @@ def test_the_plain_table_has_a_column_for_each_part(standing: Standing) -> None:
     assert (zoe["points"], zoe["kernel_points"], zoe["variant_points"]) == ("3", "0", "3")
     assert found["bob"]["points"] == ""
     pseudonyms = {"ada": "p-a", "bob": "p-b", "zoe": "p-z"}
-    assert "viva_points" in exports.pseudonymous(standing, pseudonyms).text.partition("\r\n")[0]
+    assert (
+        "viva_points" in exports.export_pseudonymous(standing, pseudonyms).text.partition("\r\n")[0]
+    )
 
 
 def test_without_parts_tables_are_as_before(tmp_path: Path, standing: Standing) -> None:
-    with open_gradebook(CourseFolder(tmp_path), read_only=True) as book:
+    with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
         made = book.standing(parse_rules("", "course.toml"))
-    text = exports.plain(made).text
+    text = exports.export_csv(made).text
     assert "kernel_points" not in text
     assert len(made.rows) == 6  # a variant is a lab of its own
 
@@ -94,7 +96,7 @@ def test_moodle_and_canvas_have_one_grade_for_a_lab(standing: Standing) -> None:
                   "Variant, FAIL: local_pages"):  # fmt: skip
         assert words in ada[-1]
     assert "Bob" not in text
-    template = Table(
+    template = CsvTable(
         [
             ["Student", "ID", "First touch (11)"],
             ["    Points Possible", "", "10"],
@@ -102,7 +104,7 @@ def test_moodle_and_canvas_have_one_grade_for_a_lab(standing: Standing) -> None:
             ["Bob", "2", "3"],
         ]
     )
-    filled = canvas.filled(template, standing.rows, {}, "gradebook.csv").text.splitlines()
+    filled = canvas.fill_table(template, standing.rows, {}, "gradebook.csv").text.splitlines()
     assert filled[2:] == ["Ada,1,6.7", "Bob,2,3"]
 
 
@@ -126,7 +128,7 @@ def test_gradescope_has_a_test_for_each_part(standing: Standing) -> None:
 
 
 def test_classroom_50_has_a_test_for_each_part(standing: Standing) -> None:
-    run = classroom50.run_of(RUNNER)
+    run = classroom50.read_runner_context(RUNNER)
     data = classroom50.result([row_of(standing, "ada")], [], run, AT)
     check(data)
     assert (data["score"], data["max-score"]) == (670, 1000)

@@ -11,8 +11,8 @@ from support.demo_course import SECTION
 from support.invented_class import lab_result, row
 from support.pages import all_of, assert_sound
 
-from numalab.course.pages.seen import MOST_CHARACTERS, first_pictures
-from numalab.course.pages.student_page import pictured, student_page
+from numalab.course.pages.graded_pictures import MOST_CHARACTERS, first_pictures
+from numalab.course.pages.student_page import pictured_row, student_page
 from numalab.evidence.read_record import parse
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
@@ -30,9 +30,9 @@ def test_pictures_are_of_what_fails_or_of_what_was_graded_last(labs: dict[str, L
     failing = lab_result(labs[SECOND], {"balanced": "fail"})
     failed = row(ADA, SECOND, attempt(ADA, failing, at=before))
     right = row(ADA, SECOND, attempt(ADA, lab_result(labs[SECOND], {}), at=before))
-    assert pictured([passed, failed]) is failed
-    assert pictured([right, passed]) is passed
-    assert pictured([row(ADA, FIRST, None)]) is None
+    assert pictured_row([passed, failed]) is failed
+    assert pictured_row([right, passed]) is passed
+    assert pictured_row([row(ADA, FIRST, None)]) is None
 
 
 def graded_page(lab: Lab) -> str:

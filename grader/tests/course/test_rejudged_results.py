@@ -15,9 +15,16 @@ from support.courses import criterion, result
 from numalab.course import attempts, rejudging
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.records import Attempt, AttemptState, Item
-from numalab.course.rejudging import Change, Digests, Pending, Rejudged, changes, pending
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.records import Attempt, AttemptState, GradingTarget
+from numalab.course.rejudging import (
+    CriterionChange,
+    Digests,
+    Pending,
+    Rejudged,
+    compare_results,
+    find_pending,
+)
 from numalab.errors import UserError
 from numalab.installation import Installation
 
@@ -29,7 +36,7 @@ def attempt(
     student: str = "ada", number: int = 1, judged_by: str = "old", replaces: int = 0,
     state: AttemptState = "graded", results: tuple[Any, ...] = (), **item: str,
 ) -> Attempt:  # fmt: skip
-    of = replace(Item(student, LAB, "d", "k", "default"), **item)
+    of = replace(GradingTarget(student, LAB, "d", "k", "default"), **item)
     return Attempt(of, number, state, AT, AT, results, {}, "none", judged_by=judged_by,
                    replaces=replaces)  # fmt: skip
 
@@ -40,7 +47,7 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 def kept(course: CourseFolder, made: Attempt, files: Mapping[str, str]) -> Attempt:
-    partial = attempts.partial_folder(course, made.item, made.number, "run", "me")
+    partial = attempts.partial_folder(course, made.target, made.number, "run", "me")
     for name, text in files.items():
         (partial / name).parent.mkdir(parents=True, exist_ok=True)
         (partial / name).write_text(text)
@@ -52,7 +59,7 @@ def kept(course: CourseFolder, made: Attempt, files: Mapping[str, str]) -> Attem
 # ---- what is to be judged --------------------------------------------------------------------
 
 OLD = attempt()
-OTHER_KIT = attempt("bob", kit_digest="x")
+OTHER_KIT = attempt("bob", numalab_digest="x")
 
 
 @pytest.mark.parametrize(
@@ -72,19 +79,19 @@ OTHER_KIT = attempt("bob", kit_digest="x")
 )  # fmt: skip
 def test_what_is_judged_again(given: list[Attempt], judged: list[int], otherwise: int) -> None:
     found = tuple(given[at] for at in judged)
-    assert pending(given, DIGESTS) == Pending(found, otherwise)
+    assert find_pending(given, DIGESTS) == Pending(found, otherwise)
 
 
 def test_what_jobs_are_at(course: CourseFolder) -> None:
     done, at_work, other = (attempt(name) for name in ("ada", "bob", "eve"))
-    chunks = tuple((Task(one.item, 1, ("c",)),) for one in (done, at_work))
-    run = Run("1", "local", AT, Grading("quick"), SlurmOptions(), chunks)
-    over = replace(run, id="2", chunks=((Task(other.item, 1, ("c",)),),))
+    chunks = tuple((GradingTask(one.target, 1, ("c",)),) for one in (done, at_work))
+    run = BatchRun("1", "local", AT, GradingOptions("quick"), SlurmOptions(), chunks)
+    over = replace(run, id="2", chunks=((GradingTask(other.target, 1, ("c",)),),))
     for one in (run, over):
-        runs.keep(course, one)
+        runs.write_run(course, one)
     runs.end(course, over, "done")
     kept(course, done, {})
-    assert rejudging.under_way(course) == {at_work.item}
+    assert rejudging.running_targets(course) == {at_work.target}
 
 
 # ---- what changes ----------------------------------------------------------------------------
@@ -104,11 +111,13 @@ def test_what_becomes_of_each_criterion() -> None:
         criterion("same", "pass", 2), criterion("partly", "pass", 2) | {"points": 0.5},
         criterion("never", "fail", 1),
     )  # fmt: skip
-    assert list(changes(old, new)) == [
-        Change("c", "made", None, "inconclusive", 0, 0), Change("c", "lost", "pass", "fail", 2, 0),
-        Change("c", "partly", "pass", "pass", 2, 0.5), Change("c", "gone", "pass", None, 1, 0),
-    ]  # fmt: skip
-    assert list(changes(old, old)) == []
+    assert list(compare_results(old, new)) == [
+        CriterionChange("c", "made", None, "inconclusive", 0, 0),
+        CriterionChange("c", "lost", "pass", "fail", 2, 0),
+        CriterionChange("c", "partly", "pass", "pass", 2, 0.5),
+        CriterionChange("c", "gone", "pass", None, 1, 0),
+    ]
+    assert list(compare_results(old, old)) == []
 
 
 def test_what_is_open_by_the_new_rules() -> None:
@@ -117,7 +126,7 @@ def test_what_is_open_by_the_new_rules() -> None:
         *(criterion(name, "inconclusive", 1) for name in "abc"), criterion("d", "fail", 1)
     )
     changed = [
-        Change("c", name, before, after, 1, 0)
+        CriterionChange("c", name, before, after, 1, 0)
         for name, before, after in (
             ("a", "pass", "inconclusive"), ("b", "fail", "fail"), ("d", "pass", "fail")
         )
@@ -135,13 +144,13 @@ def judged_as(
     """Whatever the records are, the verdict on them is this one."""
 
     def read(path: Path, labs: object, elsewhere: object) -> Any:
-        assert path == course.attempt(OLD.item, 2) / "evidence" / "c"
+        assert path == course.attempt(OLD.target, 2) / "evidence" / "c"
         lab, language = is_of.get("lab", LAB), is_of.get("language", "c")
         here, of = SimpleNamespace(language=language), SimpleNamespace(name=lab)
         return SimpleNamespace(path=path, lab=of, here=here, there={})
 
     monkeypatch.setattr(rejudging, "read_grading", read)
-    verdict = SimpleNamespace(to_json=lambda: new)
+    verdict = SimpleNamespace(json_data=lambda: new)
     monkeypatch.setattr(rejudging, "judge_again", lambda installation, grading: verdict)
 
 
@@ -161,7 +170,7 @@ def test_an_attempt_becomes_a_new_one(
         old, number=10, results=(result,), judged_by="new", replaces=2, rejudged_at=AT,
         reopened=("c a",),
     )  # fmt: skip
-    assert made.changes == (Change("c", "a", "pass", "inconclusive", 2, 0),)
+    assert made.changes == (CriterionChange("c", "a", "pass", "inconclusive", 2, 0),)
     assert len(made.gradings) == 1 and not made.is_same
     judged_as(monkeypatch, course, before)
     assert rejudging.judge_attempt(course, installation, {}, old, "new", AT).is_same
@@ -175,21 +184,21 @@ def test_verdicts_lie_beside_the_records_of_each_place(
     course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verdict(*said: Any) -> Any:
-        return SimpleNamespace(to_json=lambda: list(said))
+        return SimpleNamespace(json_data=lambda: list(said))
 
     monkeypatch.setattr(rejudging, "read_verdict", lambda result: verdict("all", result["lab"]))
     monkeypatch.setattr(rejudging, "judge", lambda lab, evidence: (lab, evidence))
-    monkeypatch.setattr(rejudging, "of_machine", verdict)
+    monkeypatch.setattr(rejudging, "tag_machine", verdict)
     records = {f"evidence/c/{place}evidence.json": "{}" for place in ("", "on_hydra/")}
     kept(course, OLD, records)
     grading: Any = SimpleNamespace(lab="the lab", there={"hydra": "what it shows"})
     new = replace(OLD, number=2, results=(told(),))
     assert rejudging.publish(course, Rejudged(OLD, new, (grading,), (), True))
-    folder = course.attempt(OLD.item, 2) / "evidence" / "c"
+    folder = course.attempt(OLD.target, 2) / "evidence" / "c"
     assert json.loads((folder / "verdict.json").read_text()) == ["all", LAB]
     there = json.loads((folder / "on_hydra" / "verdict.json").read_text())
     assert there == [["the lab", "what it shows"], "hydra"]
-    whole = json.loads((course.attempt(OLD.item, 2) / "result.json").read_text())
+    whole = json.loads((course.attempt(OLD.target, 2) / "result.json").read_text())
     assert whole == {"results": [told()]}
 
 
@@ -207,7 +216,7 @@ def test_each_attempt_gets_a_number_of_its_own(
         rules: str,
         at: str,
     ) -> Rejudged:
-        if one.item.student_id == "bob":
+        if one.target.student_id == "bob":
             raise UserError("spoilt")
         assert (rules, at) == ("new", runs.now())
         return Rejudged(one, replace(one, number=4), (), (), True)
@@ -237,26 +246,26 @@ def test_a_new_attempt_has_the_files_of_the_old_one(course: CourseFolder, is_sam
     """But for what says how it was judged, and a page that shows something else."""
     old = kept(course, OLD, FILES)
     new = replace(old, number=2, replaces=1, rejudged_at=AT)
-    left = attempts.partial_folder(course, old.item, 2, "rejudged", "head") / "evidence"
+    left = attempts.partial_folder(course, old.target, 2, "rejudged", "head") / "evidence"
     left.mkdir(parents=True)
     (left / "of_a_killed_one").touch()
     made = Rejudged(old, new, (), (), is_same)
     assert rejudging.publish(course, made)
-    folder = course.attempt(old.item, 2)
+    folder = course.attempt(old.target, 2)
     names = ["attempt.json", "evidence", "evidence/c", "evidence/c/evidence.json", "output.txt"]
     names += ["report.html"] * is_same
     assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*")) == [*names, "result.json"]
     assert attempts.read_attempt(folder) == new
     assert json.loads((folder / "result.json").read_text()) == {"node": 7, "results": []}
     assert not rejudging.publish(course, made)
-    assert attempts.numbers(course, old.item) == [1, 2]
+    assert attempts.attempt_numbers(course, old.target) == [1, 2]
 
 
 @pytest.mark.parametrize("text", [None, "[]", "x"])
 def test_without_a_result_the_new_one_has_its_own(course: CourseFolder, text: str | None) -> None:
     kept(course, OLD, {"output.txt": ""} | ({} if text is None else {"result.json": text}))
     assert rejudging.publish(course, Rejudged(OLD, replace(OLD, number=2), (), (), False))
-    made = course.attempt(OLD.item, 2) / "result.json"
+    made = course.attempt(OLD.target, 2) / "result.json"
     assert json.loads(made.read_text()) == {"results": []}
 
 

@@ -22,15 +22,22 @@ from numalab.course import attempts, rejudging
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import gradebook
 from numalab.course.gradebook.explanation import explanation
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.course.jobs import work
-from numalab.course.jobs.head import Head, Pace, RunPlan, Wanted, missing
-from numalab.course.jobs.runs import Grading, SlurmOptions, Task
+from numalab.course.jobs.dispatcher import (
+    Dispatcher,
+    PollRate,
+    RequestedGrading,
+    RunPlan,
+    missing_tasks,
+)
+from numalab.course.jobs.runs import GradingOptions, GradingTask, SlurmOptions
 from numalab.course.pages.reports import write_reports
 from numalab.course.records import Attempt
-from numalab.course.rejudging import digests_of, judge_all, pending, publish
+from numalab.course.rejudging import current_digests, find_pending, judge_all, publish
 from numalab.errors import UserError
+from numalab.evidence.read_record import record_of
 from numalab.grading import continuing
 from numalab.grading.kit_digests import judged_by, measured_by
 from numalab.installation import Installation
@@ -115,7 +122,7 @@ def command(installation: Installation, *arguments: str) -> subprocess.Completed
 
 
 def kept(course: CourseFolder) -> list[Attempt]:
-    return list(attempts.kept_attempts(course))
+    return list(attempts.all_attempts(course))
 
 
 def files_of(course: CourseFolder) -> dict[Path, bytes]:
@@ -128,13 +135,13 @@ def statuses(attempt: Attempt) -> dict[str, str]:
     return {c["name"]: c["status"] for c in attempt.results[0]["criteria"]}
 
 
-def rejudge(installation: Installation, course: CourseFolder) -> rejudging.Outcome:
+def rejudge(installation: Installation, course: CourseFolder) -> rejudging.RejudgedCourse:
     """Judges all that is to be judged, and writes it."""
     labs = load_labs(installation.root)
-    digests = digests_of(installation, labs)
-    found = pending(kept(course), digests).attempts
+    digests = current_digests(installation, labs)
+    found = find_pending(kept(course), digests).attempts
     outcome = judge_all(course, installation, labs, found, digests, lambda step: None)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         for each in outcome.rejudged:
             assert publish(course, each)
             book.add_attempts([each.new])
@@ -178,11 +185,11 @@ def test_a_class_of_forty_is_judged_again_in_seconds_and_nothing_is_measured(
     assert again.returncode == 0 and "Nothing to judge again" in again.stdout
     new = [attempt for attempt in kept(course) if attempt.rejudged_at]
     assert len(new) == STUDENTS and len(kept(course)) == 2 * STUDENTS
-    assert {a.item.student_id for a in new if statuses(a)["local_pages"] == "fail"} >= changed
+    assert {a.target.student_id for a in new if statuses(a)["local_pages"] == "fail"} >= changed
     assert all(a.judged_by == judged_by(own, LAB) and a.replaces == 1 for a in new)
     for attempt in new:
-        folder = course.attempt(attempt.item, 2)
-        old = course.attempt(attempt.item, 1)
+        folder = course.attempt(attempt.target, 2)
+        old = course.attempt(attempt.target, 1)
         assert (folder / "evidence/c/evidence.json").samefile(old / "evidence/c/evidence.json")
         verdict = json.loads((folder / "evidence/c/verdict.json").read_text())
         assert verdict["points"] == attempt.results[0]["points"]
@@ -195,7 +202,7 @@ def test_what_changes_no_rule_leaves_nothing_to_judge(own: Installation, tmp_pat
     course = stored_course(own, tmp_path / "course", class_of(2))
     path = own.lab_folder(LAB) / "README.md"
     path.write_text(path.read_text() + "\nAnother sentence.\n")
-    found = pending(kept(course), digests_of(own, [LAB]))
+    found = find_pending(kept(course), current_digests(own, [LAB]))
     assert found == rejudging.Pending((), 0)
 
 
@@ -207,9 +214,9 @@ def test_what_was_measured_by_another_kit_is_not_judged_again(
     before = driver.read_text()
     try:
         driver.write_text(before + "/* a remark */\n")
-        assert pending(kept(course), digests_of(own, [LAB])) == rejudging.Pending((), 0)
+        assert find_pending(kept(course), current_digests(own, [LAB])) == rejudging.Pending((), 0)
         driver.write_text(before + "extern int numalab_changed;\n")
-        found = pending(kept(course), digests_of(own, [LAB]))
+        found = find_pending(kept(course), current_digests(own, [LAB]))
         assert found == rejudging.Pending((), 3)
         done = command(own, "batch", "rejudge", str(course.root), "--yes")
         assert "3 hand-ins left out" in " ".join(done.stdout.split())
@@ -222,9 +229,9 @@ def test_a_student_whose_records_are_damaged_is_told_and_the_rest_is_judged(
 ) -> None:
     course = stored_course(own, tmp_path / "course", class_of(3))
     (spoilt, foreign, whole) = kept(course)
-    folder = course.attempt(spoilt.item, 1) / "evidence" / "c"
+    folder = course.attempt(spoilt.target, 1) / "evidence" / "c"
     (folder / "evidence.json").write_text("{")
-    path = course.attempt(foreign.item, 1) / "evidence" / "c" / "evidence.json"
+    path = course.attempt(foreign.target, 1) / "evidence" / "c" / "evidence.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"language": "fortran"}))
     ask_more_of_pages(own)
     done = command(own, "batch", "rejudge", str(course.root), "--yes")
@@ -233,7 +240,7 @@ def test_a_student_whose_records_are_damaged_is_told_and_the_rest_is_judged(
     assert "s00 01_first_touch can't be judged again" in said and "no JSON" in said
     assert "s01 01_first_touch can't be judged again" in said and "another submission" in said
     assert "Traceback" not in said
-    assert [a.item for a in kept(course) if a.rejudged_at] == [whole.item]
+    assert [a.target for a in kept(course) if a.rejudged_at] == [whole.target]
 
 
 def test_a_command_that_was_stopped_goes_on_and_loses_nothing(
@@ -242,9 +249,9 @@ def test_a_command_that_was_stopped_goes_on_and_loses_nothing(
     """Killed while it writes the second, and before the gradebook hears of the first."""
     course = stored_course(own, tmp_path / "course", class_of(4))
     ask_more_of_pages(own)
-    labs, digests = load_labs(own.root), digests_of(own, [LAB])
+    labs, digests = load_labs(own.root), current_digests(own, [LAB])
     outcome = judge_all(
-        course, own, labs, pending(kept(course), digests).attempts, digests, lambda step: None
+        course, own, labs, find_pending(kept(course), digests).attempts, digests, lambda step: None
     )
     assert publish(course, outcome.rejudged[0])
 
@@ -261,25 +268,25 @@ def test_a_command_that_was_stopped_goes_on_and_loses_nothing(
     done = command(own, "batch", "rejudge", str(course.root), "--yes")
     assert done.returncode == 0, done.stderr
     assert not list(course.root.rglob(".partial-*"))
-    assert sorted((a.item.student_id, a.number) for a in kept(course)) == [
+    assert sorted((a.target.student_id, a.number) for a in kept(course)) == [
         (f"s{student:02}", number) for student in range(4) for number in (1, 2)
     ]
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         assert len(book.states()) == 8, "the one that it had not heard of, too"
 
 
 def test_what_jobs_are_at_is_left_to_them(own: Installation, tmp_path: Path) -> None:
     course = stored_course(own, tmp_path / "course", class_of(2))
     (first, _) = kept(course)
-    run = rejudging.runs.Run(
-        "20270505T000000000000-abcd", "slurm", "2027-05-05T00:00:00+00:00", Grading("default"),
-        SlurmOptions(), ((Task(first.item, 2, ("c",)),),),
+    run = rejudging.runs.BatchRun(
+        "20270505T000000000000-abcd", "slurm", "2027-05-05T00:00:00+00:00",
+        GradingOptions("default"), SlurmOptions(), ((GradingTask(first.target, 2, ("c",)),),),
     )  # fmt: skip
-    rejudging.runs.keep(course, run)
+    rejudging.runs.write_run(course, run)
     ask_more_of_pages(own)
     done = command(own, "batch", "rejudge", str(course.root), "--yes")
     assert "1 attempt left out: jobs are at them" in " ".join(done.stdout.split())
-    assert [a.item.student_id for a in kept(course) if a.rejudged_at] == ["s01"]
+    assert [a.target.student_id for a in kept(course) if a.rejudged_at] == ["s01"]
 
 
 # ---- what counts ----------------------------------------------------------------------------
@@ -294,7 +301,7 @@ def test_the_new_verdict_counts_in_the_old_ones_place(
     rules = replace(Rules(), counts=counts)
 
     def points() -> float | None:
-        with open_gradebook(course, read_only=True) as book:
+        with use_gradebook(course, read_only=True) as book:
             (row,) = [row for row in book.standing(rules).rows if row.lab == LAB]
         return row.points
 
@@ -304,8 +311,8 @@ def test_the_new_verdict_counts_in_the_old_ones_place(
     assert points() == 8
     gradebook.rebuild(course, lambda step: None)
     assert points() == 8
-    with open_gradebook(course, read_only=True) as book:
-        (account,) = [a for a in book.accounts(rules, "ada") if a.row.lab == LAB]
+    with use_gradebook(course, read_only=True) as book:
+        (account,) = [a for a in book.grade_traces(rules, "ada") if a.row.lab == LAB]
     assert account.row.others == () and len(account.replaced) == 1
     told = "\n".join(explanation(account, rules))
     assert "judged again or graded on since" in told
@@ -334,7 +341,7 @@ def test_pages_follow_and_are_drawn_once(
     ask_more_of_pages(own)
     rejudge(own, course)
     drawing = replace(own, builds=tmp_path / "build")
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         standing = book.standing(Rules())
     write_reports(course, drawing, standing, lambda step: None)
     folder = course.student_report("ada")
@@ -347,10 +354,10 @@ def test_pages_follow_and_are_drawn_once(
 # ---- what the records don't tell ---------------------------------------------------------------
 
 
-def head_of(course: CourseFolder, book: Any, wanted: Wanted) -> Head:
-    plan = RunPlan(Grading("default"), SlurmOptions(), 0, 20, 1)
-    head = Head(
-        course, None, book, plan, Pace(), frozenset({wanted.item}), lambda count: None  # type: ignore[arg-type]
+def head_of(course: CourseFolder, book: Any, wanted: RequestedGrading) -> Dispatcher:
+    plan = RunPlan(GradingOptions("default"), SlurmOptions(), 0, 20, 1)
+    head = Dispatcher(
+        course, None, book, plan, PollRate(), frozenset({wanted.target}), lambda count: None  # type: ignore[arg-type]
     )  # fmt: skip
     head.note_earlier()
     return head
@@ -366,10 +373,10 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
         f'{path.read_text()}\n[[criterion]]\nname = "released"\nkind = "evidence"\npoints = 1\n'
         "at_most = 0\n"
     )
-    assert measured_by(own, LAB) == old.item.kit_digest
-    wanted = Wanted(old.item, ("c",))
-    with open_gradebook(course) as book:
-        assert head_of(course, book, wanted).graded == {old.item}
+    assert measured_by(own, LAB) == old.target.numalab_digest
+    wanted = RequestedGrading(old.target, ("c",))
+    with use_gradebook(course) as book:
+        assert head_of(course, book, wanted).graded == {old.target}
     outcome = rejudge(own, course)
     (new,) = [attempt for attempt in kept(course) if attempt.rejudged_at]
     assert statuses(new)["released"] == "inconclusive"
@@ -378,18 +385,18 @@ def test_a_rule_whose_evidence_was_never_taken_is_open_and_graded_on(
     assert statuses(new) | {"released": ""} == statuses(old) | {"released": ""}
     (line,) = [text for text in change_lines(outcome.rejudged) if "released" in text]
     assert "- -> open" in line
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         head = head_of(course, book, wanted)
         assert head.graded == set(), "it is to be graded on"
-        (task,) = missing(course, [wanted], head.graded)
+        (task,) = missing_tasks(course, [wanted], head.graded)
     assert task.number == 3
     # What came of that counts, and it is not begun again.
     graded = replace(new, number=3, replaces=2, rejudged_at="", reopened=(), results=old.results)
-    partial = attempts.partial_folder(course, new.item, 3, "r", "n1")
+    partial = attempts.partial_folder(course, new.target, 3, "r", "n1")
     partial.mkdir(parents=True)
     assert attempts.publish(course, partial, graded)
-    with open_gradebook(course) as book:
-        assert head_of(course, book, wanted).graded == {old.item}
+    with use_gradebook(course) as book:
+        assert head_of(course, book, wanted).graded == {old.target}
 
 
 def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
@@ -409,20 +416,20 @@ def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
     assert new.reopened == ("c efficiency",)
     assert new.results[0]["points"] == old.results[0]["points"] - 1
 
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         (row,) = book.standing(Rules()).rows
-    assert (row.points, row.is_provisional) == (9, True)
-    assert [each.criterion for each in row.open] == ["efficiency"]
+    assert (row.points, row.is_preliminary) == (9, True)
+    assert [each.criterion for each in row.undecided] == ["efficiency"]
 
     # What a job on a node does before it grades the next attempt.
-    task = Task(new.item, 3, ("c",))
-    found = work._open_attempt(course, task)
-    assert found == attempts.read_attempt(course.attempt(new.item, 2))
-    folders = [folder / "c" for folder in work.earlier_records(course, new.item)]
+    task = GradingTask(new.target, 3, ("c",))
+    found = work._undecided_attempt(course, task)
+    assert found == attempts.read_attempt(course.attempt(new.target, 2))
+    folders = [folder / "c" for folder in work.earlier_records(course, new.target)]
     assert [folder.parent.parent.name for folder in folders] == ["2", "1"]
     assert len(continuing.earlier_times(folders, "f").runs) == 13
     assert continuing.earlier_times(folders, "another").runs == ()
-    outcome = work.Outcome(0, {"results": [{"criteria": []}]}, "")
+    outcome = work.GradingExit(0, {"results": [{"criteria": []}]}, "")
     made = work.attempt_of(task, outcome, 9, "", "", "r", new.number)
     assert made.replaces == 2 and made.reopened == ()
     failed = work.attempt_of(task, replace(outcome, code=None), 9, "", "", "r", new.number)
@@ -434,7 +441,7 @@ def test_an_attempt_that_is_decided_is_no_start_of_the_next(
 ) -> None:
     course = stored_course(own, tmp_path / "course", [Graded("ada", right())])
     (old,) = kept(course)
-    assert work._open_attempt(course, Task(old.item, 2, ("c",))) is None
+    assert work._undecided_attempt(course, GradingTask(old.target, 2, ("c",))) is None
 
 
 def test_what_was_cut_off_decides_nothing_beyond_the_cut(own: Installation, tmp_path: Path) -> None:
@@ -478,7 +485,8 @@ def test_the_fingerprint_stays_when_rules_change_and_a_job_builds_elsewhere(
 ) -> None:
     lab = load_labs(own.root)[LAB]
     node = {"name": "n1", "cpu_model": "x", "packages": 2, "numa_nodes": 2, "cores": 4, "pus": 8}
-    record = {"build": {"kernel": {}, "c_compiler": "GNU 13"}, "handed_in": [], "sandbox": "none"}
+    record = record_of(invented.evidence(invented.ONE_NODE) | {"sandbox": "none"})
+    record.build.c_compiler = "GNU 13"
 
     def built(name: str, text: str) -> Path:
         folder = tmp_path / name
@@ -519,7 +527,7 @@ def test_scores_of_what_was_handed_in_beside_stay(own: Installation, tmp_path: P
     """Rules judge evidence, and no answers."""
     course = stored_course(own, tmp_path / "course", [Graded("ada", nearly())])
     (before,) = kept(course)
-    path = course.attempt(before.item, before.number) / attempts.FILE
+    path = course.attempt(before.target, before.number) / attempts.FILE
     data = json.loads(path.read_text())
     data["results"][0] |= {"diagnosis": {"score": 0.5}, "prediction": {"score": 0.25}}
     path.write_text(json.dumps(data))

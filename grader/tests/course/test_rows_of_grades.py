@@ -18,20 +18,26 @@ from support.courses import (
 )
 
 from numalab.course.gradebook.counting import (
-    Account,
-    account,
+    GradeTrace,
+    derive_grade,
 )
-from numalab.course.gradebook.lab_grade import with_parts
-from numalab.course.gradebook.open_points import (
-    OpenPoints,
+from numalab.course.gradebook.lab_grade import combine_parts
+from numalab.course.gradebook.parts import (
+    GradePart,
+    PartScore,
+    round_points,
+    score_parts,
+    sum_points,
 )
-from numalab.course.gradebook.parts import Part, Shown, parts_of, points_of, rounded
 from numalab.course.gradebook.rules import (
     LabRules,
     LateRules,
     Override,
     Rules,
     VivaMark,
+)
+from numalab.course.gradebook.undecided_points import (
+    UndecidedPoints,
 )
 from numalab.course.records import Attempt
 
@@ -45,27 +51,31 @@ Json = dict[str, Any]
     ("points", "shown"), [(0.005, 0.01), (0.0049, 0.0), (2.675, 2.68), (1 / 3, 0.33)]
 )
 def test_points_are_rounded_up_from_the_half(points: float, shown: float) -> None:
-    assert rounded(points) == shown
+    assert round_points(points) == shown
 
 
 def test_what_rounding_leaves_goes_to_the_heaviest() -> None:
-    shown = [Shown(name, "graded", 0.5) for name in ("kernel", "variant", "viva")]
-    parts = parts_of(shown, {"kernel": 1, "variant": 4, "viva": 1}, 10)
-    assert [part.most for part in parts] == [1.67, 6.66, 1.67]
+    shown = [PartScore(name, "graded", 0.5) for name in ("kernel", "variant", "viva")]
+    parts = score_parts(shown, {"kernel": 1, "variant": 4, "viva": 1}, 10)
+    assert [part.max_points for part in parts] == [1.67, 6.66, 1.67]
     assert [part.points for part in parts] == [0.84, 3.33, 0.84]
     assert [part.weight for part in parts] == [1, 4, 1]
-    assert points_of(parts) == 5.01
+    assert sum_points(parts) == 5.01
 
 
 def test_a_part_that_the_lab_has_not_is_left_away_and_one_that_waits_makes_no_grade() -> None:
-    shown = [Shown("kernel", "graded", 1.0), Shown("viva", "waiting"), Shown("variant", "graded")]
-    parts = parts_of(shown, {"kernel": 1, "viva": 1}, 4)
-    assert [(part.name, part.most, part.points) for part in parts] == [
+    shown = [
+        PartScore("kernel", "graded", 1.0),
+        PartScore("viva", "waiting"),
+        PartScore("variant", "graded"),
+    ]
+    parts = score_parts(shown, {"kernel": 1, "viva": 1}, 4)
+    assert [(part.name, part.max_points, part.points) for part in parts] == [
         ("kernel", 2, 2), ("viva", 2, 0)
     ]  # fmt: skip
-    assert points_of(parts) is None
-    assert points_of(parts[:1]) == 2
-    assert points_of(parts_of([Shown("kernel", "graded", 1.0)], {"kernel": 1}, 0)) is None
+    assert sum_points(parts) is None
+    assert sum_points(parts[:1]) == 2
+    assert sum_points(score_parts([PartScore("kernel", "graded", 1.0)], {"kernel": 1}, 0)) is None
 
 
 PARTS = {"kernel": 40.0, "variant": 30.0, "prediction": 10.0, "diagnose": 10.0, "viva": 10.0}
@@ -73,13 +83,13 @@ PARTS = {"kernel": 40.0, "variant": 30.0, "prediction": 10.0, "diagnose": 10.0, 
 
 def in_parts(
     kernel: Attempt | None, variant: Attempt | None, of: Rules, late: timedelta = timedelta(0)
-) -> Account:
+) -> GradeTrace:
     """Each handed in where it is graded."""
     accounts = [
-        account(ADA, lab, [handed("d1", late)] if one else [], [one] if one else [], "", of)
+        derive_grade(ADA, lab, [handed("d1", late)] if one else [], [one] if one else [], "", of)
         for lab, one in ((LAB, kernel), (VARIANT, variant))
     ]
-    return with_parts(accounts[0], accounts[1], of)
+    return combine_parts(accounts[0], accounts[1], of)
 
 
 def test_parts_say_what_they_follow_from() -> None:
@@ -94,7 +104,7 @@ def test_parts_say_what_they_follow_from() -> None:
         ADA, result(10, lab=VARIANT) | {"prediction": {"score": -1}}, lab=VARIANT
     )  # fmt: skip
     row = in_parts(kernel, variant, of, timedelta(hours=1)).row
-    assert [(part.name, part.most, part.points, part.shown.why) for part in row.parts] == [
+    assert [(part.name, part.max_points, part.points, part.score.why) for part in row.parts] == [
         ("kernel", 4, 1.5, "6 of 8 points in C, less 50 % for being late"),
         ("variant", 3, 3, "10 of 10 points in C"),
         ("prediction", 1, 0, "a score of 0"),
@@ -103,7 +113,7 @@ def test_parts_say_what_they_follow_from() -> None:
     ]
     assert row.points == 5.75
     assert row.gradable_points == 9.2
-    assert not row.is_provisional
+    assert not row.is_preliminary
     variant_row = row.variant
     assert variant_row is not None and variant_row.is_part
     assert (variant_row.points, variant_row.max_points, variant_row.gradable_points) == (3, 3, 3)
@@ -114,15 +124,15 @@ def test_parts_that_were_not_handed_in_or_cannot_be_shown() -> None:
     of = Rules(parts=PARTS)  # type: ignore[arg-type]
     unseen = attempt(ADA, result(0, 0, 10) | {"diagnosis": {"score": None}})
     row = in_parts(unseen, None, of).row
-    assert [(part.name, part.state, part.most) for part in row.parts] == [
+    assert [(part.name, part.state, part.max_points) for part in row.parts] == [
         ("kernel", "left out", 0), ("variant", "missing", 6), ("prediction", "missing", 2),
         ("diagnose", "left out", 0), ("viva", "open", 2),
     ]  # fmt: skip
-    assert (row.points, row.gradable_points, row.is_provisional) == (0, 10, True)
+    assert (row.points, row.gradable_points, row.is_preliminary) == (0, 10, True)
     row = in_parts(None, None, of).row
     assert {part.state for part in row.parts} == {"missing", "open"}
     assert (row.points, row.gradable_points) == (None, None)
-    assert not row.is_handed_in and not row.is_provisional
+    assert not row.is_handed_in and not row.is_preliminary
 
 
 def test_notes_of_a_variant_say_whose_they_are() -> None:
@@ -144,10 +154,10 @@ def test_open_points_are_on_the_scale_of_the_course() -> None:
         [handed()], [attempt(ADA, result(5, 0, 2, still_open=3))],
         Rules(labs={LAB: LabRules(points=16)}),
     ).row  # fmt: skip
-    assert row.open_points == 6
-    assert row.open == (OpenPoints("efficiency", 3, False),)
+    assert row.undecided_points == 6
+    assert row.undecided == (UndecidedPoints("efficiency", 3, False),)
     by_hand = replace(row, override_reason="x")
-    assert (by_hand.open, by_hand.open_points) == ((), 0)
+    assert (by_hand.undecided, by_hand.undecided_points) == ((), 0)
 
 
 def test_the_language_that_counts_has_the_result() -> None:
@@ -185,7 +195,11 @@ def test_a_lab_that_is_worth_nothing_is_counted() -> None:
     untouched = attempt(ADA, result(5, 5) | {"unchanged": True, "points_if_changed": 5})
     of = Rules(parts=PARTS, labs={LAB: LabRules(points=0)})  # type: ignore[arg-type]
     row = in_parts(untouched, untouched, of).row
-    assert (row.points, row.gradable_points, {part.most for part in row.parts}) == (None, 0, {0})
+    assert (row.points, row.gradable_points, {part.max_points for part in row.parts}) == (
+        None,
+        0,
+        {0},
+    )
     by_hand = replace(of, overrides=(Override("ada", VARIANT, 0, "oral", "", ""),),
                       labs={LAB: LabRules(points=0), VARIANT: LabRules(points=0)})  # fmt: skip
     assert in_parts(untouched, None, by_hand).row.points is None
@@ -198,26 +212,26 @@ def test_a_variant_set_by_hand_needs_no_hand_in() -> None:
     )
     row = in_parts(None, None, of).row
     assert row.is_handed_in and row.points == 1.5
-    assert row.part("variant") == Part(
-        Shown("variant", "graded", 0.5, "set by hand, oral"), 30, 3, 1.5
+    assert row.part("variant") == GradePart(
+        PartScore("variant", "graded", 0.5, "set by hand, oral"), 30, 3, 1.5
     )
     assert row.notes == ("Nothing was handed in.",)
 
 
 def test_what_was_not_taken_is_told_where_nothing_is_there() -> None:
     of = Rules(parts=PARTS)  # type: ignore[arg-type]
-    torn = account(ADA, LAB, [], [], "Torn.", of)
-    absent = account(ADA, VARIANT, [], [], "", of)
-    there = account(ADA, VARIANT, [handed()], [attempt(ADA, result(10, lab=VARIANT))], "", of)
-    row = with_parts(torn, absent, of).row
+    torn = derive_grade(ADA, LAB, [], [], "Torn.", of)
+    absent = derive_grade(ADA, VARIANT, [], [], "", of)
+    there = derive_grade(ADA, VARIANT, [handed()], [attempt(ADA, result(10, lab=VARIANT))], "", of)
+    row = combine_parts(torn, absent, of).row
     assert (row.is_not_taken, row.is_handed_in, row.points) == (True, False, None)
     assert row.notes == ("Nothing was handed in that can be graded.", "Torn.")
     assert [part.state for part in row.parts][:2] == ["not taken", "missing"]
-    row = with_parts(torn, there, of).row
+    row = combine_parts(torn, there, of).row
     assert (row.is_not_taken, row.is_handed_in, row.points) == (False, True, 3)
-    torn_variant = account(ADA, VARIANT, [], [], f"{VARIANT}: torn.", of)
-    kernel = account(ADA, LAB, [handed()], [attempt(ADA, result(10))], "", of)
-    assert with_parts(kernel, torn_variant, of).row.notes == (f"{VARIANT}: torn.",)
+    torn_variant = derive_grade(ADA, VARIANT, [], [], f"{VARIANT}: torn.", of)
+    kernel = derive_grade(ADA, LAB, [handed()], [attempt(ADA, result(10))], "", of)
+    assert combine_parts(kernel, torn_variant, of).row.notes == (f"{VARIANT}: torn.",)
 
 
 def test_a_prediction_without_the_variant_counts() -> None:
@@ -227,7 +241,7 @@ def test_a_prediction_without_the_variant_counts() -> None:
     assert [(part.name, part.points) for part in row.parts] == [("prediction", 2.5), ("viva", 0)]
     assert row.variant is not None
     assert (row.variant.points, row.variant.max_points, row.variant.gradable_points) == (None, 0, 0)
-    assert (row.kernel_points, row.open, row.open_points) == (0, (), 0)
+    assert (row.kernel_points, row.undecided, row.undecided_points) == (0, (), 0)
 
 
 def test_a_provisional_code_makes_a_grade_provisional() -> None:
@@ -235,14 +249,16 @@ def test_a_provisional_code_makes_a_grade_provisional() -> None:
     narrow, wide = attempt(ADA, result(5, 0, 5)), attempt(ADA, result(10))
     for kernel, variant, provisional in ((narrow, wide, True), (wide, narrow, True),
                                          (wide, wide, False)):  # fmt: skip
-        row = in_parts(kernel, replace(variant, item=replace(variant.item, lab=VARIANT)), of).row
-        assert row.is_provisional is provisional
+        row = in_parts(
+            kernel, replace(variant, target=replace(variant.target, lab=VARIANT)), of
+        ).row
+        assert row.is_preliminary is provisional
         assert row.gradable_points == (7.5 if provisional else 10)
     by_hand = replace(of, overrides=(Override("ada", LAB, 3, "oral", "", ""),))
     row = in_parts(narrow, narrow, by_hand).row
-    assert (row.points, row.is_provisional, row.override_reason) == (3, False, "oral")
+    assert (row.points, row.is_preliminary, row.override_reason) == (3, False, "oral")
 
 
 def test_nothing_that_can_be_shown_has_nothing_open() -> None:
     row = counted([handed()], [attempt(ADA, result(0, 0, 10))]).row
-    assert (row.open, row.open_points, row.kernel_points) == ((), 0, 10)
+    assert (row.undecided, row.undecided_points, row.kernel_points) == ((), 0, 10)

@@ -13,21 +13,34 @@ from support.courses import ADA, BOB, attempt, intake, result, submission
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.jobs import progress, runs
+from numalab.course.jobs.dispatcher import (
+    BatchStatus,
+    PollRate,
+    RequestedGrading,
+    requested_gradings,
+)
 from numalab.course.jobs.engine import ChunkState
-from numalab.course.jobs.head import Count, Pace, Wanted, wanted_items
 from numalab.course.jobs.progress import RunStatus, class_text, status_of, text_of
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task, chunked
-from numalab.course.records import Attempt, AttemptState, Item
+from numalab.course.jobs.runs import (
+    BatchRun,
+    GradingOptions,
+    GradingTask,
+    SlurmOptions,
+    split_tasks,
+)
+from numalab.course.records import Attempt, AttemptState, GradingTarget
 from numalab.errors import NumalabError
 
 AT = "2026-11-22T08:00:00+00:00"
-RUN = Run("20261122T080000-abcdef", "local", AT, Grading("quick"), SlurmOptions(), ())
+RUN = BatchRun("20261122T080000-abcdef", "local", AT, GradingOptions("quick"), SlurmOptions(), ())
 
 
-def task(student: str, *languages: str, number: int = 1) -> Task:
-    return Task(Item(student, "01_first_touch", "d" * 64, "k" * 64, "quick"), number, languages)
+def task(student: str, *languages: str, number: int = 1) -> GradingTask:
+    return GradingTask(
+        GradingTarget(student, "01_first_touch", "d" * 64, "k" * 64, "quick"), number, languages
+    )
 
 
 @pytest.fixture
@@ -41,15 +54,15 @@ def course(tmp_path: Path) -> CourseFolder:
 @pytest.mark.parametrize(
     ("grading", "languages", "limit_s"),
     [
-        (Grading("quick"), ("c",), 15 * 60),
-        (Grading("quick"), (), 15 * 60),
-        (Grading("default"), ("c", "fortran"), 2 * 45 * 60),
-        (Grading("default", limit_s=7), ("c", "fortran"), 14),
-        (Grading("quick", limit_s=7), (), 7),
+        (GradingOptions("quick"), ("c",), 15 * 60),
+        (GradingOptions("quick"), (), 15 * 60),
+        (GradingOptions("default"), ("c", "fortran"), 2 * 45 * 60),
+        (GradingOptions("default", limit_s=7), ("c", "fortran"), 14),
+        (GradingOptions("quick", limit_s=7), (), 7),
     ],
 )
 def test_a_grading_has_its_limit_for_each_language(
-    grading: Grading, languages: tuple[str, ...], limit_s: int
+    grading: GradingOptions, languages: tuple[str, ...], limit_s: int
 ) -> None:
     assert grading.limit_of(task("ada", *languages)) == limit_s
 
@@ -66,7 +79,7 @@ def test_a_grading_has_its_limit_for_each_language(
     ],
 )
 def test_jobs_of_small_classes(count: int, per_job: int, nodes: int, sizes: list[int]) -> None:
-    made = chunked([task(f"s{n}") for n in range(count)], per_job, nodes)
+    made = split_tasks([task(f"s{n}") for n in range(count)], per_job, nodes)
     assert [len(chunk) for chunk in made] == sizes
 
 
@@ -81,21 +94,21 @@ def test_jobs_of_small_classes(count: int, per_job: int, nodes: int, sizes: list
 def test_jobs_of_a_node_are_three_or_four_hours_long(
     count: int, nodes: int, effort: str, languages: int, most: int
 ) -> None:
-    assert runs.usual_in_job(count, nodes, effort, languages) == most
+    assert runs.usual_job_size(count, nodes, effort, languages) == most
 
 
 def test_files_are_looked_at_more_often_than_others_are_asked() -> None:
-    assert (Pace(4).ask_s, Pace(4).end_s) == (20, 0.5)
-    assert Pace().grace_s > 60  # acdirmax of nfs(5)
+    assert (PollRate(4).ask_s, PollRate(4).end_s) == (20, 0.5)
+    assert PollRate().grace_s > 60  # acdirmax of nfs(5)
 
 
 def test_what_is_wanted_of_hand_ins() -> None:
-    found = wanted_items(
+    found = requested_gradings(
         [submission(ADA), submission(BOB, "d2")], {"01_first_touch": "k"}.__getitem__, "quick"
     )
-    items = [Item(name, "01_first_touch", digest.ljust(64, "0"), "k", "quick")
+    items = [GradingTarget(name, "01_first_touch", digest.ljust(64, "0"), "k", "quick")
              for name, digest in (("ada", "d1"), ("bob", "d2"))]  # fmt: skip
-    assert found == tuple(Wanted(item, ("c",)) for item in items)
+    assert found == tuple(RequestedGrading(item, ("c",)) for item in items)
 
 
 # ---- their folders ---------------------------------------------------------------------------
@@ -103,7 +116,7 @@ def test_what_is_wanted_of_hand_ins() -> None:
 
 def test_a_run_is_kept_as_it_is_and_once(course: CourseFolder) -> None:
     run = replace(RUN, chunks=((task("ada", "c"),),))
-    folder = runs.keep(course, run)
+    folder = runs.write_run(course, run)
     text = (folder / "run.json").read_text()
     assert "\n" not in text.strip() and (folder / "logs").is_dir()
     assert json.loads(text) == {
@@ -115,34 +128,34 @@ def test_a_run_is_kept_as_it_is_and_once(course: CourseFolder) -> None:
                               "kit_digest": "k" * 64, "effort": "quick"},
                      "number": 1, "languages": ["c"], "tries": 0}]],
     }  # fmt: skip
-    assert runs.load(course, run.id) == run
+    assert runs.read_run(course, run.id) == run
     with pytest.raises(FileExistsError):
-        runs.keep(course, run)
+        runs.write_run(course, run)
 
 
 def test_what_is_no_run_is_told(course: CourseFolder) -> None:
-    folder = runs.keep(course, RUN)
+    folder = runs.write_run(course, RUN)
     for text in ("", "[]", "{}"):
         (folder / "run.json").write_text(text)
         with pytest.raises(NumalabError, match=r"run\.json can't be read"):
-            runs.load(course, RUN.id)
+            runs.read_run(course, RUN.id)
 
 
 def test_runs_are_open_until_they_are_over_and_unclean_until_they_are_clean(
     course: CourseFolder,
 ) -> None:
-    assert runs.open_runs(course) == runs.unclean_runs(course) == runs.last_run(course) == []
+    assert runs.active_runs(course) == runs.unclean_runs(course) == runs.last_run(course) == []
     first, second, third = (replace(RUN, id=f"2026112{n}T080000-a") for n in (1, 2, 3))
     for run in (third, first, second):
-        runs.keep(course, run)
+        runs.write_run(course, run)
     (course.run("20261124T080000-a")).mkdir()  # promises nothing yet
     (course.run("20261125T080000-a")).mkdir()
     (course.run("20261125T080000-a") / "over.json").touch()
-    assert runs.open_runs(course) == [first, second, third]
+    assert runs.active_runs(course) == [first, second, third]
     assert runs.last_run(course) == [third]
     runs.end(course, third, "done")
     runs.end(course, first, "cancelled")
-    assert runs.open_runs(course) == [second]
+    assert runs.active_runs(course) == [second]
     assert runs.unclean_runs(course) == [first, third]
     runs.mark_clean(course, first)
     assert runs.unclean_runs(course) == [third]
@@ -150,7 +163,7 @@ def test_runs_are_open_until_they_are_over_and_unclean_until_they_are_clean(
 
 
 def test_why_a_run_has_ended_stays(course: CourseFolder) -> None:
-    folder = runs.keep(course, RUN)
+    folder = runs.write_run(course, RUN)
     for why in ("cancelled", "done"):
         runs.end(course, RUN, why)
     assert json.loads((folder / "over.json").read_text())["why"] == "cancelled"
@@ -165,7 +178,7 @@ def test_why_a_run_has_ended_stays(course: CourseFolder) -> None:
      ('["job"]', None), ("", None)],
 )  # fmt: skip
 def test_the_job_of_a_run(course: CourseFolder, text: str, job: str | None) -> None:
-    folder = runs.keep(course, RUN)
+    folder = runs.write_run(course, RUN)
     assert runs.noted_job(course, RUN) is None
     (folder / "job.json").write_text(text)
     assert runs.noted_job(course, RUN) == job
@@ -185,15 +198,15 @@ def test_ids_of_runs_are_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("count", "text"),
     [
-        (Count(3, 1, 0, 0, 0, 0), "1 of 3 graded"),
-        (Count(3, 1, 1, 2, 0, 0), "1 of 3 graded; 1 could not be; 2 begun again"),
-        (Count(3, 1, 0, 0, 2, 0), "1 of 3 graded; jobs: 2 running"),
-        (Count(3, 1, 0, 0, 0, 1, "Priority"),
+        (BatchStatus(3, 1, 0, 0, 0, 0), "1 of 3 graded"),
+        (BatchStatus(3, 1, 1, 2, 0, 0), "1 of 3 graded; 1 could not be; 2 begun again"),
+        (BatchStatus(3, 1, 0, 0, 2, 0), "1 of 3 graded; jobs: 2 running"),
+        (BatchStatus(3, 1, 0, 0, 0, 1, "Priority"),
          "1 of 3 graded; jobs: 0 running and 1 waiting (Priority)"),
-        (Count(3, 1, 0, 0, 0, 0, "no answer"), "1 of 3 graded (no answer)"),
+        (BatchStatus(3, 1, 0, 0, 0, 0, "no answer"), "1 of 3 graded (no answer)"),
     ],
 )  # fmt: skip
-def test_a_count_in_words(count: Count, text: str) -> None:
+def test_a_count_in_words(count: BatchStatus, text: str) -> None:
     assert count.text == text
 
 
@@ -219,10 +232,10 @@ def test_a_status_in_words(found: RunStatus, text: str) -> None:
     assert text_of(found) == text
 
 
-def kept(course: CourseFolder, of: Task, state: AttemptState) -> None:
-    partial = attempts.partial_folder(course, of.item, of.number, "run", "me")
+def kept(course: CourseFolder, of: GradingTask, state: AttemptState) -> None:
+    partial = attempts.partial_folder(course, of.target, of.number, "run", "me")
     partial.mkdir(parents=True)
-    made = Attempt(of.item, of.number, state, AT, AT, (), {}, "none")
+    made = Attempt(of.target, of.number, state, AT, AT, (), {}, "none")
     assert attempts.publish(course, partial, made)
 
 
@@ -233,10 +246,10 @@ def waits(why: str) -> ChunkState:
 def test_the_status_of_a_run(course: CourseFolder) -> None:
     six = [task(name) for name in ("ada", "bob", "eve", "kim", "mia", "zoe")]
     run = replace(RUN, chunks=((six[0], six[1]), (six[2],), *((one,) for one in six[3:])))
-    runs.keep(course, run)
+    runs.write_run(course, run)
     kept(course, six[0], "graded")
     kept(course, six[2], "lost")
-    known = {(six[3].item, 1): "graded", (six[4].item, 2): "graded"}
+    known = {(six[3].target, 1): "graded", (six[4].target, 2): "graded"}
     seen = {0: ChunkState("running", why="x"), 1: ChunkState("running"), 3: waits("Priority"),
             4: waits("")}  # fmt: skip
     found = status_of(course, run, seen, known)  # type: ignore[arg-type]
@@ -259,7 +272,7 @@ def test_of_what_jobs_wait_for_the_two_that_most_do_are_told(course: CourseFolde
 def test_open_points_of_a_class_are_told(course: CourseFolder) -> None:
     course.root.mkdir()
     assert progress.known_states(course) == {} and not course.gradebook.exists()
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(BOB, "d2")))
         book.add_attempts([attempt(ADA, result(5, still_open=2))])
         assert class_text(course) == "The class: 1 of 2 hand-ins graded; points open in 1 hand-in"

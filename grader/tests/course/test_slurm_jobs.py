@@ -13,9 +13,9 @@ import pytest
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs, slurm
 from numalab.course.jobs.engine import ChunkState
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.jobs.slurm import Listed, indices, parse_sacct, parse_squeue, seen_of
-from numalab.course.records import Item
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.jobs.slurm import JobLine, parse_indices, parse_sacct, parse_squeue, parse_state
+from numalab.course.records import GradingTarget
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 
@@ -24,19 +24,21 @@ NAME = f"numalab-{ID}"
 RUNNING = ChunkState("running")
 
 
-def task(student: str, *languages: str, effort: str = "quick") -> Task:
-    return Task(Item(student, "01_first_touch", "d" * 64, "k" * 64, effort), 1, languages)
+def task(student: str, *languages: str, effort: str = "quick") -> GradingTask:
+    return GradingTask(
+        GradingTarget(student, "01_first_touch", "d" * 64, "k" * 64, effort), 1, languages
+    )
 
 
-def run_of(*chunks: Sequence[Task], effort: str = "quick") -> Run:
+def run_of(*chunks: Sequence[GradingTask], effort: str = "quick") -> BatchRun:
     made = tuple(tuple(chunk) for chunk in chunks)
     at = "2026-11-22T08:00:00+00:00"
-    return Run(ID, "slurm", at, Grading(effort), SlurmOptions(), made)
+    return BatchRun(ID, "slurm", at, GradingOptions(effort), SlurmOptions(), made)
 
 
 # ---- the script --------------------------------------------------------------------------
 
-PLACE = slurm.SlurmNodePlace("/opt/my kit/python", "/opt/my kit", "gnu", "/home/u/Kurs")
+PLACE = slurm.NodeEnvironment("/opt/my kit/python", "/opt/my kit", "gnu", "/home/u/Kurs")
 SCRIPT = f"""\
 #!/bin/sh
 #SBATCH --job-name={NAME}
@@ -113,7 +115,7 @@ def test_a_job_has_time_for_its_build_and_each_kernel_of_the_longest_chunk(
     ],
 )  # fmt: skip
 def test_indices_of_an_array(text: str, found: list[int]) -> None:
-    assert list(indices(text)) == found
+    assert list(parse_indices(text)) == found
 
 
 def over(ended_as: str, why: str) -> ChunkState:
@@ -141,14 +143,14 @@ def over(ended_as: str, why: str) -> ChunkState:
     ],
 )
 def test_states_in_slurms_words(state: str, reason: str, seen: ChunkState) -> None:
-    assert seen_of(state, reason) == seen
+    assert parse_state(state, reason) == seen
 
 
 def test_lines_of_squeue() -> None:
     text = "a|1|0|RUNNING|None|n1\n b|2|[1-2%4]|PENDING|Priority|\na|1|RUNNING\na|1|3|x|y|n|more\n"
     waits = ChunkState("waiting", why="Priority")
     assert list(parse_squeue(text)) == [
-        Listed("a", "1", 0, RUNNING), Listed("b", "2", 1, waits), Listed("b", "2", 2, waits),
+        JobLine("a", "1", 0, RUNNING), JobLine("b", "2", 1, waits), JobLine("b", "2", 2, waits),
     ]  # fmt: skip
 
 
@@ -156,8 +158,8 @@ def test_lines_of_sacct_of_what_waits_together_come_first() -> None:
     text = "a|1_0|RUNNING\na|1_[0-1]|PENDING\na|1_2|TIMEOUT\nbatch|1\na|1_2.batch|FAILED\n"
     waits = ChunkState("waiting")
     assert list(parse_sacct(text)) == [
-        Listed("a", "1", 0, waits), Listed("a", "1", 1, waits), Listed("a", "1", 0, RUNNING),
-        Listed("a", "1", 2, over("time_limit", "the job's time was over (--time)")),
+        JobLine("a", "1", 0, waits), JobLine("a", "1", 1, waits), JobLine("a", "1", 0, RUNNING),
+        JobLine("a", "1", 2, over("time_limit", "the job's time was over (--time)")),
     ]  # fmt: skip
 
 
@@ -165,11 +167,11 @@ def test_of_a_chunk_that_is_listed_twice_the_later_line_holds() -> None:
     run, other = run_of([task("ada", "c")]), replace(run_of(), id="other")
     waits = ChunkState("waiting")
     listed = [
-        Listed(NAME, "1", 0, waits),
-        Listed(NAME, "1", 0, RUNNING),
-        Listed("x", "1", 0, waits),
+        JobLine(NAME, "1", 0, waits),
+        JobLine(NAME, "1", 0, RUNNING),
+        JobLine("x", "1", 0, waits),
     ]
-    assert slurm.states_of([run, other], listed) == {ID: {0: RUNNING}, "other": {}}
+    assert slurm.collect_states([run, other], listed) == {ID: {0: RUNNING}, "other": {}}
 
 
 @pytest.mark.parametrize(
@@ -221,9 +223,9 @@ def course(tmp_path: Path) -> CourseFolder:
 
 
 @pytest.fixture
-def run(course: CourseFolder) -> Run:
+def run(course: CourseFolder) -> BatchRun:
     made = run_of([task("ada", "c")])
-    runs.keep(course, made)
+    runs.write_run(course, made)
     return made
 
 
@@ -233,14 +235,14 @@ def engine(course: CourseFolder, installation: Installation) -> slurm.Slurm:
 
 
 def test_a_job_is_submitted_from_its_folder(
-    engine: slurm.Slurm, run: Run, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, sbatch=(0, "12;cluster\n", ""))
     engine.submit(run)
     folder = engine.course.run(run.id)
     assert commands.asked == [(["sbatch", "--parsable", "job.sh"], str(folder))]
     assert runs.noted_job(engine.course, run) == "12"
-    place = slurm.SlurmNodePlace(
+    place = slurm.NodeEnvironment(
         sys.executable,
         str(installation.root),
         installation.preset,
@@ -259,7 +261,7 @@ def test_a_job_is_submitted_from_its_folder(
     ],
 )  # fmt: skip
 def test_what_is_no_submission_is_refused_at_once(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str
 ) -> None:
     commands = Commands(monkeypatch, sbatch=answer)
     with pytest.raises(UserError, match=said):
@@ -269,7 +271,7 @@ def test_what_is_no_submission_is_refused_at_once(
 
 
 def test_a_submission_is_tried_for_two_minutes(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, sbatch=(1, "", "sbatch: error: Socket timed out"))
     with pytest.raises(NumalabError, match="Nothing is lost"):
@@ -280,7 +282,7 @@ def test_a_submission_is_tried_for_two_minutes(
 
 
 def test_whether_a_job_is_known_is_asked_for_two_minutes(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, squeue=AWAY, sacct=AWAY)
     with pytest.raises(NumalabError, match="Nothing is lost"):
@@ -296,7 +298,11 @@ def test_whether_a_job_is_known_is_asked_for_two_minutes(
     ],
 )
 def test_a_job_is_found_by_its_name(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch, squeue: str, job: str | None
+    engine: slurm.Slurm,
+    run: BatchRun,
+    monkeypatch: pytest.MonkeyPatch,
+    squeue: str,
+    job: str | None,
 ) -> None:
     Commands(monkeypatch, squeue=(0, squeue, ""))
     assert engine.was_submitted(run) is (job is not None)
@@ -304,17 +310,17 @@ def test_a_job_is_found_by_its_name(
 
 
 def test_what_slurm_is_asked_of_jobs(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(
         monkeypatch, sacct=(0, f"{NAME}|7_0|PENDING\n", ""),
         squeue=(0, f"{NAME}|7|0|RUNNING|None|n1\n", ""),
     )  # fmt: skip
-    assert engine.look([]) == {} and not commands.asked
-    assert engine.look([run]) == {ID: {0: RUNNING}}
+    assert engine.poll([]) == {} and not commands.asked
+    assert engine.poll([run]) == {ID: {0: RUNNING}}
     assert [command for command, _ in commands.asked] == [SACCT, SQUEUE]
     later = replace(run, id="z", made_at="2026-11-23T08:00:00+00:00")
-    engine.look([later, run])
+    engine.poll([later, run])
     named = f"--name=numalab-z,{NAME}"
     assert [command for command, _ in commands.asked[2:]] == [
         [named if word.startswith("--name=") else word for word in asked]
@@ -332,29 +338,29 @@ def test_what_slurm_is_asked_of_jobs(
 )
 def test_sacct_is_asked_again_unless_there_is_no_accounting(
     engine: slurm.Slurm,
-    run: Run,
+    run: BatchRun,
     monkeypatch: pytest.MonkeyPatch,
     sacct: Answer,
     asked_again: bool,
 ) -> None:
     commands = Commands(monkeypatch, sacct=sacct)
     for _ in range(2):
-        assert engine.look([run]) == {ID: {}}
+        assert engine.poll([run]) == {ID: {}}
     assert commands.names() == ["sacct", "squeue", *(["sacct"] * asked_again), "squeue"]
 
 
 def test_accounting_that_is_there_is_asked_whatever_it_says_later(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch)
     for answer in (NONE, (1, "", "busy"), NONE):
         commands.answers["sacct"] = answer
-        engine.look([run])
+        engine.poll([run])
     assert commands.names() == ["sacct", "squeue"] * 3
 
 
 def test_jobs_are_cancelled_by_name(
-    engine: slurm.Slurm, run: Run, monkeypatch: pytest.MonkeyPatch
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch)
     engine.cancel(run)
@@ -385,8 +391,8 @@ def test_a_command_has_a_minute_and_speaks_english(monkeypatch: pytest.MonkeyPat
 
 def test_slurm_is_here_where_it_takes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not slurm.is_here()
+    assert not slurm.is_available()
     with pytest.raises(NumalabError, match="sinfo is missing"):
         slurm.node_count("")
     (tmp_path / "sbatch").touch(0o755)
-    assert slurm.is_here()
+    assert slurm.is_available()

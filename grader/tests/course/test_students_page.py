@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import msgspec
 import pytest
 from support.courses import (
     ADA,
@@ -28,17 +29,17 @@ from support.pages import all_of, assert_sound, rows_of, words
 
 from numalab.course import records
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages import graded_page, reports
 from numalab.course.pages import student_page as student_page_module
+from numalab.course.pages.graded_pictures import Picture
 from numalab.course.pages.reports import write_class_reports, write_reports
-from numalab.course.pages.seen import Picture
 from numalab.course.pages.student_page import (
     attempt_name,
     lab_title,
     moment,
-    pictured,
+    pictured_row,
     steps,
     student_page,
     sum_words,
@@ -58,8 +59,8 @@ FAILED = row(ADA, OTHER_LAB, attempt(ADA, result(4, 6), lab=OTHER_LAB))
 ABSENT = row(ADA, "03_x", None, is_handed_in=False, notes=("Nothing was handed in.",))
 
 
-def part(name: Any, state: Any, most: float, points: float) -> Part:
-    return Part(Shown(name, state, 0.0), 1.0, most, points)
+def part(name: Any, state: Any, most: float, points: float) -> GradePart:
+    return GradePart(PartScore(name, state, 0.0), 1.0, most, points)
 
 
 def page(
@@ -259,7 +260,7 @@ def test_gradings_that_do_not_count_are_listed() -> None:
 
 
 def test_what_the_compiler_said_is_shown() -> None:
-    built = result(10) | {"build": asdict(Build("ok", "", "unused"))}
+    built = result(10) | {"build": msgspec.to_builtins(Build("ok", "", "unused"))}
     root = page(row(ADA, LAB, attempt(ADA, built)))
     assert [words(head) for head in all_of(root, "h4")] == ["What to do next", "Warnings"]
     assert [words(pre) for pre in all_of(root, "pre")] == ["unused"]
@@ -269,7 +270,7 @@ def test_the_title_is_the_courses(labs: dict[str, Lab]) -> None:
     assert words(next(all_of(page(PASSED), "h1"))) == "HPC: Ada Lovelace"
     assert words(next(all_of(page(PASSED, title=""), "h1"))) == "numalab: Ada Lovelace"
     seen = [Picture("Touch map", "Words.", "data:image/svg+xml;base64,", 10, 10)]
-    root = page(PASSED, labs=labs, seen=seen)
+    root = page(PASSED, labs=labs, pictures=seen)
     assert "What was seen of 01 First touch" in words(section(root, "seen"))
 
 
@@ -289,16 +290,16 @@ def test_pictured_is_what_fails_or_was_graded_last() -> None:
         return replace(one, attempt=replace(one.attempt, ended_at=f"2027-05-0{day}"))
 
     older, newer = at(1, PASSED), at(2, replace(PASSED, lab="04_y"))
-    assert pictured([newer, older]) is pictured([older, newer]) is newer
-    assert pictured([newer, at(1, FAILED), at(3, FAILED)]) == at(1, FAILED)
+    assert pictured_row([newer, older]) is pictured_row([older, newer]) is newer
+    assert pictured_row([newer, at(1, FAILED), at(3, FAILED)]) == at(1, FAILED)
     empty = replace(PASSED, attempt=attempt(ADA))
-    assert pictured([ABSENT, empty]) is None
+    assert pictured_row([ABSENT, empty]) is None
 
 
 # ---- which pages are made ------------------------------------------------------------
 
 CHANGED: Json = {
-    "points": 1.0, "max_points": 20.0, "gradable_points": 1.0, "is_provisional": True,
+    "points": 1.0, "max_points": 20.0, "gradable_points": 1.0, "is_preliminary": True,
     "late_s": 1.0, "penalty": 0.5, "override_reason": "x", "notes": ("x",), "language": "c",
     "is_handed_in": False, "is_not_taken": True, "is_late_unknown": True, "is_part": True,
     "attempt": attempt(ADA, result(10), number=2), "others": (attempt(ADA, number=3),),
@@ -325,7 +326,7 @@ def ignore(step: str) -> None:
 
 
 def drawn(course: CourseFolder, one: Attempt, text: str) -> None:
-    folder = course.attempt(one.item, one.number)
+    folder = course.attempt(one.target, one.number)
     folder.mkdir(parents=True)
     (folder / "report.html").write_text(text)
 
@@ -378,7 +379,7 @@ def test_a_page_is_drawn_again_of_the_kits_own_rules_alone(
     monkeypatch.setattr(graded_page, "read_grading", no_records)
     monkeypatch.setattr(graded_page, "keep_matplotlib_in", lambda folder: None)
     one = replace(attempt(ADA, result(10)), rejudged_at="2027-06-01T10:00:00+00:00")
-    folder = course.attempt(one.item, 1)
+    folder = course.attempt(one.target, 1)
     assert graded_page.drawn_page(course, installation, labs, one) is None
     folder.mkdir(parents=True)
     for rules, known in (("before", labs), ("now", {})):

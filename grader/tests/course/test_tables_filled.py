@@ -8,7 +8,7 @@ import pytest
 from support.courses import ADA, LAB, OTHER_LAB, ZOE
 from support.exported_rows import BY_HAND, FAILED, GRADED, MISSING, NOT_TAKEN
 
-from numalab.course.csv_files import Table
+from numalab.course.csv_files import CsvTable
 from numalab.course.exports import canvas, moodle
 from numalab.course.records import Student
 from numalab.errors import UserError
@@ -30,32 +30,32 @@ CANVAS = [
 def test_canvas_table_as_a_whole() -> None:
     rows = [GRADED, FAILED, MISSING, replace(NOT_TAKEN, points=4.0, is_handed_in=True),
             BY_HAND, replace(MISSING, student=ADA, lab=OTHER_LAB)]  # fmt: skip
-    made = canvas.filled(Table(CANVAS), rows, {}, "c.csv")
+    made = canvas.fill_table(CsvTable(CANVAS), rows, {}, "c.csv")
     after = [list(line) for line in CANVAS]
     after[2][3], after[4][4] = "6.25", "3.46"
-    assert made.text == Table(after).text()
-    assert [line for line in made.told if not line.startswith(("Prov", "Late", "Handed"))] == [
+    assert made.text == CsvTable(after).text()
+    assert [line for line in made.remarks if not line.startswith(("Prov", "Late", "Handed"))] == [
         f"No grade, left as it was: Bob <b>Bold</b> in {LAB}, Zoë Ångström in {LAB}, "
         f"Ada Lovelace in {OTHER_LAB}.",
         f"Left as it was: Bob in {OTHER_LAB} (excused).",
     ]
-    assert len(made.told) == 5
+    assert len(made.remarks) == 5
 
 
 def test_canvas_without_a_line_of_points_and_with_names_apart() -> None:
-    template = Table([["LastName", "FirstName", "ID", "Warm-up (1)"], ["L", "A", "1", ""]])
-    made = canvas.filled(template, [GRADED, BY_HAND], {LAB: "Warm-up"}, "c.csv")
+    template = CsvTable([["LastName", "FirstName", "ID", "Warm-up (1)"], ["L", "A", "1", ""]])
+    made = canvas.fill_table(template, [GRADED, BY_HAND], {LAB: "Warm-up"}, "c.csv")
     assert made.text.splitlines()[1] == "L,A,1,6.25"
-    assert made.told[-2:] == (
+    assert made.remarks[-2:] == (
         "Graded, and not in the table: Zoë Ångström (zoe).",
         f"Labs without a column: {OTHER_LAB}.",
     )
 
 
 def test_canvas_has_blank_lines_and_labs_without_numbers() -> None:
-    template = Table([["Student", "ID", "Affinity (1)", "Essay (2)"], [], ["A", "1", "", ""]])
+    template = CsvTable([["Student", "ID", "Affinity (1)", "Essay (2)"], [], ["A", "1", "", ""]])
     lab = replace(GRADED, lab="affinity")
-    assert canvas.filled(template, [lab], {}, "c.csv").text.splitlines()[2] == "A,1,6.25,"
+    assert canvas.fill_table(template, [lab], {}, "c.csv").text.splitlines()[2] == "A,1,6.25,"
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_canvas_has_blank_lines_and_labs_without_numbers() -> None:
 def test_a_labs_column_in_canvas_is_the_one_that_is_called_so(
     titles: list[str], taken: int
 ) -> None:
-    template = Table([["Student", "ID", *titles], ["Ada", "1", "", ""]])
-    cells = canvas.filled(template, [GRADED], {}, "c.csv").text.splitlines()[1].split(",")[2:]
+    template = CsvTable([["Student", "ID", *titles], ["Ada", "1", "", ""]])
+    cells = canvas.fill_table(template, [GRADED], {}, "c.csv").text.splitlines()[1].split(",")[2:]
     assert cells[taken] == "6.25" and cells[1 - taken] == ""
 
 
 def test_what_canvas_has_not_is_refused_by_name() -> None:
-    template = Table([["Student", "ID", "Essay (3)"], ["Points Possible", "", "(read only)"]])
+    template = CsvTable([["Student", "ID", "Essay (3)"], ["Points Possible", "", "(read only)"]])
     with pytest.raises(UserError, match=r"no column for 01_first_touch.*01_first_touch=Essay"):
-        canvas.filled(template, [GRADED], {LAB: "Exam"}, "c.csv")
+        canvas.fill_table(template, [GRADED], {LAB: "Exam"}, "c.csv")
     with pytest.raises(UserError, match=r'"01_first_touch=Title"; the assignments are: Essay'):
-        canvas.filled(template, [GRADED], {}, "c.csv")
+        canvas.fill_table(template, [GRADED], {}, "c.csv")
     with pytest.raises(UserError, match=r"Essay \(3\) is read only"):
-        canvas.filled(template, [GRADED], {LAB: "Essay"}, "c.csv")
+        canvas.fill_table(template, [GRADED], {LAB: "Essay"}, "c.csv")
     with pytest.raises(UserError, match="line 2: 2 cells and not 3"):
-        canvas.filled(Table([template.rows[0], ["Ada", ""]]), [GRADED], {}, "c.csv")
+        canvas.fill_table(CsvTable([template.rows[0], ["Ada", ""]]), [GRADED], {}, "c.csv")
     for header in (["Student", "SIS Login ID"], ["ID", "Student"]):
         with pytest.raises(UserError, match="not what Canvas exports"):
-            canvas.filled(Table([header]), [GRADED], {}, "c.csv")
+            canvas.fill_table(CsvTable([header]), [GRADED], {}, "c.csv")
 
 
 # ---- Moodle --------------------------------------------------------------------------
@@ -105,11 +105,11 @@ def test_moodles_worksheet_that_is_made_here_tells_whom_it_leaves_out() -> None:
     )
     assert ada.startswith("Participant 101,Ada Lovelace,Ada@Example.org,,6.25,10,Yes,-,-,")
     assert last.startswith("Participant 55,'-Y,,,6.25,10,Yes,-,-,")
-    assert [line.partition(":")[0][:20] for line in made.told] == [
+    assert [line.partition(":")[0][:20] for line in made.remarks] == [
         "No grade, so not in ", "Provisional, since p", "Late by Canvas, hour",
         "Not in the file, sin", "Moodle leaves out wh",
     ]  # fmt: skip
-    assert "X (x)" in made.told[3]
+    assert "X (x)" in made.remarks[3]
 
 
 WORKSHEET = [
@@ -133,40 +133,42 @@ def test_in_moodles_comment_only_markup_is_escaped() -> None:
 def test_moodles_own_worksheet_as_a_whole() -> None:
     zoe = replace(BY_HAND, lab=LAB)
     lost = replace(GRADED, student=Student("x", "X", {}))
-    made = moodle.filled(Table(WORKSHEET, line_end="\n"), [GRADED, FAILED, zoe, lost], "w.csv")
+    made = moodle.fill_worksheet(
+        CsvTable(WORKSHEET, line_end="\n"), [GRADED, FAILED, zoe, lost], "w.csv"
+    )
     after = [list(line) for line in WORKSHEET]
     after[1][3], after[1][7] = "6.25", f"mine{moodle.comment(GRADED)}"
-    assert made.text == Table(after, line_end="\n").text()
-    told = [line for line in made.told if not line.startswith(("Prov", "Late"))]
+    assert made.text == CsvTable(after, line_end="\n").text()
+    told = [line for line in made.remarks if not line.startswith(("Prov", "Late"))]
     assert told == [
         "No grade, left as it was: Bob <b>Bold</b> (bob).",
         "Moodle does not let this grade be changed, left as it was: Zoë Ångström (zoe).",
         "Graded, and not in the worksheet: X (x).",
         "In the worksheet, and not in the gradebook: Participant 7.",
     ]
-    assert "X (x)" not in made.told[1]
+    assert "X (x)" not in made.remarks[1]
 
 
 def test_moodles_worksheet_may_have_three_columns() -> None:
-    template = Table(
+    template = CsvTable(
         [["Identifier", "Grade", "Feedback comments"], ["Participant 101", "", ""], []]
     )
     ungraded = replace(MISSING, student=Student("x", "X", {}))
-    made = moodle.filled(template, [GRADED, ungraded], "w.csv")
+    made = moodle.fill_worksheet(template, [GRADED, ungraded], "w.csv")
     assert made.text.splitlines()[1].startswith("Participant 101,6.25,")
-    assert not [line for line in made.told if "X (x)" in line]
+    assert not [line for line in made.remarks if "X (x)" in line]
 
 
 def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:
     line = ["Participant 8", "Zoë Ångström", "", "", "10", "Yes", "-", ""]
-    template = Table([WORKSHEET[0], line, ["Participant 9", *line[1:]]])
+    template = CsvTable([WORKSHEET[0], line, ["Participant 9", *line[1:]]])
     zoe = replace(BY_HAND, lab=LAB)
-    made = moodle.filled(template, [zoe], "w.csv")
+    made = moodle.fill_worksheet(template, [zoe], "w.csv")
     unknown = "In the worksheet, and not in the gradebook"
-    assert made.told[-1] == f"{unknown}: Zoë Ångström, Zoë Ångström."
+    assert made.remarks[-1] == f"{unknown}: Zoë Ångström, Zoë Ångström."
     twin = replace(zoe, student=Student("zoe2", ZOE.name, {}))
-    made = moodle.filled(Table([WORKSHEET[0], line]), [zoe, twin], "w.csv")
-    assert made.told[-1] == f"{unknown}: Zoë Ångström."
+    made = moodle.fill_worksheet(CsvTable([WORKSHEET[0], line]), [zoe, twin], "w.csv")
+    assert made.remarks[-1] == f"{unknown}: Zoë Ångström."
 
 
 @pytest.mark.parametrize(
@@ -178,9 +180,9 @@ def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:
 )
 def test_a_column_that_moodles_worksheet_lacks_is_named(header: list[str], said: str) -> None:
     with pytest.raises(UserError, match=said) as raised:
-        moodle.filled(Table([header]), [GRADED], "w.csv")
+        moodle.fill_worksheet(CsvTable([header]), [GRADED], "w.csv")
     assert ("switch on feedback" in str(raised.value)) is ("Grade" in header)
     with pytest.raises(UserError, match="no column 'Points'; there are: Identifier"):
-        moodle.filled(Table([header]), [GRADED], "w.csv", grade_column="Points")
+        moodle.fill_worksheet(CsvTable([header]), [GRADED], "w.csv", grade_column="Points")
     with pytest.raises(UserError, match=r"w\.csv, line 2: 1 cells and not 8"):
-        moodle.filled(Table([WORKSHEET[0], ["x"]]), [GRADED], "w.csv")
+        moodle.fill_worksheet(CsvTable([WORKSHEET[0], ["x"]]), [GRADED], "w.csv")

@@ -25,13 +25,13 @@ from support.courses import (
 from support.invented_class import row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
-from numalab.course.alike import Alike
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
 from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.pages import class_page as class_page_module
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.records import Attempt, Problem
+from numalab.course.similarity import EqualKernels
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
@@ -167,7 +167,7 @@ def test_the_summary_of_a_noisy_node(page: Element) -> None:
         ({"is_handed_in": False}, ("none", "-", "")),
         ({"is_handed_in": False, "is_not_taken": True}, ("error", "#", "")),
         ({"is_handed_in": False, "points": 1.0, "override_reason": "x"}, ("part", "1", "s")),
-        ({"points": 10.0, "is_provisional": True, "is_late_unknown": True}, ("pass", "10", "pc")),
+        ({"points": 10.0, "is_preliminary": True, "is_late_unknown": True}, ("pass", "10", "pc")),
     ],
 )  # fmt: skip
 def test_a_cell_of_the_grid(more: Json, cell: tuple[str, str, str]) -> None:
@@ -184,8 +184,8 @@ def test_a_quick_variant_makes_one_grade_quick(labs: dict[str, Lab]) -> None:
     assert re.findall(r"(\d+ grades?) with --quick", text) == ["1 grade"]
 
 
-def part(name: Any, most: float, points: float) -> Part:
-    return Part(Shown(name, "graded", 1.0), 1.0, most, points)
+def part(name: Any, most: float, points: float) -> GradePart:
+    return GradePart(PartScore(name, "graded", 1.0), 1.0, most, points)
 
 
 def test_parts_and_pages_of_a_lab(labs: dict[str, Lab]) -> None:
@@ -219,8 +219,8 @@ def test_parts_and_pages_of_a_lab(labs: dict[str, Lab]) -> None:
 def test_those_alike_most_often_come_first(labs: dict[str, Lab]) -> None:
     found = standing([row(ADA, LAB, None)])
 
-    def one(lab: str, *students: str) -> Alike:
-        return Alike(lab, "c", students, is_solution=False, changed=3)
+    def one(lab: str, *students: str) -> EqualKernels:
+        return EqualKernels(lab, "c", students, is_solution=False, changed=3)
 
     alike = [one(LAB, "eve", "zoe"), one(LAB, "ada", "eve"), one(LAB, "mia", "zoe"),
              one(OTHER_LAB, "mia", "zoe")]  # fmt: skip

@@ -15,13 +15,13 @@ from support.deliveries import put, zip_bytes
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.intake import intake as of_intake
-from numalab.course.intake.archives import READER, Foreign
-from numalab.course.intake.delivered import Delivered, Layout
-from numalab.course.intake.intake import HandIn, take_in
-from numalab.course.intake.student_list import Listed
+from numalab.course.intake.archives import READER, ForeignArchive
+from numalab.course.intake.intake import PendingHandIn, import_submissions
+from numalab.course.intake.student_list import ListedStudent
 from numalab.course.intake.students import Person
 from numalab.course.intake.taking import Chosen
 from numalab.course.intake.trees import Entry, Refused
+from numalab.course.intake.uploads import Layout, StudentUpload
 from numalab.course.records import Problem, Student
 from numalab.errors import UserError
 from numalab.labs.declaration import Lab
@@ -73,14 +73,14 @@ def test_what_shows_that_a_delivery_is_one_students(
 def test_of_hand_ins_of_the_same_files_there_is_one(labs: dict[str, Lab]) -> None:
     first, second = labs[FIRST], labs[SECOND]
 
-    def hand_in(student: Student, source: str, lab: Lab, content: bytes) -> HandIn:
-        return HandIn(student, source, Chosen(lab, {"kernel.c": content}), (), None)
+    def hand_in(student: Student, source: str, lab: Lab, content: bytes) -> PendingHandIn:
+        return PendingHandIn(student, source, Chosen(lab, {"kernel.c": content}), (), None)
 
     same = [hand_in(BOB, "b", first, b"1"), hand_in(ADA, "a1", second, b"1"),
             hand_in(ADA, "a2", second, b"1"), hand_in(ADA, "a3", first, b"2")]  # fmt: skip
-    assert of_intake._one_each(same) == ([same[3], same[1], same[0]], [])
+    assert of_intake._resolve_duplicates(same) == ([same[3], same[1], same[0]], [])
     other = hand_in(ADA, "a4", second, b"2")
-    kept, problems = of_intake._one_each([*same, other])
+    kept, problems = of_intake._resolve_duplicates([*same, other])
     assert kept == [same[3], same[0]]
     why = f"{SECOND}: a1 and a2 and a4 both hold files of it, and they differ; hand in one of them."
     assert problems == [Problem("a1", why, ADA)]
@@ -88,10 +88,10 @@ def test_of_hand_ins_of_the_same_files_there_is_one(labs: dict[str, Lab]) -> Non
 
 def test_a_hand_in_as_it_is_told(labs: dict[str, Lab]) -> None:
     chosen = Chosen(labs[FIRST], {"kernel.f90": b"x", "explanation.txt": b""}, ("b",))
-    made = HandIn(ADA, "a\x1bb", chosen, ("a",), "t", True).submission()
+    made = PendingHandIn(ADA, "a\x1bb", chosen, ("a",), "t", True).submission()
     assert (made.files, made.languages) == (("explanation.txt", "kernel.f90"), ("fortran",))
     assert (made.source, made.notes, made.is_zone_taken) == (r"a\x1bb", ("a", "b"), True)
-    assert not HandIn(ADA, "a", chosen, (), None).submission().is_zone_taken
+    assert not PendingHandIn(ADA, "a", chosen, (), None).submission().is_zone_taken
 
 
 # ---- archives of a student -------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_hand_in_as_it_is_told(labs: dict[str, Lab]) -> None:
 
 def archive(folder: Path, name: str, files: dict[str, bytes]) -> Entry:
     (folder / name).write_bytes(zip_bytes(files))
-    return Entry((name,), "file", open=lambda: (folder / name).open("rb"))
+    return Entry((name,), "file", opener=lambda: (folder / name).open("rb"))
 
 
 def test_the_members_of_a_students_archive(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_the_members_of_a_students_archive(tmp_path: Path) -> None:
         assert member.path == ("x.zip", "a", "kernel.c")
         for bad, why in (
             (replace(packed, refused="is a link"), "x.zip is a link"),
-            (replace(packed, open=None), "x.zip "),
+            (replace(packed, opener=None), "x.zip "),
             (replace(packed, path=("x.7z",)), "x.7z is a 7z archive"),
             (archive(tmp_path, "y.zip", {}), "y.zip is empty"),
             (archive(tmp_path, "z.zip", {".DS_Store": b""}), "z.zip is empty"),
         ):
             with pytest.raises(Refused, match=f"^{why}") as error:
                 of_intake._members(bad, (), readers, stack)
-            assert isinstance(error.value, Foreign) == ("7z" in why)
+            assert isinstance(error.value, ForeignArchive) == ("7z" in why)
 
 
 def test_archives_of_a_student_are_read_up_to_a_number(
@@ -126,15 +126,15 @@ def test_archives_of_a_student_are_read_up_to_a_number(
     """One in place of a folder is like it; what lies in one is below its name."""
     assert of_intake.MOST_ARCHIVES == 16
     monkeypatch.setattr(of_intake, "MOST_ARCHIVES", 2)
-    asked = of_intake._Asked({FIRST: labs[FIRST]}, None, lambda *_: False)
+    asked = of_intake._Selection({FIRST: labs[FIRST]}, None, lambda *_: False)
     empty = [archive(tmp_path, f"{name}.zip", {}) for name in "abc"]
     whole = archive(tmp_path, "lab1.zip", {"kernel.c": KERNEL})
     below = Entry(("w", "x.zip"), "file")
     with Readers(READER) as readers:
 
         def chosen(*entries: Entry, **more: Any) -> tuple[list[str], list[str]]:
-            one = Delivered("lab1.zip", Person("x", {}), entries, **more)
-            taken, told = of_intake._chosen(one, asked, readers)
+            one = StudentUpload("lab1.zip", Person("x", {}), entries, **more)
+            taken, told = of_intake._choose(one, asked, readers)
             return [one.lab.name for one in taken], list(told)
 
         assert chosen(whole, is_missing=True) == ([], [])
@@ -153,20 +153,26 @@ def test_archives_of_a_student_are_read_up_to_a_number(
 
 def test_a_list_names_who_is_there_and_who_is_not() -> None:
     at = datetime(2026, 11, 21, 23, 30)
-    listed = [Listed(Person("Ada L", {"id": "1"}), at), Listed(Person("Zoe", {"id": "3"}), at)]
+    listed = [
+        ListedStudent(Person("Ada L", {"id": "1"}), at),
+        ListedStudent(Person("Zoe", {"id": "3"}), at),
+    ]
     given = Layout(
         "plain",
-        (Delivered("a", Person("ada l", {}), (), ("x",)), Delivered("b", Person("bob", {}), ())),
+        (
+            StudentUpload("a", Person("ada l", {}), (), ("x",)),
+            StudentUpload("b", Person("bob", {}), ()),
+        ),
         (Problem("p", "q"),),
     )
-    found = of_intake._with_list(given, listed, "list.csv", ["a remark"])
+    found = of_intake._apply_list(given, listed, "list.csv", ["a remark"])
     note = "This name is not in the list list.csv."
     assert found == Layout(
         "plain",
         (
-            Delivered("a", Person("Ada L", {"id": "1"}), (), ("x",), handed_in_at=at),
-            Delivered("b", Person("bob", {}), (), (note,)),
-            Delivered("list.csv", listed[1].person, (), ("Nothing was handed in.",),
+            StudentUpload("a", Person("Ada L", {"id": "1"}), (), ("x",), handed_in_at=at),
+            StudentUpload("b", Person("bob", {}), (), (note,)),
+            StudentUpload("list.csv", listed[1].person, (), ("Nothing was handed in.",),
                       is_missing=True),
         ),
         (Problem("p", "q"), Problem("list.csv", "a remark")),
@@ -197,7 +203,7 @@ def test_what_is_written_of_a_delivery(
     delivery = put(tmp_path / "delivery", files)
     steps: list[str] = []
     two = {name: labs[name] for name in (FIRST, SECOND)}
-    intake = take_in(delivery, course, two, steps.append)
+    intake = import_submissions(delivery, course, two, steps.append)
     assert steps == ["reading the delivery", "reading hand-ins, 1 of 2",
                      "reading hand-ins, 2 of 2", "writing, 1 of 1"]  # fmt: skip
     assert [one.student.id for one in intake.submissions] == ["ada"]
@@ -215,7 +221,7 @@ def test_what_is_written_of_a_delivery(
     ]  # fmt: skip
     # What is there is left alone.
     (folder / FIRST / "kernel.c").write_bytes(b"mine")
-    take_in(delivery, course, two, quiet)
+    import_submissions(delivery, course, two, quiet)
     assert (folder / FIRST / "kernel.c").read_bytes() == b"mine"
 
 
@@ -226,7 +232,9 @@ def test_times_and_notes_of_a_delivery_with_a_list(
     students = tmp_path / "l.csv"
     students.write_text("name,handed_in_at\nada,2026-11-21 23:30\nbob,2026-11-21T23:30:00+05:00\n")
     rules = parse_rules('timezone = "Europe/Vienna"', tmp_path / "x")
-    intake = take_in(delivery, course, {FIRST: labs[FIRST]}, quiet, students, rules=rules)
+    intake = import_submissions(
+        delivery, course, {FIRST: labs[FIRST]}, quiet, students, rules=rules
+    )
     assert {one.student.id: (one.handed_in_at, one.is_zone_taken, one.notes)
             for one in intake.submissions} == {
         "ada": ("2026-11-21T23:30:00+01:00", True, ()),
@@ -241,14 +249,14 @@ def test_a_delivery_that_is_an_archive_is_one_students_if_what_it_wraps_is(
 ) -> None:
     path, course = tmp_path / "class.zip", CourseFolder(tmp_path / "courses" / "2027")
     path.write_bytes(zip_bytes({"w/ada/kernel.c": KERNEL, "w/bob/kernel.c": KERNEL}))
-    found = take_in(path, course, labs, quiet)
+    found = import_submissions(path, course, labs, quiet)
     assert [one.student.id for one in found.submissions] == ["ada", "bob"]
     path.write_bytes(zip_bytes({"ada/kernel.c": KERNEL}))
-    found = take_in(path, course, labs, quiet)
+    found = import_submissions(path, course, labs, quiet)
     assert [one.student.id for one in found.submissions] == ["ada"]
     for content, said in ((b"Rar!\x1a\x07\0", "is a RAR archive, which is not read here"),
                           (b"x" * 100, "can't be read: class.zip "),
                           (zip_bytes({}), "is empty")):  # fmt: skip
         path.write_bytes(content)
         with pytest.raises(UserError, match=said):
-            take_in(path, course, labs, quiet)
+            import_submissions(path, course, labs, quiet)

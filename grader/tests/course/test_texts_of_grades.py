@@ -12,7 +12,7 @@ import pytest
 from support.courses import ADA, BOB, LAB, OTHER_LAB, TWO_NUMA_NODES, VARIANT, ZOE, attempt, result
 from support.invented_class import row, standing
 
-from numalab.course.gradebook.counting import HandIn, account
+from numalab.course.gradebook.counting import HandIn, derive_grade
 from numalab.course.gradebook.explanation import explanation
 from numalab.course.gradebook.feedback import (
     feedback_lines,
@@ -22,9 +22,9 @@ from numalab.course.gradebook.feedback import (
     part_words,
     summary_lines,
 )
-from numalab.course.gradebook.lab_grade import with_parts
+from numalab.course.gradebook.lab_grade import combine_parts
 from numalab.course.gradebook.overview import table_lines
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
 from numalab.course.gradebook.rules import Extension, LabRules, LateRules, Override, Rules, VivaMark
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import LATE_BY_CANVAS, Attempt, Student
@@ -35,8 +35,8 @@ NODE = "n1, 1 package, 1 NUMA node, 4 cores (Laptop)"
 FILES = "d1".ljust(12, "0")
 
 
-def part(name: Any, state: Any, most: float, points: float, why: str = "") -> Part:
-    return Part(Shown(name, state, points / most if most else 0.0, why), 1.0, most, points)
+def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
+    return GradePart(PartScore(name, state, points / most if most else 0.0, why), 1.0, most, points)
 
 
 def of(student: Student, *results: Any, **more: Any) -> StandingRow:
@@ -49,7 +49,7 @@ def of(student: Student, *results: Any, **more: Any) -> StandingRow:
 def test_a_grade_in_words() -> None:
     graded = of(ADA, result(6, 2, 2))
     assert grade_words(graded) == "7.5 of 10 points"
-    assert grade_words(replace(graded, is_provisional=True)) == "7.5 of 10 points, provisional"
+    assert grade_words(replace(graded, is_preliminary=True)) == "7.5 of 10 points, provisional"
     assert grade_words(replace(graded, points=None)) == "No grade"
     assert grade_words(replace(graded, points=0.0, max_points=2.5)) == "0 of 2.5 points"
 
@@ -65,14 +65,14 @@ def test_a_grade_in_words() -> None:
          "variant left out, as that node can show nothing of it"),
     ],
 )  # fmt: skip
-def test_a_part_in_words(one: Part, said: str) -> None:
+def test_a_part_in_words(one: GradePart, said: str) -> None:
     assert part_line(one) == said
     assert part_words(one) == said.partition(":")[0]
 
 
 def test_a_comment_as_a_whole() -> None:
     found = of(
-        ADA, result(5, 1, 2, still_open=2), points=6.25, gradable_points=8.0, is_provisional=True,
+        ADA, result(5, 1, 2, still_open=2), points=6.25, gradable_points=8.0, is_preliminary=True,
         late_s=7200.0, notes=("A note.",),
     )  # fmt: skip
     first, is_open, late, *rest = feedback_lines(found)
@@ -101,13 +101,13 @@ def test_what_is_noticed_of_a_grade() -> None:
     assert list(notices(replace(untouched, points=2.0))) == []
     by_hand = replace(untouched, override_reason="oral.")
     assert list(notices(by_hand)) == ["Set by hand: oral."]
-    provisional = replace(plain, is_provisional=True, gradable_points=6.5)
+    provisional = replace(plain, is_preliminary=True, gradable_points=6.5)
     assert list(notices(provisional)) == ["Provisional: the node could show 6.5 of the 10 points."]
     assert list(notices(replace(provisional, gradable_points=None))) == []
     marked = replace(provisional, parts=(part("viva", "open", 1, 0),))
     (said,) = notices(marked)
     assert said.startswith("Provisional: the viva has no mark yet")
-    assert list(notices(replace(marked, is_provisional=False))) == []
+    assert list(notices(replace(marked, is_preliminary=False))) == []
     just = replace(plain, late_s=0.5, variant=replace(plain, late_s=0.5))
     assert [line.partition(" after")[0] for line in notices(just)] == [
         "Handed in 1 minute", "The variant was handed in 1 minute"
@@ -154,7 +154,7 @@ def test_a_comment_on_parts() -> None:
 def explained(
     hand_ins: Sequence[HandIn], attempts: Sequence[Attempt], rules: Rules, lab: str = LAB
 ) -> list[str]:
-    lines = list(explanation(account(ADA, lab, hand_ins, attempts, "", rules), rules))
+    lines = list(explanation(derive_grade(ADA, lab, hand_ins, attempts, "", rules), rules))
     return lines[: lines.index("What the student is told:")]
 
 
@@ -261,11 +261,11 @@ def test_an_explanation_of_parts() -> None:
         parts=weights, labs={LAB: LabRules(DUE)}, late=LateRules(0.5),
         extensions=(Extension("ada", LAB, DUE, ""),),
     )  # fmt: skip
-    of_kernel = account(
+    of_kernel = derive_grade(
         ADA, LAB, [handed("d1", timedelta(hours=3))], [attempt(ADA, result(4, 4, 2))], "", rules
     )
-    of_variant = account(ADA, VARIANT, [], [], "", rules)
-    found = with_parts(of_kernel, of_variant, rules)
+    of_variant = derive_grade(ADA, VARIANT, [], [], "", rules)
+    found = combine_parts(of_kernel, of_variant, rules)
     lines = list(explanation(found, rules))
     assert lines[:10] == [
         f"Ada Lovelace (ada), {LAB}: 1 of 10 points, provisional",
@@ -286,17 +286,17 @@ def test_an_explanation_of_parts() -> None:
         "What the student is told:",
     ]  # fmt: skip
     assert all(line.startswith("  ") for line in lines[14:])
-    absent = account(ADA, LAB, [], [], "", rules)
-    lines = list(explanation(with_parts(absent, of_variant, rules), rules))
+    absent = derive_grade(ADA, LAB, [], [], "", rules)
+    lines = list(explanation(combine_parts(absent, of_variant, rules), rules))
     assert not [line for line in lines if line.startswith("Parts")]
     lost = attempt(ADA, state="lost", lab=VARIANT)
-    waits = account(ADA, VARIANT, [handed("d1", timedelta(0))], [lost], "", rules)
-    lines = list(explanation(with_parts(of_kernel, waits, rules), rules))
+    waits = derive_grade(ADA, VARIANT, [handed("d1", timedelta(0))], [lost], "", rules)
+    lines = list(explanation(combine_parts(of_kernel, waits, rules), rules))
     assert "  together 1 of 10, once all is graded" in lines
     assert "  not handed in" not in lines
     by_hand = replace(rules, overrides=(Override("ada", LAB, 3, "why", "", ""),),
                       vivas=(VivaMark("ada", LAB, 1.0, "", "", ""),))  # fmt: skip
-    lines = list(explanation(with_parts(of_kernel, waits, by_hand), by_hand))
+    lines = list(explanation(combine_parts(of_kernel, waits, by_hand), by_hand))
     assert "  together 3 of 10, and the points were set by hand" in lines
 
 
@@ -305,7 +305,7 @@ def test_an_explanation_of_parts() -> None:
 
 def test_the_table_as_a_whole() -> None:
     rows = [
-        of(ADA, result(10), is_provisional=True, late_s=5.0),
+        of(ADA, result(10), is_preliminary=True, late_s=5.0),
         row(ADA, OTHER_LAB, None),
         of(BOB, result(4, 6), is_late_unknown=True),
         row(BOB, OTHER_LAB, None, is_handed_in=False),

@@ -13,10 +13,10 @@ from support.deliveries import put
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.rules import TEMPLATE, parse_rules
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.intake.list_times import parse_time, read_times
-from numalab.course.intake.moodle_words import LANGUAGES
-from numalab.course.intake.student_list import parse_named, read_student_list
+from numalab.course.intake.moodle_columns import LANGUAGES
+from numalab.course.intake.student_list import parse_column_options, read_student_list
 from numalab.course.zones import first_moment, last_moment, taken_moment, zone_named
 from numalab.errors import UserError
 from numalab.installation import Installation
@@ -146,15 +146,15 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
                     encoding="utf-8")  # fmt: skip
     with pytest.raises(UserError, match=r"--column name=.*Jm\u00e9no"):
         read_student_list(path)
-    named = parse_named(["name=Jm\u00e9no", "email=Adresa", "handed_in_at=odevzd\u00e1no"])
+    named = parse_column_options(["name=Jm\u00e9no", "email=Adresa", "handed_in_at=odevzd\u00e1no"])
     ((line,), _) = read_student_list(path, named)
     assert (line.person.name, line.handed_in_at) == ("Ada Lovelace", EVENING)
     for given, said in (("Jm\u00e9no", "WHAT is one of"), ("nome=Jm\u00e9no", "WHAT is one of"),
                         ("name=", "WHAT is one of")):  # fmt: skip
         with pytest.raises(UserError, match=said):
-            parse_named([given])
+            parse_column_options([given])
     with pytest.raises(UserError, match="names no column 'nome'"):
-        read_student_list(path, parse_named(["name=Nome"]))
+        read_student_list(path, parse_column_options(["name=Nome"]))
 
 
 # ---- zones ---------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_on_time_is_on_time_on_a_node_in_utc(
         (("", "UTC+01:00, which the deadline has"), ('timezone = "Europe/Vienna"\n', "Vienna"))
     ):
         rules = parse_rules(head + deadline, "x")
-        intake = take_in(
+        intake = import_submissions(
             delivery, CourseFolder(tmp_path / str(number)), {lab: first_touch}, lambda _: None,
             sheet, rules=rules,
         )  # fmt: skip

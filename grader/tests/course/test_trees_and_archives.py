@@ -17,20 +17,20 @@ from support.deliveries import tar_bytes, zip_bytes
 
 from numalab.course.intake import archives, trees
 from numalab.course.intake.archives import (
-    DELIVERY,
+    COLLECTION_LIMITS,
     READER,
-    STUDENT,
-    Foreign,
+    STUDENT_LIMITS,
+    ForeignArchive,
     archive_suffix,
-    copied,
-    open_archive,
-    without_suffix,
+    copy_to_file,
+    read_archive,
+    strip_suffix,
 )
 from numalab.course.intake.foreign_archives import (
     commands_for,
-    kind_of_head,
-    kind_of_suffix,
-    sentence,
+    explain_kind,
+    kind_by_head,
+    kind_by_suffix,
 )
 from numalab.course.intake.trees import (
     Entry,
@@ -38,7 +38,7 @@ from numalab.course.intake.trees import (
     folded,
     is_ignored,
     last_part,
-    open_plainly,
+    plain_file,
     read_limited,
     safe_path,
     walk_folder,
@@ -145,10 +145,10 @@ def test_a_folder_in_order(tmp_path: Path) -> None:
         ("\ufffd", "folder", ""),
     ]  # fmt: skip
     for one in found:
-        assert (one.open is not None) == (one.kind == "file")
+        assert (one.opener is not None) == (one.kind == "file")
         assert (one.folder is not None) == (one.kind == "folder")
-    assert found[0].open is not None
-    with found[0].open() as file:
+    assert found[0].opener is not None
+    with found[0].opener() as file:
         assert file.read() == b"a.c"
     assert found[1].folder == tmp_path / "b"
 
@@ -204,10 +204,10 @@ def test_what_is_read_is_limited_and_plain(tmp_path: Path) -> None:
             read_limited(file, 1024, "a")
         assert file.tell() == 1025
     with pytest.raises(Refused, match="x is not there any more"):
-        open_plainly(tmp_path / "x")
+        plain_file(tmp_path / "x")
     (tmp_path / "l").symlink_to("x")
     with pytest.raises(Refused, match=r"^l "):
-        open_plainly(tmp_path / "l")
+        plain_file(tmp_path / "l")
 
 
 # ---- archives --------------------------------------------------------------------------------
@@ -222,14 +222,14 @@ def test_what_is_read_is_limited_and_plain(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_endings_of_archives(name: str, stem: str, suffix: str) -> None:
-    assert (without_suffix(name), archive_suffix(name)) == (stem, suffix)
+    assert (strip_suffix(name), archive_suffix(name)) == (stem, suffix)
 
 
 def test_limits_of_archives() -> None:
     """A class's hold thousands of students'."""
     for limits, sizes in (
-        (STUDENT, (32 * MIB, 5_000, 64 * MIB, 100, 10, 512 * MIB, 64 * MIB)),
-        (DELIVERY, (1 << 40, 500_000, 1 << 33, 100, 3_600, 4 << 30, 1 << 33)),
+        (STUDENT_LIMITS, (32 * MIB, 5_000, 64 * MIB, 100, 10, 512 * MIB, 64 * MIB)),
+        (COLLECTION_LIMITS, (1 << 40, 500_000, 1 << 33, 100, 3_600, 4 << 30, 1 << 33)),
     ):
         reader = limits.reader
         assert sizes == (
@@ -244,15 +244,15 @@ def test_the_entries_of_an_archive(kind: str) -> None:
     packed = zip_bytes(files) if kind == "zip" else tar_bytes(files, kind)
     with ExitStack() as stack:
         readers = stack.enter_context(Readers(READER))
-        found = open_archive(io_file(packed, stack), "x", STUDENT, readers, stack)
+        found = read_archive(io_file(packed, stack), "x", STUDENT_LIMITS, readers, stack)
         assert [(one.path, one.refused) for one in found][:2] == [
             (("a", "kernel.c"), ""), (("b",), "climbs out of the archive")
         ]  # fmt: skip
-        assert (found[0].kind, found[1].kind, found[1].open) == ("file", "special", None)
+        assert (found[0].kind, found[1].kind, found[1].opener) == ("file", "special", None)
         assert [one.path for one in found[2:]] == [("\u00e9",)]
         for _ in range(2):
-            assert found[0].open is not None
-            with found[0].open() as file:
+            assert found[0].opener is not None
+            with found[0].opener() as file:
                 assert (file.read(3), file.read(0), file.read(), file.read()) == (
                     b"int", b" x;\n", b"", b""
                 )  # fmt: skip
@@ -275,12 +275,12 @@ def io_file(content: bytes, stack: ExitStack) -> Any:
     ],
 )  # fmt: skip
 def test_what_is_no_archive(content: bytes, most: int, why: str) -> None:
-    limits = replace(STUDENT, archive_bytes=most)
+    limits = replace(STUDENT_LIMITS, archive_bytes=most)
     with ExitStack() as stack, pytest.raises(Refused) as error:
         readers = stack.enter_context(Readers(READER))
-        open_archive(io_file(content, stack), "x.zip", limits, readers, stack)
+        read_archive(io_file(content, stack), "x.zip", limits, readers, stack)
     assert str(error.value).startswith(why) and "larger" not in str(error.value)[len(why) :]
-    assert isinstance(error.value, Foreign) == ("RAR" in why or "Zstandard" in why)
+    assert isinstance(error.value, ForeignArchive) == ("RAR" in why or "Zstandard" in why)
 
 
 class Told:
@@ -301,7 +301,7 @@ class Told:
 
 def read_all(size: int, packed_bytes: int, expanded_bytes: int) -> int:
     reading: Any = Told(size)
-    limits = replace(STUDENT, expanded_bytes=expanded_bytes)
+    limits = replace(STUDENT_LIMITS, expanded_bytes=expanded_bytes)
     archive = archives._Archive(reading, "eve.zip", limits)
     count = 0
     with archives._Stream(archive, 3, Member("d/x", "file", "", packed_bytes)) as stream:
@@ -329,23 +329,23 @@ def test_what_is_read_of_all_members_is_limited() -> None:
 def test_what_is_copied_is_limited() -> None:
     with ExitStack() as stack:
         source = b"x" * (2 << 16)
-        file = copied(io.BytesIO(source), len(source), "a", stack)
+        file = copy_to_file(io.BytesIO(source), len(source), "a", stack)
         assert file.seek(0) == 0 and file.read() == source
         with pytest.raises(Refused, match="a is larger than 128 KiB"):
-            copied(io.BytesIO(source + b"x"), len(source), "a", stack)
+            copy_to_file(io.BytesIO(source + b"x"), len(source), "a", stack)
 
 
 # ---- of other kinds --------------------------------------------------------------------------
 
 
 def test_kinds_are_told_by_their_first_bytes_or_their_endings() -> None:
-    assert kind_of_head(b"7z\xbc\xaf\x27\x1c\0\x04") is kind_of_suffix(".7z") is not None
-    assert kind_of_head(b"Rar!\x1a\x07\0") is kind_of_suffix(".rar")
-    assert kind_of_head(b"PK\3\4") is kind_of_head(b"") is kind_of_suffix(".zip") is None
+    assert kind_by_head(b"7z\xbc\xaf\x27\x1c\0\x04") is kind_by_suffix(".7z") is not None
+    assert kind_by_head(b"Rar!\x1a\x07\0") is kind_by_suffix(".rar")
+    assert kind_by_head(b"PK\3\4") is kind_by_head(b"") is kind_by_suffix(".zip") is None
 
 
 def test_commands_for_shells() -> None:
-    (rar, gz) = (kind_of_suffix(".rar"), kind_of_suffix(".gz"))
+    (rar, gz) = (kind_by_suffix(".rar"), kind_by_suffix(".gz"))
     assert rar is not None and gz is not None
     assert commands_for(rar, "a b.rar", "a b") == {
         "unar -D -o 'a b' 'a b.rar'": "unar",
@@ -353,6 +353,8 @@ def test_commands_for_shells() -> None:
     }
     assert list(commands_for(gz, "-rf.gz", "x")) == ["gunzip FILE"]
     assert list(commands_for(gz, "a\x1b.gz", "x")) == ["gunzip FILE"]
-    assert sentence(rar, "a.rar", "a").endswith("(package libarchive-tools), and then `rm a.rar`")
-    assert "`unar -D -o .rar .rar`" in str(Foreign(".rar", rar))
-    assert sentence(gz, "k.c.gz", "k.c").endswith(": `gunzip k.c.gz` (package gzip)")
+    assert explain_kind(rar, "a.rar", "a").endswith(
+        "(package libarchive-tools), and then `rm a.rar`"
+    )
+    assert "`unar -D -o .rar .rar`" in str(ForeignArchive(".rar", rar))
+    assert explain_kind(gz, "k.c.gz", "k.c").endswith(": `gunzip k.c.gz` (package gzip)")

@@ -8,7 +8,7 @@ import pytest
 from support.deliveries import Files, put, zip_bytes
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.intake.starting import StartingCode
 from numalab.course.records import Intake, Submission
 from numalab.course.secret import seed_of
@@ -35,7 +35,7 @@ class Desk:
 
     def take(self, files: Files) -> Intake:
         put(self.folder / "delivery" / "ada", files)
-        return take_in(
+        return import_submissions(
             self.folder / "delivery", CourseFolder(self.folder / "course"), self.labs,
             lambda _: None, is_starting=StartingCode(self.installation.root),
         )  # fmt: skip

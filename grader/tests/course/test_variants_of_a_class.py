@@ -10,12 +10,12 @@ import pytest
 from support.commands import numalab_command
 from support.deliveries import put
 
-from numalab.course.codes import as_csv, codes_of
+from numalab.course.codes import format_codes, list_codes
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.intake.choosing import lab_in_name
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
@@ -55,7 +55,7 @@ def taken(tmp_path: Path, course: CourseFolder, labs: dict[str, Lab], ticket: st
     if ticket is not None:
         files[f"ada/{VARIANT}/variant.toml"] = ticket.encode()
     put(tmp_path / "delivery", files)
-    intake = take_in(tmp_path / "delivery", course, labs, quiet)
+    intake = import_submissions(tmp_path / "delivery", course, labs, quiet)
     assert {one.student.id for one in intake.submissions} == {"ada"}
     assert {one.student.id for one in intake.problems if one.student} <= {"ada"}
     told = " ".join(problem.why for problem in intake.problems)
@@ -114,7 +114,7 @@ def test_what_was_predicted_and_answered_is_taken_with_the_kernels(tmp_path, cou
             f"ada/{VARIANT}/predictions.toml": b"pages = 0.5\n",
         },
     )
-    intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    intake = import_submissions(tmp_path / "delivery", course, all_labs, quiet)
     assert not intake.problems
     assert {one.lab: one.files for one in intake.submissions} == {
         LAB: ("diagnose.toml", "kernel.c"),
@@ -124,7 +124,7 @@ def test_what_was_predicted_and_answered_is_taken_with_the_kernels(tmp_path, cou
     assert "Not taken, as it is not graded: predictions.toml." in lab.notes
     digest = lab.digest
     put(tmp_path / "delivery", {f"ada/{LAB}/diagnose.toml": answers(own).encode() + b"\n"})
-    again = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    again = import_submissions(tmp_path / "delivery", course, all_labs, quiet)
     assert again.submissions[0].digest != digest  # what is graded is what was answered last
 
 
@@ -150,7 +150,7 @@ def test_answers_to_another_ones_case_are_told_and_the_kernel_is_taken(
         "bob/02_affinity/diagnose.toml": answers(seed_of(course, "ada"), "02_affinity").encode(),
     }
     put(tmp_path / "delivery", files)
-    intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    intake = import_submissions(tmp_path / "delivery", course, all_labs, quiet)
     (taken_in,) = intake.submissions
     assert (taken_in.student.id, taken_in.files) == ("ada", ("kernel.c",))
     told = {one.student.id: one.why for one in intake.problems if one.student}
@@ -167,7 +167,7 @@ def test_answers_to_another_ones_case_are_told_and_the_kernel_is_taken(
 
 def test_a_kernel_outside_of_a_labs_folder_is_no_variants(tmp_path, course, all_labs):
     put(tmp_path / "delivery", {"ada/kernel.c": KERNEL, "bob/kernel.c": KERNEL})
-    intake = take_in(tmp_path / "delivery", course, all_labs, quiet)
+    intake = import_submissions(tmp_path / "delivery", course, all_labs, quiet)
     assert [one.lab for one in intake.submissions] == [LAB, LAB]
 
 
@@ -179,17 +179,17 @@ def test_a_deliverys_name_tells_lab_or_variant(all_labs):
 def test_codes_are_those_of_the_ids_that_hand_ins_will_have(tmp_path, course):
     listed = tmp_path / "class.csv"
     listed.write_text("Name,Email\nAda L,ada@x.org\n=1+1,eve@x.org\n")
-    codes, remarks = codes_of(course, listed)
+    codes, remarks = list_codes(course, listed)
     assert not remarks
     assert {student.id: seed for student, seed in codes} == {
         student.id: seed_of(course, student.id) for student, _ in codes
     }
-    assert codes_of(course) == (codes, [])
-    table = as_csv(codes)
+    assert list_codes(course) == (codes, [])
+    table = format_codes(codes)
     assert f"ada-l,Ada L,{seed_of(course, 'ada-l').code}" in table
     assert "'=1+1" in table
     with pytest.raises(UserError, match="knows no students yet"):
-        codes_of(CourseFolder(tmp_path / "other"))
+        list_codes(CourseFolder(tmp_path / "other"))
 
 
 def test_codes_at_the_command_line(installation: Installation, tmp_path, course):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numalab.course.intake.students import (
-    Known,
+    KnownStudent,
     Person,
     clean_name,
     identify,
@@ -26,11 +26,11 @@ def person(name: str, preferred: str = "", **external: str) -> Person:
     return Person(name, external, preferred)
 
 
-def known(id_: str, name: str, **external: str) -> Known:
-    return Known(Student(id_, name, external), keys_of(external))
+def known(id_: str, name: str, **external: str) -> KnownStudent:
+    return KnownStudent(Student(id_, name, external), keys_of(external))
 
 
-def ids(people: list[Person], *before: Known) -> list[str]:
+def ids(people: list[Person], *before: KnownStudent) -> list[str]:
     """Of each the id, or the first words of why that does not show."""
     found, _ = identify(people, before)
     return [one.id if isinstance(one, Student) else one[:20] for one in found]
@@ -154,7 +154,7 @@ ADA_2 = known("ada-2", "Ada", login="ada7")
     ],
 )  # fmt: skip
 def test_the_same_student_again(
-    people: list[Person], before: list[Known], found: list[str]
+    people: list[Person], before: list[KnownStudent], found: list[str]
 ) -> None:
     assert ids(people, *before) == found
 
@@ -169,8 +169,8 @@ def test_what_is_known_of_a_student_grows_by_each_delivery() -> None:
     assert ada == Student("ada", "Ada L", {"login": "ada9", "email": "a@x.org"})
     keys = {("login", "ada9"), ("identifier", "participant 1"), ("email", "a@x.org")}
     assert after == (
-        Known(ada, frozenset(keys)), bob, Known(Student("zoe", "Zoe", {}), frozenset())
-    )  # fmt: skip
+        KnownStudent(ada, frozenset(keys)), bob, KnownStudent(Student("zoe", "Zoe", {}),
+    frozenset()) )  # fmt: skip
     assert zoe == after[2].student
     (again,), _ = identify([person("", identifier="PARTICIPANT 1")], after)
     assert isinstance(again, Student)
@@ -195,7 +195,7 @@ def test_who_is_known_is_kept(tmp_path: Path) -> None:
     assert read_known(path) == ()
     everybody = (
         ADA,
-        Known(Student("bob", "Bob", {"id": "5"}), frozenset({("id", "5"), ("id", "4")})),
+        KnownStudent(Student("bob", "Bob", {"id": "5"}), frozenset({("id", "5"), ("id", "4")})),
     )
     write_known(path, everybody)
     assert read_known(path) == everybody

@@ -17,9 +17,9 @@ from support.courses import result
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import node, runs, work
-from numalab.course.jobs.runs import Grading, Run, SlurmOptions, Task
-from numalab.course.jobs.work import Outcome
-from numalab.course.records import Attempt, AttemptState, Item
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.jobs.work import GradingExit
+from numalab.course.records import Attempt, AttemptState, GradingTarget
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.grading.turns import NODE_LIMIT_S
@@ -28,13 +28,15 @@ from numalab.installation import Installation
 LAB = "01_first_touch"
 AT = "2026-11-22T08:00:00+00:00"
 NOW = "2026-11-22T09:00:00+00:00"
-ADA = Item("ada", LAB, "d" * 64, "k" * 64, "quick")
-TASK = Task(ADA, 2, ("c",))
+ADA = GradingTarget("ada", LAB, "d" * 64, "k" * 64, "quick")
+TASK = GradingTask(ADA, 2, ("c",))
 
 
-def run_of(*chunks: Sequence[Task], **changes: Any) -> Run:
+def run_of(*chunks: Sequence[GradingTask], **changes: Any) -> BatchRun:
     made = tuple(tuple(chunk) for chunk in chunks)
-    run = Run("20261122T080000-abcdef", "local", AT, Grading("quick"), SlurmOptions(), made)
+    run = BatchRun(
+        "20261122T080000-abcdef", "local", AT, GradingOptions("quick"), SlurmOptions(), made
+    )
     return replace(run, **changes)
 
 
@@ -60,13 +62,17 @@ def at_nine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_arguments_of_a_grading() -> None:
     into, submission = Path("/in to"), Path("/s")
-    asked = work.grade_arguments(TASK, Grading("quick", options=("--x", "1")), submission, into)
+    asked = work.grade_arguments(
+        TASK, GradingOptions("quick", options=("--x", "1")), submission, into
+    )
     assert asked == [
         LAB, "--lang", "c", "--submission", "/s", "--json", "/in to/result.json",
         "--html", "/in to/report.html", "--quick", "--x", "1",
     ]  # fmt: skip
-    both = replace(TASK, languages=("c", "fortran"), item=replace(ADA, effort="default"))
-    asked = work.grade_arguments(both, Grading("default"), submission, into, [Path("/a"), into])
+    both = replace(TASK, languages=("c", "fortran"), target=replace(ADA, effort="default"))
+    asked = work.grade_arguments(
+        both, GradingOptions("default"), submission, into, [Path("/a"), into]
+    )
     assert asked == [
         LAB, "--lang", "all", "--submission", "/s", "--json", "/in to/result.json",
         "--html", "/in to/report.html", "--earlier", "/a", "--earlier", "/in to",
@@ -74,10 +80,13 @@ def test_the_arguments_of_a_grading() -> None:
 
 
 def test_the_command_of_a_grading(installation: Installation) -> None:
-    assert work.grade_command(installation, Grading("quick", command=("x", "y"))) == ["x", "y"]
-    assert work.grade_command(installation, Grading("quick")) == [
+    assert work.grade_command(installation, GradingOptions("quick", command=("x", "y"))) == [
+        "x",
+        "y",
+    ]
+    assert work.grade_command(installation, GradingOptions("quick")) == [
         sys.executable, "-m", "numalab", "--preset", installation.preset, "grade", "--again",
-        work.TIMES_LEFT_OPEN,
+        work.UNDECIDED_TIMES,
     ]  # fmt: skip
 
 
@@ -91,23 +100,23 @@ WHOLE = {"results": [told("pass")]}
 @pytest.mark.parametrize(
     ("outcome", "why"),
     [
-        (Outcome(0, WHOLE, "x"), ""),
-        (Outcome(1, WHOLE | {"interrupted": False}, "x"), ""),
-        (Outcome(0, WHOLE | {"interrupted": True}, "x"), "The grading was interrupted."),
-        (Outcome(0, {"results": []}, "x"), "The grading was interrupted."),
-        (Outcome(0, {"results": {}}, "x"), "The grading left no result. x"),
-        (Outcome(1, {}, ""), "The grading left no result."),
-        (Outcome(0, [], "bye"), "The grading left no result. bye"),
-        (Outcome(None, WHOLE, "x"), "The grading did not end within 60 s and was stopped."),
-        (Outcome(-9, WHOLE, ""), "The grading was ended by signal 9."),
-        (Outcome(-1, None, "bye"), "The grading was ended by signal 1. bye"),
-        (Outcome(2, None, "bye"), "The grading ended with code 2. bye"),
-        (Outcome(2, WHOLE, ""), "The grading ended with code 2."),
-        (Outcome(3, {}, ""), "The grading ended with code 3."),
-        (Outcome(3, {"results": [{}, told("pass"), told("fail", "error")]}, "x"), "c1: error"),
+        (GradingExit(0, WHOLE, "x"), ""),
+        (GradingExit(1, WHOLE | {"interrupted": False}, "x"), ""),
+        (GradingExit(0, WHOLE | {"interrupted": True}, "x"), "The grading was interrupted."),
+        (GradingExit(0, {"results": []}, "x"), "The grading was interrupted."),
+        (GradingExit(0, {"results": {}}, "x"), "The grading left no result. x"),
+        (GradingExit(1, {}, ""), "The grading left no result."),
+        (GradingExit(0, [], "bye"), "The grading left no result. bye"),
+        (GradingExit(None, WHOLE, "x"), "The grading did not end within 60 s and was stopped."),
+        (GradingExit(-9, WHOLE, ""), "The grading was ended by signal 9."),
+        (GradingExit(-1, None, "bye"), "The grading was ended by signal 1. bye"),
+        (GradingExit(2, None, "bye"), "The grading ended with code 2. bye"),
+        (GradingExit(2, WHOLE, ""), "The grading ended with code 2."),
+        (GradingExit(3, {}, ""), "The grading ended with code 3."),
+        (GradingExit(3, {"results": [{}, told("pass"), told("fail", "error")]}, "x"), "c1: error"),
     ],
 )
-def test_why_a_grading_says_nothing_of_the_student(outcome: Outcome, why: str) -> None:
+def test_why_a_grading_says_nothing_of_the_student(outcome: GradingExit, why: str) -> None:
     assert work.why_not_graded(outcome, 60) == why
 
 
@@ -122,14 +131,14 @@ def test_how_a_student_was_kept_apart(told: object, level: str) -> None:
 
 def test_an_attempt_of_a_grading() -> None:
     graded = WHOLE | {"node": {"name": "n1"}, "sandbox": "bubblewrap"}
-    made = work.attempt_of(TASK, Outcome(1, graded, "x"), 60, AT, "7_0", "rules", 1)
+    made = work.attempt_of(TASK, GradingExit(1, graded, "x"), 60, AT, "7_0", "rules", 1)
     assert made == Attempt(
         ADA, 2, "graded", AT, NOW, (told("pass"),), {"name": "n1"}, "bubblewrap", "", "7_0",
         "rules", 1,
     )  # fmt: skip
-    assert work.attempt_of(TASK, Outcome(1, graded, "x"), 60, AT, "7_0", "rules").replaces == 0
+    assert work.attempt_of(TASK, GradingExit(1, graded, "x"), 60, AT, "7_0", "rules").replaces == 0
     # What has no result goes on from nothing.
-    made = work.attempt_of(TASK, Outcome(2, None, "bye"), 60, AT, "", "rules", 1)
+    made = work.attempt_of(TASK, GradingExit(2, None, "bye"), 60, AT, "", "rules", 1)
     why = "The grading ended with code 2. bye"
     here = {"name": os.uname().nodename}
     assert made == Attempt(ADA, 2, "kit_error", AT, NOW, (), here, "none", why, "", "rules", 0)
@@ -189,7 +198,7 @@ def test_a_grading_that_ends_is_told_by_its_code_and_result(tmp_path: Path) -> N
     script = "echo ends; cat; echo '{\"a\": 1}' >result.json; exit 3"
     env = {"PATH": "/usr/bin:/bin"}
     done = work.run_grading(["sh", "-c", script], tmp_path, env, tmp_path, 60)
-    assert done == Outcome(3, {"a": 1}, "ends")
+    assert done == GradingExit(3, {"a": 1}, "ends")
     assert (tmp_path / "output.txt").read_text() == "ends\n"
 
 
@@ -204,14 +213,14 @@ class Graded:
 
     def __call__(
         self, command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
-    ) -> Outcome:
+    ) -> GradingExit:
         self.command, self.cwd, self.env, self.limit_s = list(command), cwd, env, limit_s
         self.calls += 1
         for language in self.names:
             folder = self.installation.results_folder(LAB, language, "submission")
             (folder / "on").mkdir(parents=True)
             (folder / "on" / "x.json").touch()
-        return Outcome(0, WHOLE, "")
+        return GradingExit(0, WHOLE, "")
 
 
 @pytest.fixture
@@ -220,9 +229,9 @@ def own_kit(installation: Installation, tmp_path: Path) -> Installation:
 
 
 def bench_of(
-    course: CourseFolder, run: Run, folder: Path, installation: Installation
-) -> work.Bench:
-    return work.Bench(course, run, folder, installation, "7_0")
+    course: CourseFolder, run: BatchRun, folder: Path, installation: Installation
+) -> work.NodeWorkspace:
+    return work.NodeWorkspace(course, run, folder, installation, "7_0")
 
 
 def test_a_job_grades_what_was_handed_in(
@@ -231,7 +240,7 @@ def test_a_job_grades_what_was_handed_in(
     graded = Graded(own_kit, "c", "fortran")
     monkeypatch.setattr(work, "run_grading", graded)
     run = run_of([TASK])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     kept(course, 1, "graded", result(5, still_open=2))
     left = own_kit.results_folder(LAB, "c", "submission")
     left.mkdir(parents=True)
@@ -261,11 +270,11 @@ def test_a_job_grades_what_was_handed_in(
 @pytest.mark.parametrize(
     ("changes", "limit_s"),
     [
-        ({"grading": Grading("quick", limit_s=5)}, 5),
-        ({"grading": Grading("quick", limit_s=5), "slurm": SlurmOptions(at_once=3)}, 15),
-        ({"grading": Grading("quick", limit_s=5), "slurm": SlurmOptions(at_once=3),
-          "engine": "slurm"}, 5),
-        ({"slurm": SlurmOptions(at_once=2)}, 1800 + int(NODE_LIMIT_S)),
+        ({"grading": GradingOptions("quick", limit_s=5)}, 5),
+        ({"grading": GradingOptions("quick", limit_s=5), "slurm": SlurmOptions(max_concurrent=3)},
+        15), ({"grading": GradingOptions("quick", limit_s=5), "slurm":
+          SlurmOptions(max_concurrent=3), "engine": "slurm"}, 5),
+        ({"slurm": SlurmOptions(max_concurrent=2)}, 1800 + int(NODE_LIMIT_S)),
     ],
 )  # fmt: skip
 def test_a_grading_that_waits_for_others_has_their_time_too(
@@ -279,7 +288,7 @@ def test_a_grading_that_waits_for_others_has_their_time_too(
     graded = Graded(own_kit)
     monkeypatch.setattr(work, "run_grading", graded)
     run = run_of([TASK], **changes)
-    runs.keep(course, run)
+    runs.write_run(course, run)
     made = bench_of(course, run, tmp_path, own_kit).grade(TASK)
     assert made is not None and made.replaces == 0 and graded.limit_s == limit_s
     # Another one's attempt is in its place.
@@ -296,14 +305,16 @@ def test_a_job_that_was_thought_dead_makes_no_attempt(
 ) -> None:
     """What is missing else is an error."""
 
-    def grading(_command: object, _cwd: object, _env: object, into: Path, _limit_s: int) -> Outcome:
+    def grading(
+        _command: object, _cwd: object, _env: object, into: Path, _limit_s: int
+    ) -> GradingExit:
         if is_taken_away:
             into.rmdir()
         raise FileNotFoundError
 
     monkeypatch.setattr(work, "run_grading", grading)
     run = run_of([TASK])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     bench = bench_of(course, run, tmp_path, own_kit)
     if is_taken_away:
         assert bench.grade(TASK) is None
@@ -319,7 +330,7 @@ def test_of_what_was_graded_the_last_one_before_is_gone_on_with_if_it_is_open(
     course: CourseFolder,
 ) -> None:
     def goes_on() -> int | None:
-        found = work._open_attempt(course, replace(TASK, number=4))
+        found = work._undecided_attempt(course, replace(TASK, number=4))
         return found and found.number
 
     course.root.mkdir()
@@ -361,23 +372,23 @@ def test_a_job_makes_what_is_missing_until_nobody_waits(
     course: CourseFolder, own_kit: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bob, eve, zoe = (
-        Task(replace(ADA, student_id=name), 1, ("c",)) for name in ("bob", "eve", "zoe")
+        GradingTask(replace(ADA, student_id=name), 1, ("c",)) for name in ("bob", "eve", "zoe")
     )
     run = run_of([], [TASK, bob, eve, zoe])
-    runs.keep(course, run)
+    runs.write_run(course, run)
     kept(course, 2, "lost")
     asked: list[tuple[str, Path, bool]] = []
 
-    def grade(bench: work.Bench, task: Task) -> Attempt | None:
-        asked.append((task.item.student_id, bench.installation.build_root, bench.folder.is_dir()))
+    def grade(bench: work.NodeWorkspace, task: GradingTask) -> Attempt | None:
+        asked.append((task.target.student_id, bench.installation.build_root, bench.folder.is_dir()))
         if task == eve:
             runs.end(course, run, "done")
             return None
-        return Attempt(task.item, 1, "graded", AT, AT, (), {}, "none")
+        return Attempt(task.target, 1, "graded", AT, AT, (), {}, "none")
 
     said: list[str] = []
-    monkeypatch.setattr(work.Bench, "grade", grade)
-    work.work(course, run, 1, own_kit, said.append)
+    monkeypatch.setattr(work.NodeWorkspace, "grade", grade)
+    work.grade_chunk(course, run, 1, own_kit, said.append)
     assert said == [
         f"ada {LAB}: done already", f"bob {LAB}: grading", f"bob {LAB}: graded",
         f"eve {LAB}: grading", f"eve {LAB}: done by another job",
@@ -426,8 +437,8 @@ def test_how_a_job_ends(
     said: str,
 ) -> None:
     run = run_of([TASK])
-    runs.keep(course, run)
-    monkeypatch.setattr(node, "work", ends(error))
+    runs.write_run(course, run)
+    monkeypatch.setattr(node, "grade_chunk", ends(error))
     assert node.main(["gnu", str(course.root), run.id, "0"]) == code
     captured = capsys.readouterr()
     assert captured.out + captured.err == said
@@ -458,10 +469,12 @@ def test_a_job_has_one_of_the_chunks(
     course: CourseFolder, monkeypatch: pytest.MonkeyPatch, chunk: int, is_there: bool, engine: str
 ) -> None:
     run = run_of([TASK], [TASK], engine=engine)
-    runs.keep(course, run)
+    runs.write_run(course, run)
     worked: list[tuple[int, str]] = []
     monkeypatch.setattr(
-        node, "work", lambda _c, _r, n, installation, _s: worked.append((n, installation.preset))
+        node,
+        "grade_chunk",
+        lambda _c, _r, n, installation, _s: worked.append((n, installation.preset)),
     )
     if is_there:
         node.run_chunk("gnu", course, run.id, chunk)

@@ -10,15 +10,15 @@ from numalab.diagnosing.case import (
     CHOICES,
     CRITERIA,
     CURE,
+    MAX_CORES,
     MISTAKE,
-    MOST_CORES,
     NO_CRITERION,
     Suspect,
     bank,
     case_of,
-    is_shown_there,
+    differ_in_report,
     make_case,
-    told_apart,
+    needs_several_nodes,
 )
 from numalab.errors import NumalabError
 from numalab.installation import find_installation
@@ -44,7 +44,7 @@ def test_a_case_follows_from_its_seed() -> None:
     assert [replace(case, seed=Seed(1, "c")) for case in cases] == [
         replace(case, seed=Seed(1, "c")) for case in again
     ]
-    assert len({case.questions[0].right for case in cases}) > 1
+    assert len({case.questions[0].answer for case in cases}) > 1
     assert len({case.size_seed for case in cases}) == len(cases)
 
 
@@ -56,37 +56,37 @@ def test_one_choice_of_each_question_is_right(name: str) -> None:
         assert {MISTAKE, CURE} <= {question.name for question in case.questions}
         for question in case.questions:
             assert len(set(question.choices)) == CHOICES
-            assert question.choices.count(question.right) == 1
-            places.setdefault(question.name, set()).add(question.choices.index(question.right))
+            assert question.choices.count(question.answer) == 1
+            places.setdefault(question.name, set()).add(question.choices.index(question.answer))
         by_name = {question.name: question for question in case.questions}
-        assert by_name[MISTAKE].right == suspect.wrong.mistake
-        assert by_name[CURE].right == suspect.cure
+        assert by_name[MISTAKE].answer == suspect.known.mistake
+        assert by_name[CURE].answer == suspect.cure
     assert all(found == set(range(CHOICES)) for found in places.values())
 
 
 @pytest.mark.parametrize("name", WITH_CASES)
 def test_other_choices_have_other_reports(name: str) -> None:
-    by_mistake = {suspect.wrong.mistake: suspect.wrong for suspect in BANKS[name]}
+    by_mistake = {suspect.known.mistake: suspect.known for suspect in BANKS[name]}
     for suspect in BANKS[name]:
         case = case_of(KIT, LABS[name], suspect, BANKS[name], Seed(7, "a"))
-        others = set(case.questions[0].choices) - {suspect.wrong.mistake}
-        assert all(told_apart(suspect.wrong, by_mistake[other]) for other in others)
+        others = set(case.questions[0].choices) - {suspect.known.mistake}
+        assert all(differ_in_report(suspect.known, by_mistake[other]) for other in others)
 
 
 def test_mistakes_with_the_same_reports_are_not_told_apart() -> None:
-    wrongs = {suspect.wrong.name: suspect.wrong for suspect in BANKS[LAB.name]}
-    assert not told_apart(wrongs["dynamic_in_compute"], wrongs["dynamic_in_both"])
-    assert not told_apart(wrongs["only_b_in_parallel"], wrongs["cleared_before_loop"])
-    assert told_apart(wrongs["dynamic_in_compute"], wrongs["one_thread"])
-    assert told_apart(wrongs["static_1_in_both"], wrongs["other_way_round"])
+    wrongs = {suspect.known.name: suspect.known for suspect in BANKS[LAB.name]}
+    assert not differ_in_report(wrongs["dynamic_in_compute"], wrongs["dynamic_in_both"])
+    assert not differ_in_report(wrongs["only_b_in_parallel"], wrongs["cleared_before_loop"])
+    assert differ_in_report(wrongs["dynamic_in_compute"], wrongs["one_thread"])
+    assert differ_in_report(wrongs["static_1_in_both"], wrongs["other_way_round"])
 
 
 def _criteria(lab: str, name: str) -> tuple[str, str]:
     """Text and right choice of the question on criteria."""
-    suspect = next(one for one in BANKS[lab] if one.wrong.name == name)
+    suspect = next(one for one in BANKS[lab] if one.known.name == name)
     case = case_of(KIT, LABS[lab], suspect, BANKS[lab], Seed(7, "a"))
     question = next(question for question in case.questions if question.name == CRITERIA)
-    return question.text, question.right
+    return question.text, question.answer
 
 
 def test_what_fails_elsewhere_is_what_the_suite_holds_wrong_kernels_to() -> None:
@@ -99,30 +99,30 @@ def test_what_fails_elsewhere_is_what_the_suite_holds_wrong_kernels_to() -> None
 
 
 def test_wrong_results_are_not_asked_about_elsewhere() -> None:
-    suspect = next(one for one in BANKS[LAB.name] if one.wrong.name == "other_pattern")
+    suspect = next(one for one in BANKS[LAB.name] if one.known.name == "other_pattern")
     case = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(7, "a"))
     assert [question.name for question in case.questions] == [MISTAKE, CURE]
     assert case.machine_seed is None
 
 
 def test_machines_of_cases_have_several_numa_nodes() -> None:
-    suspect = next(one for one in BANKS[LAB.name] if one.wrong.name == "only_b_in_parallel")
-    assert is_shown_there(LAB, suspect.wrong)
+    suspect = next(one for one in BANKS[LAB.name] if one.known.name == "only_b_in_parallel")
+    assert needs_several_nodes(LAB, suspect.known)
     for number in range(1, 40):
         machine_seed = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(number, "a")).machine_seed
         assert machine_seed is not None
         machine = seeded_machine(machine_seed)
         assert len(machine.numa_nodes) > 1
-        assert machine.cores <= MOST_CORES
+        assert machine.cores <= MAX_CORES
 
 
 def test_the_kernel_of_a_case_has_other_names() -> None:
     for suspect in BANKS[LAB.name]:
         case = case_of(KIT, LAB, suspect, BANKS[LAB.name], Seed(7, "a"))
-        assert case.kernel != suspect.wrong.kernels[suspect.language].read_text()
+        assert case.kernel != suspect.known.kernels[suspect.language].read_text()
         for lines in case.questions[0].lines.values():
             assert NO_CRITERION not in lines
-        for line in case.questions[0].lines.get(suspect.wrong.mistake, ()):
+        for line in case.questions[0].lines.get(suspect.known.mistake, ()):
             assert line.split()[0] in case.kernel
 
 

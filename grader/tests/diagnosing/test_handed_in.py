@@ -13,10 +13,10 @@ from numalab.diagnosing.handed_in import (
     FILE,
     MOST_BYTES,
     answered,
-    diagnosis_beside,
     diagnosis_words,
     file_text,
     keep_first,
+    score_diagnosis,
     scored,
 )
 from numalab.errors import UserError
@@ -37,12 +37,12 @@ def case() -> Case:
 
 
 def right(case: Case) -> dict[str, str]:
-    return {question.name: question.right for question in case.questions}
+    return {question.name: question.answer for question in case.questions}
 
 
 def wrong(case: Case) -> dict[str, str]:
     return {
-        question.name: next(choice for choice in question.choices if choice != question.right)
+        question.name: next(choice for choice in question.choices if choice != question.answer)
         for question in case.questions
     }
 
@@ -67,7 +67,7 @@ def test_a_file_to_fill_in_is_worth_nothing_until_it_is(case: Case) -> None:
     for question in case.questions:
         line = next(
             line for line in text.splitlines()
-            if line.startswith(f"# {question.name} = ") and question.right[:20] in line
+            if line.startswith(f"# {question.name} = ") and question.answer[:20] in line
         )  # fmt: skip
         text = text.replace(line, line.removeprefix("# "))
     assert scored(KIT, LAB, text)["score"] == 1
@@ -91,10 +91,10 @@ def test_a_file_that_is_none_is_told(case: Case, change: tuple[str, str], told: 
 
 
 def test_what_can_not_be_scored_is_worth_nothing_and_says_why(case: Case, tmp_path: Path) -> None:
-    assert diagnosis_beside(KIT, LAB, tmp_path) is None
+    assert score_diagnosis(KIT, LAB, tmp_path) is None
     path = tmp_path / FILE
     path.write_text(file_text(case, right(case)))
-    assert diagnosis_words(LAB.name, diagnosis_beside(KIT, LAB, tmp_path) or {}).endswith(
+    assert diagnosis_words(LAB.name, score_diagnosis(KIT, LAB, tmp_path) or {}).endswith(
         f"{len(case.questions)} of {len(case.questions)} answers are right."
     )
     for content, told in (
@@ -103,13 +103,13 @@ def test_what_can_not_be_scored_is_worth_nothing_and_says_why(case: Case, tmp_pa
         (b"lab = 1\n", "has no key"),
     ):
         path.write_bytes(content)
-        found = diagnosis_beside(KIT, LAB, tmp_path)
+        found = score_diagnosis(KIT, LAB, tmp_path)
         assert found is not None
         assert found["score"] == 0
         assert told in found["complaint"]
     path.unlink()
     path.symlink_to("/etc/passwd")
-    found = diagnosis_beside(KIT, LAB, tmp_path)
+    found = score_diagnosis(KIT, LAB, tmp_path)
     assert found is not None
     assert "link" in found["complaint"]
 
@@ -129,7 +129,7 @@ def test_answers_to_another_case_are_not_overwritten(case: Case, tmp_path: Path)
 
 
 def test_answers_are_choices(case: Case) -> None:
-    assert not any(answer.right for answer in answered(case, {}))
+    assert not any(answer.is_correct for answer in answered(case, {}))
     with pytest.raises(UserError, match="none of its choices"):
         answered(case, {case.questions[0].name: "a"})
 

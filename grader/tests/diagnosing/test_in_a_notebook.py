@@ -24,7 +24,7 @@ def case_here() -> Case:
     cases = (make_case(KIT, LAB, Seed(number, "ada")) for number in range(1, 200))
     return next(
         case for case in cases
-        if case.machine_seed is None and case.suspect.wrong.cause == "wrong_result"
+        if case.machine_seed is None and case.suspect.known.cause == "wrong_result"
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_a_case_is_asked_and_graded(
     asked = capsys.readouterr().out
     assert "What is wrong in this kernel?" in asked
     assert "No answers yet" in asked
-    letters = ",".join(LETTERS[q.choices.index(q.right)] for q in case.questions)
+    letters = ",".join(LETTERS[q.choices.index(q.answer)] for q in case.questions)
     lab.diagnose(letters, **whose)  # type: ignore[arg-type]
     assert f"{len(case.questions)} of {len(case.questions)} right." in capsys.readouterr().out
     kept = (lab.folder / FILE).read_text()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 
-from numalab.diagnosing.case import Case, Suspect, bank, case_of, is_shown_there, make_case
+from numalab.diagnosing.case import Case, Suspect, bank, case_of, make_case, needs_several_nodes
+from numalab.diagnosing.case_run import run_case
 from numalab.diagnosing.handed_in import FILE
-from numalab.diagnosing.looking import look
 from numalab.diagnosing.report import LETTERS, report_lines
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
@@ -38,12 +38,12 @@ def silent(step: str) -> None:
 
 
 def shown(installation: Installation, case: Case, places: VirtualPlaces) -> str:
-    looked = look(installation, case, places, silent)
+    looked = run_case(installation, case, places, silent)
     return "\n".join(line.plain for line in report_lines(case, looked, 78))
 
 
 def _named(lab: str, name: str, language: str) -> Suspect:
-    return next(one for one in BANKS[lab] if (one.wrong.name, one.language) == (name, language))
+    return next(one for one in BANKS[lab] if (one.known.name, one.language) == (name, language))
 
 
 def test_a_report_shows_evidence_and_no_cause(
@@ -58,7 +58,7 @@ def test_a_report_shows_evidence_and_no_cause(
     assert "Touch map" in report
     assert "Work in pair_energy" in report
     assert not [said for said in GIVES_AWAY if said in report]
-    assert suspect.wrong.name not in report
+    assert suspect.known.name not in report
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_machine_made_from_the_seed_shows_where_pages_live(
 
 
 _ALL = [
-    pytest.param(name, suspect, id=f"{name}-{suspect.language}-{suspect.wrong.name}")
+    pytest.param(name, suspect, id=f"{name}-{suspect.language}-{suspect.known.name}")
     for name, cases in BANKS.items()
     for suspect in cases
 ]
@@ -93,7 +93,7 @@ def test_each_case_shows_as_declared(
     report = shown(
         installation, case_of(installation, lab, suspect, BANKS[name], Seed(7, "a")), places
     )
-    assert ("virtual node" in report) == is_shown_there(lab, suspect.wrong)
+    assert ("virtual node" in report) == needs_several_nodes(lab, suspect.known)
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -103,14 +103,14 @@ def _seed_of_wrong_results() -> tuple[str, Case]:
     """Of a case that needs no virtual node."""
     for number in range(1, 200):
         case = make_case(ROOT_KIT, LABS["01_first_touch"], chosen_seed(str(number), None))  # type: ignore[arg-type]
-        if case.machine_seed is None and case.suspect.wrong.cause == "wrong_result":
+        if case.machine_seed is None and case.suspect.known.cause == "wrong_result":
             return str(number), case
     raise AssertionError("no such case")
 
 
 def test_the_command_asks_and_grades_at_once(installation: Installation) -> None:
     seed, case = _seed_of_wrong_results()
-    letters = ",".join(LETTERS[q.choices.index(q.right)] for q in case.questions)
+    letters = ",".join(LETTERS[q.choices.index(q.answer)] for q in case.questions)
     done = numalab_command(installation, "diagnose", "01", "--seed", seed, "--answers", letters)
     assert done.code == 0
     assert f"{len(case.questions)} of {len(case.questions)} right." in done.out

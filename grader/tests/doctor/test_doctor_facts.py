@@ -51,7 +51,7 @@ def test_facts_of_the_quiet_node(tmp_path: Path) -> None:
 
 
 def test_an_empty_root_makes_everything_unknown(tmp_path: Path) -> None:
-    told = read_facts(tmp_path).to_json()
+    told = read_facts(tmp_path).json_data()
     assert {key for key, value in told.items() if value is not None} == {
         "clock_sources", "cgroup_levels_above_hidden"
     }  # fmt: skip

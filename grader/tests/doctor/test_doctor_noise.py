@@ -49,7 +49,7 @@ from numalab.grading.timing import kits_own_session
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.needs import Timed
+from numalab.judging.planner import Timed
 from numalab.judging.sequential import CAREFUL, Thresholds, decide
 from numalab.labs.declaration import Lab
 
@@ -108,7 +108,7 @@ def test_a_second_process_of_the_solution_never_fails_by_chance() -> None:
 @pytest.mark.parametrize("chance", [0.0, 0.3, 0.5, 0.8, 1.0])
 def test_the_course_is_that_of_the_judge(chance: float) -> None:
     """Against every possible sequence of 12 signs, judged by sequential.decide."""
-    levels, most = Thresholds(to_pass=8.0, to_fail=20.0, interval=8.0), 12
+    levels, most = Thresholds(e_to_pass=8.0, e_to_fail=20.0, interval=8.0), 12
     passed, failed = [0.0] * (most + 1), [0.0] * (most + 1)
     for signs in itertools.product((True, False), repeat=most):
         weight = math.prod(chance if sign else 1 - chance for sign in signs)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from governor_tree import recording, tree
+from governor_tree import make_recording, tree
 
 from numalab.commands import governor
 from numalab.commands.root import cli
@@ -83,7 +83,7 @@ def test_a_policy_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 1234, 2012, 2**32 - 1])
 def test_recorded_trees_are_read_by_the_same_reader(tmp_path: Path, seed: int) -> None:
-    recorded = recording(seed)
+    recorded = make_recording(seed)
     write(tmp_path, tree(recorded))
     (found,) = read_policies(tmp_path)
     assert found.ticks is not None and found.sampling is not None

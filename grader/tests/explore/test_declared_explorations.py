@@ -6,21 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from schedule_experiment import Schedules
+from stream_experiment import Streams
 from support.explorations import SCHEDULES, STREAMS, TABLES
 from support.lab_folders import write_grading
+from table_experiment import TableSizes
 
 from numalab.errors import NumalabError, UserError
-from numalab.explore.declaration import (
-    Explorable,
-    Exploration,
-    Schedules,
-    Streams,
-    TableSizes,
-    VirtualMachine,
-    find_exploration,
-    load_exploration,
-    resized,
-)
+from numalab.explore.declaration import find_exploration, load_exploration, resized
+from numalab.explore.experiment import Experiment, Exploration, VirtualMachine
 
 SCHEDULED = """\
 kind = "schedules"
@@ -84,7 +78,7 @@ virtual_rounds = 5
     ],
 )  # fmt: skip
 def test_both_sizes_of_a_declaration(
-    tmp_path: Path, text: str, default: Explorable, quick: Explorable
+    tmp_path: Path, text: str, default: Experiment, quick: Experiment
 ) -> None:
     write_grading(tmp_path, text, "explore.toml")
     assert load_exploration(tmp_path) == Exploration(tmp_path.name, "t", default)
@@ -118,7 +112,7 @@ def test_what_is_too_little(tmp_path: Path, text: str, old: str, new: str, name:
         load_exploration(tmp_path)
 
 
-def explorable(name: str, what: Explorable) -> Exploration:
+def explorable(name: str, what: Experiment) -> Exploration:
     return Exploration(name, "t", what)
 
 

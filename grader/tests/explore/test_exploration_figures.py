@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from schedule_experiment import Schedules
+from stream_experiment import pages_figure
 from support.explorations import MIB, TWO, invented, made_up, on_two_cores
+from table_experiment import TableSizes
 
 from numalab.errors import NumalabError, UserError
 from numalab.explore import explore_plot
-from numalab.explore.declaration import Schedules, TableSizes
-from numalab.explore.explore_plot import pages_figure
 
 FEW = Schedules(("static", "dynamic", "guided"), (0, 4), {}, 100, 6)
 THREE = TableSizes(MIB, 4 * MIB, 2, 1000, 3, 6)
@@ -209,7 +210,7 @@ def test_titles_say_what_was_run() -> None:
         "Title\ninvented, 2 cores, n = 100; 6 rounds, bars: 96.9 % interval of the median"
     )
     whole = invented(FEW, by_schedule, 6)
-    cut = replace(whole, samples=whole.samples[:-1])
+    cut = replace(whole, runs=whole.runs[:-1])
     assert "; 5 rounds, bars: 93.8 % interval" in explore_plot._title(cut)
     one = invented(THREE, parts, 1, node={"cores": 1}, interrupted=True)
     assert explore_plot._title(one) == (
@@ -233,7 +234,6 @@ def test_where_a_picture_can_not_be_written(tmp_path: Path) -> None:
                        ("no/a.pdf", "there is no folder")):  # fmt: skip
         with pytest.raises(UserError, match=says):
             explore_plot.check_target(tmp_path / name)
-    assert explore_plot.pages_path(tmp_path / "a.svg") == tmp_path / "a_local_pages.svg"
 
 
 def test_letters_and_marks_have_their_sizes() -> None:

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from schedule_experiment import Schedules, schedule_configurations
+from stream_experiment import Streams, stream_configurations, stream_thread_counts
 from support.explorations import (
     BUILD,
     MIB,
@@ -24,23 +26,19 @@ from support.explorations import (
     made_up,
     on_two_cores,
 )  # fmt: skip
+from table_experiment import TableSizes, table_configurations
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import explore
-from numalab.explore.declaration import Exploration, Schedules, Streams, TableSizes
-from numalab.explore.intervals import coverage, median_interval
-from numalab.explore.samples import (
+from numalab.explore.experiment import (
     Configuration,
-    Found,
-    Sample,
-    configurations,
-    samples_each,
-    schedule_configurations,
-    stream_configurations,
-    stream_thread_counts,
-    table_configurations,
+    Exploration,
+    Measurements,
+    ProgramRun,
+    runs_each,
     thread_counts,
 )
+from numalab.explore.intervals import coverage, median_interval
 from numalab.explore.tlb import Reach, tlb_reaches, walked_bytes
 from numalab.harness.monitor import Finished
 from numalab.installation import Installation
@@ -79,7 +77,7 @@ def test_one_thing_that_is_timed_of_each_kind() -> None:
     assert last.key == {"threads": 3, "placement": "scatter", "first_touch": "one"}
     assert last.environment["OMP_PROC_BIND"] == "spread"
     assert first.arguments_in(7) == first.arguments
-    on_node = configurations(Exploration("a", "t", SCHEDULES), {"cores": 3})
+    on_node = SCHEDULES.configurations({"cores": 3})
     assert {one.key["threads"] for one in on_node} == {1, 2, 3}
 
 
@@ -108,7 +106,7 @@ def test_seventeen_pus_are_too_many_to_count_each() -> None:
 
 def test_what_a_sample_says() -> None:
     times = [{"kernel": "chase", "steps": 4, "bytes_moved": 6, "elapsed_s": ["3e-9", 2e-9]}]
-    sample = Sample(0, 1, 2, 3.0, {"elapsed_s": "0.5", "times": times})
+    sample = ProgramRun(0, 1, 2, 3.0, {"elapsed_s": "0.5", "times": times})
     assert (sample.elapsed_s, sample.step_ns("chase")) == (0.5, 0.5)
     assert sample.rate_gb_s("chase") == pytest.approx(3.0)
     with pytest.raises(NumalabError, match="no times of update"):
@@ -117,8 +115,8 @@ def test_what_a_sample_says() -> None:
 
 def test_samples_of_each_configuration_that_has_any() -> None:
     made = [Configuration({}, ()), Configuration({}, ()), Configuration({}, ())]
-    taken = [Sample(index, 0, 0, 0.0, {}) for index in (2, 0, 2)]
-    assert samples_each(made, taken) == [1, 2]
+    taken = [ProgramRun(index, 0, 0, 0.0, {}) for index in (2, 0, 2)]
+    assert runs_each(made, taken) == [1, 2]
 
 
 def test_values_of_a_configuration_by_round() -> None:
@@ -127,7 +125,7 @@ def test_values_of_a_configuration_by_round() -> None:
     assert found.times_s(**key) == {0: 2.0, 1: 3.0}
     assert found.times_s(**key | {"chunk": 5}) == found.times_s(threads=2) == {}
     assert [record["elapsed_s"] for record in found.records(**key)] == [2.0, 3.0]
-    assert found.samples_each == [2] * 24
+    assert found.runs_each == [2] * 24
     tables = invented(TABLES, lambda *_: 4e-6, rounds=1, update_s=lambda *_: 2e-6)
     assert tables.steps_ns("chase", bytes=MIB, pages="huge") == pytest.approx({0: 4.0})
     assert tables.steps_ns("update", bytes=MIB, pages="huge") == pytest.approx({0: 2.0})
@@ -148,16 +146,16 @@ def test_values_of_a_configuration_by_round() -> None:
     ],
     ids=["schedules", "tables", "one_table", "streams", "virtual"],
 )
-def test_all_of_an_exploration_comes_back(found: Found) -> None:
-    data = json.loads(json.dumps(found.to_json()))
+def test_all_of_an_exploration_comes_back(found: Measurements) -> None:
+    data = json.loads(json.dumps(found.json_data()))
     again = read_found(data)
     node = {key: value for key, value in found.node.items() if key != "pu_list"}
-    assert (again.samples, again.node) == (found.samples, node)
+    assert (again.runs, again.node) == (found.runs, node)
     assert [replace(one, is_seeded=False) for one in found.configurations] == [
         *again.configurations
     ]
-    assert (again.about, again.build, again.seed, again.interrupted) == (
-        found.about, found.build, found.seed, found.interrupted,
+    assert (again.description, again.build, again.seed, again.interrupted) == (
+        found.description, found.build, found.seed, found.interrupted,
     )  # fmt: skip
     what = found.exploration.what
     if isinstance(what, Streams):
@@ -178,7 +176,7 @@ def test_all_of_an_exploration_comes_back(found: Found) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_exploration_is_refused(changes: dict[str, Any], says: str) -> None:
-    data = invented(SCHEDULES, lambda *_: 1e-3, 1).to_json()
+    data = invented(SCHEDULES, lambda *_: 1e-3, 1).json_data()
     with pytest.raises(NumalabError, match=says):
         read_found(data | changes)
     with pytest.raises(NumalabError, match="not what"):
@@ -198,7 +196,7 @@ def test_what_is_no_exploration_is_refused(changes: dict[str, Any], says: str) -
 )
 def test_memory_that_the_largest_takes(what: Schedules | Streams | TableSizes, needed: int) -> None:
     exploration = Exploration("a", "t", what)
-    assert explore.needed_bytes(exploration) == needed
+    assert exploration.what.needed_bytes == needed
     explore.check_memory(exploration, needed * 5 // 4)
     with pytest.raises(UserError, match=f"would take {needed // MIB} MiB"):
         explore.check_memory(exploration, needed * 5 // 4 - 8)
@@ -281,7 +279,7 @@ def test_rounds_are_taken_in_their_order(
     ]
     place, told = Told(), list[str]()
     order = [[1, 0], [0, 1], [1, 0]]
-    taken = list(explore.rounds_of_samples(Path("p"), chosen, order, told.append, place, done))
+    taken = list(explore.run_rounds(Path("p"), chosen, order, told.append, place, done))
     assert [(s.configuration, s.round, s.order, s.started_s) for s in taken] == samples
     assert told == [f"looking at pages on virtual nhm, {step}" for step in steps]
     assert place.asked == [
@@ -297,7 +295,7 @@ def test_rounds_are_taken_in_their_order(
 def test_where_it_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     here, told = Told(), list[str]()
     monkeypatch.setattr(explore, "HERE", here)
-    list(explore.rounds_of_samples(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
+    list(explore.run_rounds(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
     assert told == ["measuring, round 1 of 1"]
 
 
@@ -316,7 +314,7 @@ def test_limits_are_told_of_what_was_killed_here(
 
 def test_pages_are_looked_at_with_each_number_of_threads(installation: Installation) -> None:
     place = Told()
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, place, lambda _: None)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, place, lambda _: None)
     assert (seen.machine, seen.node, seen.trouble, interrupted) == (
         place.machine, place.node, None, False,
     )  # fmt: skip
@@ -330,12 +328,12 @@ def test_pages_are_looked_at_with_each_number_of_threads(installation: Installat
     }
     assert {env["OMP_WAIT_POLICY"] for env in place.environments} == {"passive"}
     for number in range(VIRTUAL.rounds):
-        of_round = [one for one in seen.samples if one.round == number]
+        of_round = [one for one in seen.runs if one.round == number]
         assert sorted(one.configuration for one in of_round) == list(range(12))
         assert [one.order for one in of_round] == list(range(12))
-    assert not any("times" in one.record for one in seen.samples)
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, Told(3), lambda _: None)
-    assert (len(seen.samples), interrupted) == (3, True)
+    assert not any("times" in one.record for one in seen.runs)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, Told(3), lambda _: None)
+    assert (len(seen.runs), interrupted) == (3, True)
 
 
 @pytest.mark.parametrize("what", [SCHEDULES, TABLES])
@@ -355,24 +353,24 @@ def test_all_of_an_exploration_or_what_there_is_by_then(
 
     def taken(
         program: Path, chosen: Sequence[Configuration], order: list[list[int]], progress: Any
-    ) -> Iterator[Sample]:
+    ) -> Iterator[ProgramRun]:
         orders.extend(order)
-        yield Sample(1, 0, 0, 0.5, {"program": program.name})
+        yield ProgramRun(1, 0, 0, 0.5, {"program": program.name})
         if ends:
             raise Interrupted
 
     monkeypatch.setattr(explore, "run_program", ran)
-    monkeypatch.setattr(explore, "rounds_of_samples", taken)
+    monkeypatch.setattr(explore, "run_rounds", taken)
     monkeypatch.setattr(explore, "read_build", lambda installation: BUILD)
     exploration = Exploration("04_huge_pages", "t", what)
     node = {**TWO, "huge_page_mode": "never", "pu_list": []}
     found = explore.explore(installation, exploration, node, lambda _: None)
-    assert found.samples == (Sample(1, 0, 0, 0.5, {"program": installation.probe.name}),)
+    assert found.runs == (ProgramRun(1, 0, 0, 0.5, {"program": installation.probe.name}),)
     assert (found.interrupted, found.build, found.node) == (ends, BUILD, node)
-    assert [*found.configurations] == configurations(exploration, node)
+    assert [*found.configurations] == exploration.what.configurations(node)
     assert orders == explore.orders(len(found.configurations), what.rounds, found.seed)
     is_of_tables = isinstance(what, TableSizes)
-    assert found.about == ({"page_bytes": 4096} if is_of_tables else {})
+    assert found.description == ({"page_bytes": 4096} if is_of_tables else {})
     assert asked == ([[installation.probe.name, "describe"]] if is_of_tables else [])
 
 
@@ -425,5 +423,5 @@ def test_of_several_tlbs_of_a_level_the_largest_counts() -> None:
 
 def test_what_is_run_on_these_nodes() -> None:
     for node, threads in ((SIXTEEN, range(1, 17)), (TWO, range(1, 3))):
-        chosen = configurations(Exploration("a", "t", STREAMS), node)
+        chosen = STREAMS.configurations(node)
         assert [one.key["threads"] for one in chosen[::6]] == list(threads)

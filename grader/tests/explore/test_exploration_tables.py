@@ -8,25 +8,36 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.explorations import (
-    MIB,
-    TABLES,
-    invented,
-)  # fmt: skip
-from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
-
-from numalab.explore import table_report
-from numalab.explore.declaration import Schedules, TableSizes
-from numalab.explore.explore_report import heading, sentences, show
-from numalab.explore.intervals import Comparison, Interval
-from numalab.explore.schedule_report import (
+from schedule_experiment import (
+    Schedules,
     chunk_differences,
     published,
     same_thing,
     schedule_differences,
     schedule_tables,
 )
-from numalab.explore.table_report import Size, line_knees, parting_bytes, sizes_found
+from support.explorations import (
+    MIB,
+    TABLES,
+    invented,
+)  # fmt: skip
+from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
+from table_experiment import (
+    Size,
+    TableSizes,
+    _hidden,
+    _parting_words,
+    _where_it_lies,
+    divergence_bytes,
+    line_knees,
+    measured_sizes,
+    mode_sentence,
+    table_picture,
+    table_tables,
+)
+
+from numalab.explore.explore_report import heading, sentences, show
+from numalab.explore.intervals import MedianInterval, PairedComparison
 from numalab.explore.tlb import Reach
 
 # ---- schedules ---------------------------------------------------------------------------
@@ -58,7 +69,7 @@ def test_times_and_ratios_of_schedules() -> None:
 
 def test_what_was_not_measured_has_no_row() -> None:
     found = invented(FEW, dynamic_takes_twice, 6)
-    some = replace(found, samples=found.samples[:2])  # static's, by one thread
+    some = replace(found, runs=found.runs[:2])  # static's, by one thread
     times, ratios = schedule_tables(some, FEW, 2)
     assert rows(times)[1:] == [["1", "default", "1.00", ""], ["1", "1", "1.00", ""]]
     assert rows(ratios)[1:] == []
@@ -137,7 +148,7 @@ THREE = TableSizes(MIB, 4 * MIB, 2, 1000, 3, 6)
 @pytest.mark.parametrize("share", [1.0, 0.25])
 def test_times_of_tables_on_both_kinds_of_pages(share: float) -> None:
     found = invented(THREE, small_takes_more, 6, update_s=lambda *_: 2e-6, share=share)
-    chased, updated = table_report.table_tables(found, THREE)
+    chased, updated = table_tables(found, THREE)
     one, on_huge = "1.25 [1.00, 1.50]", f"{100 * share:.0f} %"
     assert rows(chased) == [
         ["table", r"4 KiB \[ns]", r"2 MiB \[ns]", "on huge", "ratio"],
@@ -147,16 +158,16 @@ def test_times_of_tables_on_both_kinds_of_pages(share: float) -> None:
     assert rows(updated)[3] == [
         "4 MiB", "2.00 [2.00, 2.00]", "2.00 [2.00, 2.00]", on_huge, "1.00-1.00 ",
     ]  # fmt: skip
-    sizes = sizes_found(found, THREE, "chase")
+    sizes = measured_sizes(found, THREE, "chase")
     assert [size.share for size in sizes] == [share] * 3
-    assert parting_bytes(sizes) == (4 * MIB if share == 1 else None)
+    assert divergence_bytes(sizes) == (4 * MIB if share == 1 else None)
 
 
 def test_of_several_rounds_the_least_share_on_huge_pages_counts() -> None:
     found = invented(THREE, small_takes_more, 6)
-    first, second, *others = found.samples  # of 1 MiB
+    first, second, *others = found.runs  # of 1 MiB
     some = replace(second, record=second.record | {"bytes_on_huge_pages": MIB / 4})
-    (one, *_) = sizes_found(replace(found, samples=(first, some, *others)), THREE, "chase")
+    (one, *_) = measured_sizes(replace(found, runs=(first, some, *others)), THREE, "chase")
     assert one.share == 0.25
 
 
@@ -168,8 +179,8 @@ def test_nine_tenths_on_huge_pages_are_enough() -> None:
 
 def test_of_a_size_that_was_measured_on_huge_pages_only() -> None:
     found = invented(THREE, small_takes_more, 1)
-    alone = replace(found, samples=(*found.samples[:2], found.samples[3]))
-    assert rows(table_report.table_tables(alone, THREE)[0])[2] == [
+    alone = replace(found, runs=(*found.runs[:2], found.runs[3]))
+    assert rows(table_tables(alone, THREE)[0])[2] == [
         "2 MiB", "", "1.00", "100 %", "",
     ]  # fmt: skip
     assert "takes 0.00 ns longer" in " ".join(sentences(alone))
@@ -177,7 +188,7 @@ def test_of_a_size_that_was_measured_on_huge_pages_only() -> None:
 
 def test_too_few_rounds_of_some_sizes_leave_the_others() -> None:
     words = [
-        table_report._parting_words(sizes, "4 KiB", "2 MiB", "a load")
+        _parting_words(sizes, "4 KiB", "2 MiB", "a load")
         for sizes in ([size(1, False), size(2, True)], [size(1, False), size(2, False)], [])
     ]
     assert words[0].startswith("from 2 bytes on the two part") and "2.00 times" in words[0]
@@ -186,45 +197,45 @@ def test_too_few_rounds_of_some_sizes_leave_the_others() -> None:
 
 def test_of_one_kind_of_pages_there_is_one_column() -> None:
     found = invented(THREE, small_takes_more, 6, node={"huge_page_mode": "never"})
-    chased, _ = table_report.table_tables(found, THREE)
+    chased, _ = table_tables(found, THREE)
     assert rows(chased)[0] == ["table", r"4 KiB \[ns]"] and len(rows(chased)) == 4
-    assert [table_report.mode_sentence(of) is None for of in ("always", "never", None)] == [
+    assert [mode_sentence(of) is None for of in ("always", "never", None)] == [
         True, False, False,
     ]  # fmt: skip
-    some = replace(found, samples=found.samples[:2])
-    assert [row[0] for row in rows(table_report.table_tables(some, THREE)[0])[1:]] == [
+    some = replace(found, runs=found.runs[:2])
+    assert [row[0] for row in rows(table_tables(some, THREE)[0])[1:]] == [
         "1 MiB", "2 MiB",
     ]  # fmt: skip
 
 
 def test_what_was_measured_on_one_kind_of_pages_only() -> None:
     found = invented(THREE, small_takes_more, 6)
-    alone = replace(found, samples=found.samples[:3])
-    assert rows(table_report.table_tables(alone, THREE)[0])[1:] == [
+    alone = replace(found, runs=found.runs[:3])
+    assert rows(table_tables(alone, THREE)[0])[1:] == [
         ["1 MiB", "1.00", "1.00", "100 %", "1.00?"], ["2 MiB", "1.00", "", "", ""],
     ]  # fmt: skip
 
 
 def size(table_bytes: int, parts: bool, low: float = 2.0) -> Size:
-    interval = Interval(low, low, low, 0.96 if parts else 0.5)
-    return Size(table_bytes, None, None, 1.0, Comparison(interval, 6))
+    interval = MedianInterval(low, low, low, 0.96 if parts else 0.5)
+    return Size(table_bytes, None, None, 1.0, PairedComparison(interval, 6))
 
 
 def test_the_two_part_from_where_all_larger_tables_do() -> None:
-    assert parting_bytes([]) is None
-    assert parting_bytes([size(1, True), size(2, True)]) == 1
-    assert parting_bytes([size(4, True), size(1, True), size(2, False)]) == 4
-    assert parting_bytes([size(1, True), size(2, False)]) is None
+    assert divergence_bytes([]) is None
+    assert divergence_bytes([size(1, True), size(2, True)]) == 1
+    assert divergence_bytes([size(4, True), size(1, True), size(2, False)]) == 4
+    assert divergence_bytes([size(1, True), size(2, False)]) is None
 
 
 def told(reach_bytes: int, parting: int, largest: int = 16 * MIB, level: int = 2) -> str:
     """What is said of where the two part, beside what cpuid tells."""
     sizes = [size(of, of >= parting) for of in (MIB // 4, MIB, 4 * MIB, largest)]
-    sizes = [replace(one, ratio=Comparison(Interval(1, 1, 1, 0.96), 6))
+    sizes = [replace(one, ratio=PairedComparison(MedianInterval(1, 1, 1, 0.96), 6))
              if one.table_bytes < parting else one for one in sizes]  # fmt: skip
     found = invented(TABLES, lambda *_: 1e-6, 1)
     reach = Reach(4096, reach_bytes // 4096, level)
-    return table_report._where_it_lies(sizes, found, reach) or ""
+    return _where_it_lies(sizes, found, reach) or ""
 
 
 def test_where_the_two_part_beside_the_reach() -> None:
@@ -266,7 +277,7 @@ def test_knees_within_the_tables_are_named(each: int, named: bool) -> None:
 
 def test_the_chase_as_a_picture() -> None:
     node = {"caches": [{"level": "L2", "bytes_each": 32768}, {"level": "L1d", "bytes_each": 16}]}
-    lines = table_report.table_picture(invented(THREE, small_takes_more, 6, node=node), THREE)
+    lines = table_picture(invented(THREE, small_takes_more, 6, node=node), THREE)
     assert lines[0] == "        o 4 KiB pages, x 2 MiB pages"
     assert lines[1] == "5.0 ns |                    o"
     assert lines[11] == "   1.2 |    *       *       x"
@@ -276,12 +287,12 @@ def test_the_chase_as_a_picture() -> None:
     ]  # fmt: skip
     about = {"cpuid_18": [[0, 8 << 16 | 1, 64, 2 << 5 | 3]]}  # 2 MiB of small pages
     both = invented(THREE, small_takes_more, 6, node=node, about=about)
-    assert table_report.table_picture(both, THREE)[15] == " " * 18 + "L2+TLB"
-    last = [table_report.table_picture(one, THREE)[-1] for one in (invented(
+    assert table_picture(both, THREE)[15] == " " * 18 + "L2+TLB"
+    last = [table_picture(one, THREE)[-1] for one in (invented(
         THREE, small_takes_more, 6, node=node), both)]  # fmt: skip
     assert ["TLB" in words for words in last] == [False, True]
     empty = invented(THREE, small_takes_more, 0)
-    assert table_report.table_picture(empty, THREE) == []
+    assert table_picture(empty, THREE) == []
 
 
 @pytest.mark.parametrize(
@@ -302,11 +313,11 @@ def test_updates_hide_walks_where_their_ratio_is_less(
         """The largest table comes last."""
         return [
             Size(MIB << at, None, None, 1.0,
-                 of and Comparison(Interval(of[0], of[0], of[1], 0.96), 6))
+                 of and PairedComparison(MedianInterval(of[0], of[0], of[1], 0.96), 6))
             for at, of in enumerate(ratios)
         ]  # fmt: skip
 
-    assert (table_report._hidden(made(chased), made(updated)) is not None) is is_hidden
+    assert (_hidden(made(chased), made(updated)) is not None) is is_hidden
 
 
 def test_tables_and_notes_of_schedules_and_of_tables_stand_apart() -> None:
@@ -325,7 +336,7 @@ def test_tables_and_notes_of_schedules_and_of_tables_stand_apart() -> None:
 
 def test_columns_of_schedules_and_of_tables_are_two_spaces_apart() -> None:
     times, ratios = schedule_tables(invented(FEW, dynamic_takes_twice, 6), FEW, 2)
-    chased, _ = table_report.table_tables(invented(THREE, small_takes_more, 6), THREE)
+    chased, _ = table_tables(invented(THREE, small_takes_more, 6), THREE)
     for table, known in ((times, "rrnn"), (ratios, "rnnnn"), (chased, "bnnbn")):
         assert printed(table) == laid_out(table)
         assert kinds_of_columns(table) == known

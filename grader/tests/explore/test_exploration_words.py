@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from schedule_experiment import chunk_words
 from support.explorations import SCHEDULES, TABLES, invented, made_up
 
 from numalab.explore.differences import Difference, survivors
-from numalab.explore.intervals import Comparison, Interval
-from numalab.explore.samples import Found
+from numalab.explore.experiment import Measurements
+from numalab.explore.intervals import MedianInterval, PairedComparison
 from numalab.explore.wording import (
     bytes_words,
-    chunk_words,
     comparison_words,
     disturbance,
     interval_words,
@@ -49,8 +49,8 @@ def test_three_digits_of_a_value(value: float, digits: str) -> None:
 
 
 def test_intervals_and_chunks_in_words() -> None:
-    assert interval_words(Interval(12.34, 9.5, 120.0, 0.96)) == "12.3 [9.50, 120]"
-    assert interval_words(Interval(12.34, 12.34, 12.34, 0.0)) == "12.3"
+    assert interval_words(MedianInterval(12.34, 9.5, 120.0, 0.96)) == "12.3 [9.50, 120]"
+    assert interval_words(MedianInterval(12.34, 12.34, 12.34, 0.0)) == "12.3"
     assert (chunk_words(0), chunk_words(1)) == ("default", "1")
 
 
@@ -62,8 +62,10 @@ def test_ratios_that_are_nearly_1(ratio: float, words: str) -> None:
     assert ratio_words(ratio) == words
 
 
-def compared(low: float, high: float, coverage: float = 0.96, median: float = 0.0) -> Comparison:
-    return Comparison(Interval(median or (low + high) / 2, low, high, coverage), 9)
+def compared(
+    low: float, high: float, coverage: float = 0.96, median: float = 0.0
+) -> PairedComparison:
+    return PairedComparison(MedianInterval(median or (low + high) / 2, low, high, coverage), 9)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def compared(low: float, high: float, coverage: float = 0.96, median: float = 0.
         (compared(0.75, 1.0), "0.75-1.00 "),
     ],
 )
-def test_comparisons_in_a_table(comparison: Comparison | None, words: str) -> None:
+def test_comparisons_in_a_table(comparison: PairedComparison | None, words: str) -> None:
     assert comparison_words(comparison) == words
 
 
@@ -121,7 +123,7 @@ def test_the_largest_differences_are_told_whichever_way() -> None:
     ],
 )
 def test_load_is_told_by_what_it_does(made: Any, says: str) -> None:
-    busy: Found = made({"load_1min": 9.25})
+    busy: Measurements = made({"load_1min": 9.25})
     (words,) = disturbance(busy)
     assert "load 9.2 before" in words and says in words
     assert sum(each in words for each in ("late evades", "need be.", "binds evade")) == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedule_experiment import Schedules, schedule_configurations
 from support.commands import SOON_LIMIT_S, environment, numalab_command, processes_of
 from support.explorations import ABOUT, MIB, NODE, SCHEDULES, TABLES, invented
 from support.lab_folders import write_grading
@@ -21,14 +22,15 @@ from support.lab_folders import write_grading
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.explore import (
     declaration,
+    experiment,
     explore,
     explore_plot,
     explore_report,
-    samples,
     tlb,
     wording,
 )
-from numalab.explore.intervals import Interval, compare, coverage, median_interval
+from numalab.explore.experiment import Exploration
+from numalab.explore.intervals import MedianInterval, compare, coverage, median_interval
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.installation import Installation
@@ -63,7 +65,7 @@ def test_the_narrowest_interval_that_suffices_is_taken() -> None:
     found = median_interval([float(value) for value in range(20, 0, -1)])
     assert (found.low, found.median, found.high) == (6.0, 10.5, 15.0)
     assert coverage(20, 7) < 0.95 <= found.coverage
-    assert median_interval([3.0, 1.0, 2.0]) == Interval(2.0, 1.0, 3.0, 0.75)
+    assert median_interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0, 0.75)
 
 
 def test_many_samples_are_no_matter() -> None:
@@ -117,13 +119,13 @@ def test_only_rounds_that_have_both_are_compared() -> None:
 
 
 def test_thread_counts() -> None:
-    assert [samples.thread_counts(n) for n in (1, 2, 6, 8)] == [
+    assert [experiment.thread_counts(n) for n in (1, 2, 6, 8)] == [
         [1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]
     ]  # fmt: skip
 
 
 def test_every_schedule_meets_every_chunk() -> None:
-    chosen = samples.schedule_configurations(SCHEDULES, 2)
+    chosen = schedule_configurations(SCHEDULES, 2)
     assert len({tuple(c.key.values()) for c in chosen}) == len(chosen) == 2 * 3 * 4
     by_schedule = {c.environment["OMP_SCHEDULE"] for c in chosen}
     assert {"static", "dynamic,16", "guided,1"} <= by_schedule
@@ -131,7 +133,7 @@ def test_every_schedule_meets_every_chunk() -> None:
 
 
 def test_chunks_that_leave_a_thread_without_rows_are_left_out() -> None:
-    chosen = samples.schedule_configurations(replace(SCHEDULES, n=16), 2)
+    chosen = schedule_configurations(replace(SCHEDULES, n=16), 2)
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 2} == {0, 1, 4}
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 1} == {0, 1, 4, 16}
 
@@ -145,8 +147,8 @@ def test_table_sizes_reach_the_largest() -> None:
 @pytest.mark.parametrize(("mode", "pages"), [("never", {"small"}), (None, {"small"}),
                                             ("madvise", {"small", "huge"})])  # fmt: skip
 def test_huge_pages_only_where_the_mode_gives_them(mode: str | None, pages: set[str]) -> None:
-    exploration = declaration.Exploration("04_huge_pages", "Title", TABLES)
-    chosen = samples.configurations(exploration, NODE | {"huge_page_mode": mode})
+    exploration = Exploration("04_huge_pages", "Title", TABLES)
+    chosen = exploration.what.configurations(NODE | {"huge_page_mode": mode})
     assert {c.key["pages"] for c in chosen} == pages
 
 
@@ -220,15 +222,15 @@ def test_memory_is_looked_at_before() -> None:
     meminfo = "MemTotal: 9999999 kB\nMemAvailable:    1048576 kB\n"
     assert explore.available_bytes(meminfo, None) == 1024 * MIB
     assert explore.available_bytes(meminfo, 5 * MIB) == 5 * MIB
-    exploration = declaration.Exploration("04_huge_pages", "Title", TABLES)
+    exploration = Exploration("04_huge_pages", "Title", TABLES)
     explore.check_memory(exploration, 64 * MIB)
     with pytest.raises(UserError, match=r"would take 20 MiB, and 24 MiB are free.*--quick"):
         explore.check_memory(exploration, 24 * MIB)
 
 
 def test_sizes_can_be_chosen() -> None:
-    matrices = declaration.Exploration("03_scheduling", "Title", SCHEDULES)
-    tables = declaration.Exploration("04_huge_pages", "Title", TABLES)
+    matrices = Exploration("03_scheduling", "Title", SCHEDULES)
+    tables = Exploration("04_huge_pages", "Title", TABLES)
     assert declaration.resized(matrices, 3, 7).what == replace(SCHEDULES, rounds=3, n=7)
     assert declaration.resized(tables, None, 2**20).what == replace(TABLES, largest_bytes=8 * MIB)
     for n in (4096, 2**20 + 1):
@@ -245,9 +247,9 @@ def test_declarations_of_the_kit_can_be_read(installation: Installation) -> None
         default = declaration.load_exploration(folder)
         quick = declaration.load_exploration(folder, quick=True)
         own = (folder / "grading/explore.c").is_file()
-        assert own == isinstance(default.what, declaration.Schedules)
+        assert own == isinstance(default.what, Schedules)
         assert (installation.exploration(folder.name) == installation.probe) == (not own)
-        assert explore.needed_bytes(quick) < explore.needed_bytes(default)
+        assert quick.what.needed_bytes < default.what.needed_bytes
         for what in (default.what, quick.what):
             assert median_interval([0.0] * what.rounds).is_wide_enough
 
@@ -268,7 +270,7 @@ rounds = 6
 
 def test_a_declaration_is_read(tmp_path: Path) -> None:
     write_grading(tmp_path, DECLARED, "explore.toml")
-    assert declaration.load_exploration(tmp_path, quick=True).what == declaration.Schedules(
+    assert declaration.load_exploration(tmp_path, quick=True).what == Schedules(
         ("static",), (0, 1), {}, n=6, rounds=6
     )
 
@@ -279,7 +281,7 @@ def test_a_declaration_is_read(tmp_path: Path) -> None:
         ("kind = ", "explore.toml:1: this is not TOML"),
         (
             'kind = "other"\ntitle = "t"\n[default]\n[quick]',
-            "'other'. It can be: schedules, table_sizes, streams",
+            "'other'. It can be: schedules, streams, table_sizes",
         ),
         ('kind = "schedules"\ntitle = "t"\n[default]\n[quick]', "has no key 'schedules'"),
         ('kind = "schedules"\n[default]\n[quick]', "'title'"),
@@ -360,7 +362,7 @@ def noisy(key: dict[str, int | str], number: int) -> float:
     return 1e-3 * (1 + 0.01 * (hash((*key.values(), number)) % 7))
 
 
-def shown(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> str:
+def shown(found: experiment.Measurements, capsys: pytest.CaptureFixture[str]) -> str:
     explore_report.show(found, make_console())
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
@@ -501,7 +503,7 @@ def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str
     for what in (SCHEDULES, TABLES):
         found = invented(what, noisy, rounds=1)
         for kept in (1, 3, 5):
-            shown(replace(found, samples=found.samples[:kept], interrupted=True), capsys)
+            shown(replace(found, runs=found.runs[:kept], interrupted=True), capsys)
 
 
 def test_ratios_near_1_keep_their_side() -> None:
@@ -513,7 +515,7 @@ def test_ratios_near_1_keep_their_side() -> None:
 def test_plots_of_whole_and_interrupted_runs(tmp_path: Path, suffix: str) -> None:
     for what, time_s in ((SCHEDULES, dynamic_is_slow_on_two), (TABLES, parts_at_4_mib)):
         found = invented(what, time_s)
-        for name, one in (("all", found), ("some", replace(found, samples=found.samples[:3]))):
+        for name, one in (("all", found), ("some", replace(found, runs=found.runs[:3]))):
             path = tmp_path / f"{name}{suffix}"
             explore_plot.draw(one, path, tmp_path / "matplotlib")
             head = path.read_bytes()[:5000]

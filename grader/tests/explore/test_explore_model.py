@@ -15,22 +15,22 @@ import pytest
 from rich.console import Console
 from support import invented
 from support.commands import numalab_command
+from table_experiment import Size
 
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.record import Json
 from numalab.explore import model, tlb
-from numalab.explore.intervals import Comparison, Interval, median_interval
+from numalab.explore.experiment import ProgramRun
+from numalab.explore.intervals import MedianInterval, PairedComparison, median_interval
 from numalab.explore.model import (
     QUICK_ROUNDS,
     ROUNDS,
-    Explored,
-    Plan,
+    ModelComparison,
+    ModelPlan,
     check_pages,
     model_plan,
 )
 from numalab.explore.model_report import show, verdict_words
-from numalab.explore.samples import Sample
-from numalab.explore.table_report import Size
 from numalab.explore.wording import interval_note
 from numalab.installation import Installation
 
@@ -47,18 +47,20 @@ def node(machine: invented.Machine, distances: object = None) -> Json:
 TWO = node(invented.TWO_NODES, [[10, 21], [21, 10]])
 
 
-def settings(plan: Plan, number: int) -> dict[str, str]:
+def settings(plan: ModelPlan, number: int) -> dict[str, str]:
     return dict(word.split("=", 1) for word in plan.configurations[number].arguments[1:])
 
 
-def measured(plan: Plan, truth: Callable[[dict[str, str]], float], rounds: int = 6) -> Explored:
+def measured(
+    plan: ModelPlan, truth: Callable[[dict[str, str]], float], rounds: int = 6
+) -> ModelComparison:
     """truth: GB/s of a configuration."""
     samples = []
     for number in range(len(plan.configurations)):
         time_s = 1 / truth(settings(plan, number))
         times = [{"kernel": "triad", "bytes_moved": 10**9, "elapsed_s": [time_s]}]
-        samples += [Sample(number, r, number, 0.0, {"times": times}) for r in range(rounds)]
-    return Explored(plan, tuple(samples), TWO, False)
+        samples += [ProgramRun(number, r, number, 0.0, {"times": times}) for r in range(rounds)]
+    return ModelComparison(plan, tuple(samples), TWO, False)
 
 
 def as_modelled(setting: dict[str, str]) -> float:
@@ -75,7 +77,7 @@ def as_modelled(setting: dict[str, str]) -> float:
 
 def test_rates_are_measured_apart_from_what_is_predicted() -> None:
     plan = model_plan(TWO, FREE)
-    assert [(one.of, one.distance) for one in plan.rated] == [
+    assert [(one.resource, one.distance) for one in plan.rated] == [
         ("core", 10), ("controller", None), ("core", 21), ("link", 21),
     ]  # fmt: skip
     rated = {plan.configurations[one.configuration].arguments for one in plan.rated}
@@ -100,7 +102,7 @@ def test_each_distance_is_measured_once() -> None:
     """On nebula's distances, with two cores on each NUMA node of the invented machine."""
     rows = [[10 if i == j else 16 if i // 4 == j // 4 else 28 for j in range(8)] for i in range(8)]
     plan = model_plan(node(invented.EIGHT_NODES, rows), FREE)
-    assert [(one.of, one.distance) for one in plan.rated] == [
+    assert [(one.resource, one.distance) for one in plan.rated] == [
         ("core", 10), ("controller", None), ("core", 16), ("link", 16), ("core", 28), ("link", 28),
     ]  # fmt: skip
     assert plan.machine.spanned_distances == {10, 16, 28}
@@ -108,7 +110,7 @@ def test_each_distance_is_measured_once() -> None:
 
 def test_a_node_that_gives_no_distances_has_two() -> None:
     plan = model_plan(node(invented.TWO_NODES), FREE)
-    assert {one.distance for one in plan.rated if one.of == "core"} == {10, 20}
+    assert {one.distance for one in plan.rated if one.resource == "core"} == {10, 20}
 
 
 def test_numa_nodes_with_gaps_keep_their_numbers() -> None:
@@ -119,7 +121,7 @@ def test_numa_nodes_with_gaps_keep_their_numbers() -> None:
     part["numa_node_list"] = [{"numa_node": n, "memory_bytes": 1} for n in range(3)]
     part["distances"] = [[10, 12, 14], [12, 10, 16], [14, 16, 10]]
     plan = model_plan(part, FREE)
-    assert [one.distance for one in plan.rated if one.of == "link"] == [14]
+    assert [one.distance for one in plan.rated if one.resource == "link"] == [14]
     homes = {settings(plan, n).get("memory_node") for n in range(len(plan.configurations))}
     assert homes == {"0", "2", None}
 
@@ -151,10 +153,10 @@ def test_a_node_whose_controllers_saturate_earlier_is_told() -> None:
 def test_rounds_that_are_not_whole_don_t_count(capsys: pytest.CaptureFixture[str]) -> None:
     plan = model_plan(TWO, FREE)
     whole = measured(plan, as_modelled, rounds=2)
-    cut = Explored(plan, whole.samples[:-1], TWO, True)
+    cut = ModelComparison(plan, whole.runs[:-1], TWO, True)
     assert cut.rounds == 1
-    assert Explored(plan, whole.samples[:3], TWO, True).compared() == []
-    show(Explored(plan, whole.samples[:3], TWO, True), Console(width=80))
+    assert ModelComparison(plan, whole.runs[:3], TWO, True).compared() == []
+    show(ModelComparison(plan, whole.runs[:3], TWO, True), Console(width=80))
     assert "nothing to compare" in capsys.readouterr().out
 
 
@@ -166,7 +168,7 @@ def test_report_fits_and_says_what_limits(capsys: pytest.CaptureFixture[str]) ->
     text = " ".join(printed.split())
     assert "a link, distance 21" in text and "12.0 [12.0..12.0]" in text
     assert "bottleneck: link" in text and "within 15 %" in text
-    told = found.to_json()
+    told = found.json_data()
     assert told["compared"][1]["bottleneck"] == ["link"]
     assert len(told["samples"]) == 6 * len(found.plan.configurations)
 
@@ -218,9 +220,9 @@ def test_amds_levels_of_the_tlb_are_told_apart() -> None:
 def test_small_and_huge_pages_part_where_that_is_sure(
     low: float, coverage: float, share: float | None, parts: bool
 ) -> None:
-    ratio = Comparison(Interval(low + 0.1, low, low + 0.2, coverage), 12)
-    assert Size(2**20, None, None, share, ratio).parts is parts
-    assert not Size(2**20, None, None, share, None).parts
+    ratio = PairedComparison(MedianInterval(low + 0.1, low, low + 0.2, coverage), 12)
+    assert Size(2**20, None, None, share, ratio).diverges is parts
+    assert not Size(2**20, None, None, share, None).diverges
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ def test_how_far_intervals_can_be_trusted(rounds: list[int], says: str) -> None:
     assert interval_note(rounds) == says
 
 
-def placed(plan: Plan) -> list[tuple[str, str | None]]:
+def placed(plan: ModelPlan) -> list[tuple[str, str | None]]:
     """PUs and the NUMA node of all pages, of each configuration."""
     made = [settings(plan, number) for number in range(len(plan.configurations))]
     return [(setting["pus"], setting.get("memory_node")) for setting in made]
@@ -308,7 +310,7 @@ def test_one_numa_node_says_why_others_do_not_count() -> None:
 def test_results_in_a_file() -> None:
     plan = model_plan(TWO, FREE)
     found = measured(plan, as_modelled, rounds=2)
-    told = found.to_json()
+    told = found.json_data()
     rates = told.pop("rates")
     assert [(one["of"], one["distance"], round(one["gb_s"], 6)) for one in rates] == [
         ("core", 10, 10.0), ("controller", None, 30.0), ("core", 21, 5.0), ("link", 21, 12.0),
@@ -325,7 +327,7 @@ def test_results_in_a_file() -> None:
     ]  # fmt: skip
     assert told["configurations"][0][:2] == ["triad", "pages=small"]
     assert told["samples"][3] == {
-        "configuration": 1, "round": 1, "record": found.samples[3].record,
+        "configuration": 1, "round": 1, "record": found.runs[3].record,
     }  # fmt: skip
     assert (told["kind"], told["interrupted"], told["array_bytes"], told["node"]) == (
         "model", False, plan.array_bytes, TWO,
@@ -364,7 +366,7 @@ def test_a_table_of_rates_and_one_of_placements() -> None:
 )  # fmt: skip
 def test_what_an_interval_says_of_the_model(low: float, high: float, says: str) -> None:
     (first, *_) = measured(model_plan(TWO, FREE), as_modelled).compared()
-    interval = Interval((low + high) / 2, low, high, 0.96)
+    interval = MedianInterval((low + high) / 2, low, high, 0.96)
     assert verdict_words(replace(first, measured_over_modelled=interval)) == says
 
 
@@ -396,18 +398,18 @@ def test_what_was_measured_until_it_was_ended(
 ) -> None:
     plan = model_plan(TWO, FREE)
 
-    def taken(*asked: Any) -> Iterator[Sample]:
+    def taken(*asked: Any) -> Iterator[ProgramRun]:
         assert asked[:2] == (installation.probe, plan.configurations)
         assert [sorted(order) for order in asked[2]] == [list(range(9))] * 2
-        yield Sample(0, 0, 0, 0.0, {"local_share": 1.0})
+        yield ProgramRun(0, 0, 0, 0.0, {"local_share": 1.0})
         if ends:
             raise Interrupted
 
-    monkeypatch.setattr(model, "rounds_of_samples", taken)
+    monkeypatch.setattr(model, "run_rounds", taken)
     found = model.measure(installation, plan, TWO, 2, lambda _: None)
-    assert (len(found.samples), found.interrupted, found.node) == (1, ends, TWO)
+    assert (len(found.runs), found.interrupted, found.node) == (1, ends, TWO)
     monkeypatch.setattr(
-        model, "rounds_of_samples", lambda *_: [Sample(0, 0, 0, 0.0, {"local_share": 0.5})]
+        model, "run_rounds", lambda *_: [ProgramRun(0, 0, 0, 0.0, {"local_share": 0.5})]
     )
     with pytest.raises(UserError, match="only 50% of the pages"):
         model.measure(installation, plan, TWO, 2, lambda _: None)

@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_experiment import (
+    ALL_THREADS,
+    MAIN_THREAD,
+    Streams,
+    observed_pages,
+    stream_thread_counts,
+)
 from support.commands import numalab_command
 from support.explorations import (
     LAB,
@@ -26,10 +33,9 @@ from support.explorations import (
 )
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
-from numalab.explore import declaration, explore, explore_plot, explore_report, samples
-from numalab.explore.samples import ALL, COMPACT, DEFAULT, ONE, SCATTER
-from numalab.explore.stream_report import pages_seen
-from numalab.explore.text_plot import MOST_COLUMNS, Axis, Series, text_plot
+from numalab.explore import declaration, experiment, explore, explore_plot, explore_report
+from numalab.explore.experiment import COMPACT, DEFAULT, SCATTER, Exploration, VirtualMachine
+from numalab.explore.text_plot import MOST_COLUMNS, Axis, PlotSeries, text_plot
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import Finished
 from numalab.installation import Installation
@@ -41,14 +47,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "slides"))
 from figures.explorations import read_found
 
 
-def shown(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def shown(found: experiment.Measurements, capsys: pytest.CaptureFixture[str]) -> list[str]:
     explore_report.show(found, make_console())
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= MOST_COLUMNS
     return lines
 
 
-def said(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> str:
+def said(found: experiment.Measurements, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(" ".join(shown(found, capsys)).split())
 
 
@@ -68,11 +74,11 @@ def said(found: samples.Found, capsys: pytest.CaptureFixture[str]) -> str:
 def test_each_number_of_threads_up_to_16_and_then_fewer(
     machine: tuple[int, int, int], counts: list[int]
 ) -> None:
-    assert samples.stream_thread_counts(*machine) == counts
+    assert stream_thread_counts(*machine) == counts
 
 
 def test_every_placement_meets_every_first_touch() -> None:
-    chosen = samples.configurations(declaration.Exploration(LAB, TITLE, STREAMS), TWO)
+    chosen = STREAMS.configurations(TWO)
     assert len({tuple(one.key.values()) for one in chosen}) == len(chosen) == 2 * 3 * 2
     words = {
         str(one.key["placement"]): {
@@ -86,12 +92,14 @@ def test_every_placement_meets_every_first_touch() -> None:
         COMPACT: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"},
         SCATTER: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"},
     }
-    assert {f"first_touch={touch}" for touch in (ALL, ONE)} == {one.arguments[3] for one in chosen}
+    assert {f"first_touch={touch}" for touch in (ALL_THREADS, MAIN_THREAD)} == {
+        one.arguments[3] for one in chosen
+    }
 
 
 def test_three_arrays_are_counted_and_can_be_chosen() -> None:
-    exploration = declaration.Exploration(LAB, TITLE, STREAMS)
-    assert explore.needed_bytes(exploration) >= 3 * STREAMS.array_bytes
+    exploration = Exploration(LAB, TITLE, STREAMS)
+    assert exploration.what.needed_bytes >= 3 * STREAMS.array_bytes
     with pytest.raises(UserError, match=r"the three arrays would take 196 MiB, and 200 MiB"):
         explore.check_memory(exploration, 200 * MIB)
     chosen = declaration.resized(exploration, 3, 10_000).what
@@ -101,8 +109,8 @@ def test_three_arrays_are_counted_and_can_be_chosen() -> None:
 
 
 def test_a_placement_that_the_record_does_not_name_is_no_trouble() -> None:
-    key: dict[str, int | str] = {"threads": 1, "placement": "compact", "first_touch": ONE}
-    record = {"threads": 1, "first_touch": ONE, "times": [{"elapsed_s": [0.1]}]}
+    key: dict[str, int | str] = {"threads": 1, "placement": "compact", "first_touch": MAIN_THREAD}
+    record = {"threads": 1, "first_touch": MAIN_THREAD, "times": [{"elapsed_s": [0.1]}]}
     assert explore.parse_record(json.dumps(record), key) == record
 
 
@@ -176,26 +184,26 @@ def test_pages_of_another_machine_are_apart_from_the_rates(
 
 
 def test_why_there_are_no_pages_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    trouble = samples.Virtual({"name": "nhm"}, {}, trouble="there is no QEMU")
+    trouble = experiment.VirtualPages({"name": "nhm"}, {}, trouble="there is no QEMU")
     out = said(on_two_cores(virtual=trouble), capsys)
     assert "Local pages of a virtual machine are not shown: there is no QEMU" in out
     assert "copy [GB/s]" in out
     silent = made_up(share=lambda *_: None)
     assert "does not tell where pages live" in said(silent, capsys)
-    assert pages_seen(silent) is None
+    assert observed_pages(silent) is None
 
 
 def test_a_start_that_was_interrupted_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     found = made_up(rounds=1)
     for kept in (1, 3, 5):
-        shown(replace(found, samples=found.samples[:kept], interrupted=True), capsys)
+        shown(replace(found, runs=found.runs[:kept], interrupted=True), capsys)
 
 
 def test_an_exploration_is_read_back() -> None:
     for found in (made_up(), on_two_cores(), made_up(TWO, flat)):
-        data = found.to_json()
+        data = found.json_data()
         again = read_found(json.loads(json.dumps(data)))
-        assert again.to_json() == data
+        assert again.json_data() == data
         assert again.virtual == (
             found.virtual
             and replace(
@@ -209,14 +217,14 @@ def test_an_exploration_is_read_back() -> None:
 
 
 def test_curves_stand_beside_each_other_on_a_linear_axis() -> None:
-    series = [Series(mark, mark, {0: 1.0, 1: 0.0}) for mark in "dcs"]
+    series = [PlotSeries(mark, mark, {0: 1.0, 1: 0.0}) for mark in "dcs"]
     lines = text_plot(series, ["1", "2"], {}, Axis("", 5, top=1.0))
     assert lines[1].startswith("   1.0 |")
     assert "dcs" in lines[1]
     assert lines[3].startswith("   0.5 |")
     assert lines[5].startswith("   0.0 |")
     assert lines[5].index("dcs") == lines[1].index("dcs") + 8
-    sixteen = [Series(mark, mark, dict.fromkeys(range(16), 0.5)) for mark in "dcs"]
+    sixteen = [PlotSeries(mark, mark, dict.fromkeys(range(16), 0.5)) for mark in "dcs"]
     plotted = text_plot(sixteen, [str(n) for n in range(1, 17)], {}, Axis("", 5, top=1.0))
     assert plotted[3].count("dcs") == 16
     assert max(map(len, plotted)) <= MOST_COLUMNS
@@ -252,7 +260,7 @@ def test_pages_of_another_machine_are_a_picture_of_their_own(tmp_path: Path) -> 
 def test_pictures_of_interrupted_runs(tmp_path: Path, kept: int) -> None:
     found = made_up(rounds=1)
     path = tmp_path / "some.png"
-    explore_plot.draw(replace(found, samples=found.samples[:kept]), path, tmp_path / "m")
+    explore_plot.draw(replace(found, runs=found.runs[:kept]), path, tmp_path / "m")
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -260,7 +268,7 @@ def test_in_python_the_second_picture_is_there_or_says_why() -> None:
     assert Explored(on_two_cores()).pages_figure().axes
     with pytest.raises(NothingToDraw, match="stand below the rates"):
         Explored(made_up()).pages_figure()
-    trouble = samples.Virtual({"name": "nhm"}, {}, trouble="there is no QEMU")
+    trouble = experiment.VirtualPages({"name": "nhm"}, {}, trouble="there is no QEMU")
     with pytest.raises(NothingToDraw, match="no QEMU"):
         Explored(on_two_cores(virtual=trouble)).pages_figure()
 
@@ -294,25 +302,25 @@ class There:
 
 def test_times_of_a_virtual_machine_are_not_kept(installation: Installation) -> None:
     steps: list[str] = []
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, There(99), steps.append)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, There(99), steps.append)
     assert not interrupted
     assert {one.key["threads"] for one in seen.configurations} == {1, 2, 4}
-    assert len(seen.samples) == VIRTUAL.rounds * len(seen.configurations)
-    assert not any("times" in one.record for one in seen.samples)
+    assert len(seen.runs) == VIRTUAL.rounds * len(seen.configurations)
+    assert not any("times" in one.record for one in seen.runs)
     assert all(step.startswith("looking at pages on virtual nhm, round") for step in steps)
 
 
 def test_what_was_seen_before_an_interrupt_is_kept(installation: Installation) -> None:
-    seen, interrupted = explore.look_at_pages(installation, VIRTUAL, There(2), lambda step: None)
+    seen, interrupted = explore.observe_pages(installation, STREAMS, There(2), lambda step: None)
     assert interrupted
-    assert len(seen.samples) == 2
+    assert len(seen.runs) == 2
 
 
-def tiny(installation: Installation, virtual: declaration.VirtualMachine) -> samples.Found:
+def tiny(installation: Installation, virtual: VirtualMachine) -> experiment.Measurements:
     """A real run of one round, on a node that is taken to have one NUMA node."""
-    what = declaration.Streams(MIB, 1, 1, virtual)
+    what = Streams(MIB, 1, 1, virtual)
     with installation.lock():
-        return measure(installation, declaration.Exploration(LAB, TITLE, what), lambda step: None)
+        return measure(installation, Exploration(LAB, TITLE, what), lambda step: None)
 
 
 @pytest.fixture
@@ -337,7 +345,7 @@ def test_pages_are_seen_where_they_live(installation: Installation) -> None:
     found = tiny(installation, VIRTUAL)
     assert found.virtual
     assert found.virtual.trouble is None
-    seen = pages_seen(found)
+    seen = observed_pages(found)
     assert seen and seen.is_virtual
     assert seen.threads == [1, 2]
 
@@ -347,10 +355,10 @@ def test_pages_are_seen_where_they_live(installation: Installation) -> None:
         return interval.median
 
     for placement in (COMPACT, SCATTER):
-        assert share(1, placement, ONE) == share(1, placement, ALL) == 1
-        assert share(2, placement, ALL) == 1
-        assert share(2, placement, ONE) == pytest.approx(0.5, abs=0.01)
-    data = json.loads(json.dumps(found.to_json()))["virtual"]
+        assert share(1, placement, MAIN_THREAD) == share(1, placement, ALL_THREADS) == 1
+        assert share(2, placement, ALL_THREADS) == 1
+        assert share(2, placement, MAIN_THREAD) == pytest.approx(0.5, abs=0.01)
+    data = json.loads(json.dumps(found.json_data()))["virtual"]
     assert data["machine"]["name"] == "hydra"
     assert data["node"]["numa_nodes"] == 2
 
@@ -361,9 +369,9 @@ def test_without_a_virtual_machine_there_are_rates(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = tiny(installation, replace(VIRTUAL, name="nowhere"))
-    assert found.virtual and found.virtual.samples == ()
+    assert found.virtual and found.virtual.runs == ()
     assert "are not shown: there is no machine 'nowhere'" in said(found, capsys)
-    assert all(sample.rate_gb_s("triad") > 0 for sample in found.samples)
+    assert all(sample.rate_gb_s("triad") > 0 for sample in found.runs)
 
 
 @pytest.mark.builds
@@ -384,7 +392,7 @@ def test_a_tiny_run_of_streams(installation: Installation, tmp_path: Path) -> No
         assert sample["threads"] == asked["threads"]
         assert [times["kernel"] for times in sample["times"]] == ["copy", "triad"]
         assert sample["local_share"] is None or 0 <= sample["local_share"] <= 1
-    pages = explore_plot.pages_path(plot)
+    pages = plot.with_stem(f"{plot.stem}_local_pages")
     has_one = data["node"]["numa_nodes"] == 1
     assert pages.is_file() == has_one == (data["virtual"] is not None)
     if has_one:
@@ -419,12 +427,10 @@ def test_compact_that_is_not_is_told(is_by_number: bool) -> None:
     pu_list = [{"pu": pu, "package": pu % 2} for pu in range(16)]
     found = made_up(SIXTEEN | {"pu_list": pu_list})
 
-    def seated(one: samples.Sample) -> samples.Sample:
+    def seated(one: experiment.ProgramRun) -> experiment.ProgramRun:
         threads = int(found.configurations[one.configuration].key["threads"])
         pus = [i if is_by_number else 2 * i for i in range(threads)]
         return replace(one, record=one.record | {"thread_pus": [pu % 16 for pu in pus]})
 
-    said = " ".join(
-        explore_report.sentences(replace(found, samples=tuple(map(seated, found.samples))))
-    )
+    said = " ".join(explore_report.sentences(replace(found, runs=tuple(map(seated, found.runs)))))
     assert ("Compact is not compact here: 2 threads sat on PUs 0, 1" in said) == is_by_number

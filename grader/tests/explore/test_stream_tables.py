@@ -6,35 +6,38 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from stream_experiment import (
+    _byte_note,
+    _landmarks,
+    _not_compact,
+    _rate_table,
+    _ratio_table,
+    _share_table,
+    equal_differences,
+    may_be_caches,
+    measured_thread_counts,
+    observed_pages,
+    page_pictures,
+    placement_differences,
+    rate,
+    rate_pictures,
+    share_words,
+    touch_differences,
+)
 from support.explorations import (
     MIB,
-    SCHEDULES,
     SIXTEEN,
     STREAMS,
     TWO,
     flat,
-    invented,
     made_up,
     on_two_cores,
 )  # fmt: skip
 from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
 
-from numalab.explore import stream_report
+from numalab.explore.experiment import Measurements, VirtualPages
 from numalab.explore.explore_report import heading, sentences, show
-from numalab.explore.intervals import Interval
-from numalab.explore.samples import Found, Virtual
-from numalab.explore.stream_report import (
-    equal_differences,
-    may_be_caches,
-    page_pictures,
-    pages_seen,
-    placement_differences,
-    rate,
-    rate_pictures,
-    share_words,
-    threads_found,
-    touch_differences,
-)
+from numalab.explore.intervals import MedianInterval
 
 
 def slower_by_one(threads: int, placement: str, first_touch: str) -> float:
@@ -44,15 +47,15 @@ def slower_by_one(threads: int, placement: str, first_touch: str) -> float:
     return 8.0 * (2 if placement == "scatter" else 1) / (2 if first_touch == "one" else 1)
 
 
-def on_two(rounds: int = 6, **changes: Any) -> Found:
+def on_two(rounds: int = 6, **changes: Any) -> Measurements:
     return made_up(TWO | changes, slower_by_one, lambda *_: 1.0, rounds)
 
 
 def test_rates_and_ratios_of_streams() -> None:
     found = on_two()
-    assert threads_found(found) == [1, 2]
+    assert measured_thread_counts(found) == [1, 2]
     eight, four, sixteen = "7.92 [7.84, 8.00]", "3.96 [3.92, 4.00]", "15.8 [15.7, 16.0]"
-    table = stream_report._rate_table(found, "triad")
+    table = _rate_table(found, "triad")
     assert table.title == "triad [GB/s]"
     assert rows(table) == [
         ["threads", "first touch", "default", "compact", "scatter"],
@@ -60,30 +63,28 @@ def test_rates_and_ratios_of_streams() -> None:
         ["2", "by all", eight, eight, sixteen], ["2", "by one", four, four, eight],
     ]  # fmt: skip
     one, two = "1.00-1.00 ", "2.00-2.00*"
-    assert rows(stream_report._ratio_table(found))[1:] == [
+    assert rows(_ratio_table(found))[1:] == [
         [threads, kernel, *cells]
         for threads, cells in (("1", [one] * 4), ("2", [two] * 4))
         for kernel in ("copy", "triad")
     ]
-    some = replace(found, samples=found.samples[:1])
-    assert rows(stream_report._rate_table(some, "copy"))[1:] == [["1", "by all", "8.00", "", ""]]
-    assert rows(stream_report._ratio_table(some))[1:] == []
+    some = replace(found, runs=found.runs[:1])
+    assert rows(_rate_table(some, "copy"))[1:] == [["1", "by all", "8.00", "", ""]]
+    assert rows(_ratio_table(some))[1:] == []
     assert rate(some, "copy", 2, "default", "all") is None
-    placed = [found.configurations[sample.configuration].key for sample in found.samples]
+    placed = [found.configurations[sample.configuration].key for sample in found.runs]
     bound = [
-        sample for sample, key in zip(found.samples, placed, strict=True)
+        sample for sample, key in zip(found.runs, placed, strict=True)
         if key["threads"] == 2 and key["first_touch"] == "all" and key["placement"] != "default"
     ]  # fmt: skip
-    part = replace(found, samples=tuple(bound))
-    assert rows(stream_report._ratio_table(part))[1:] == [
+    part = replace(found, runs=tuple(bound))
+    assert rows(_ratio_table(part))[1:] == [
         ["2", kernel, "2.00-2.00*", "", "", ""] for kernel in ("copy", "triad")
     ]
-    assert rows(stream_report._rate_table(part, "copy"))[1:] == [
-        ["2", "by all", "", eight, sixteen]
-    ]
-    shares = pages_seen(replace(part, node=part.node | {"numa_nodes": 2}))
+    assert rows(_rate_table(part, "copy"))[1:] == [["2", "by all", "", eight, sixteen]]
+    shares = observed_pages(replace(part, node=part.node | {"numa_nodes": 2}))
     assert shares is not None
-    assert rows(stream_report._share_table(shares))[1:] == [["2", "by all", "", "100 %", "100 %"]]
+    assert rows(_share_table(shares))[1:] == [["2", "by all", "", "100 %", "100 %"]]
 
 
 def test_differences_between_placements_and_first_touches() -> None:
@@ -154,10 +155,10 @@ def test_one_core_has_no_placements_to_compare() -> None:
 
 
 def test_landmarks_are_the_cores_of_a_numa_node_and_all() -> None:
-    assert stream_report._landmarks(SIXTEEN, range(1, 17)) == [4, 8]
-    assert stream_report._landmarks(SIXTEEN, [1, 8]) == [8]
-    assert stream_report._landmarks({"cores": 2, "numa_nodes": 2}, [1, 2]) == [2]
-    assert stream_report._landmarks({"cores": 1, "numa_nodes": 1}, [1]) == []
+    assert _landmarks(SIXTEEN, range(1, 17)) == [4, 8]
+    assert _landmarks(SIXTEEN, [1, 8]) == [8]
+    assert _landmarks({"cores": 2, "numa_nodes": 2}, [1, 2]) == [2]
+    assert _landmarks({"cores": 1, "numa_nodes": 1}, [1]) == []
 
 
 def half_by_one(threads: int, placement: str, first_touch: str) -> float:
@@ -166,25 +167,24 @@ def half_by_one(threads: int, placement: str, first_touch: str) -> float:
 
 def test_local_pages_of_this_node_or_of_a_virtual_one() -> None:
     here = made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6)
-    seen = pages_seen(here)
+    seen = observed_pages(here)
     assert seen is not None
     assert (seen.where, seen.is_virtual, seen.threads) == (here.node["name"], False, [1, 2])
-    assert seen.share(2, "compact", "one") == Interval(0.5, 0.5, 0.5, 0.96875)
+    assert seen.share(2, "compact", "one") == MedianInterval(0.5, 0.5, 0.5, 0.96875)
     assert seen.share(3, "compact", "one") is None
-    assert seen.samples_each == [6] * 12
-    assert rows(stream_report._share_table(seen))[1:] == [
+    assert seen.runs_each == [6] * 12
+    assert rows(_share_table(seen))[1:] == [
         ["1", "by all", *["100 %"] * 3], ["1", "by one", *["100 %"] * 3],
         ["2", "by all", *["100 %"] * 3], ["2", "by one", *["50 %"] * 3],
     ]  # fmt: skip
-    there = pages_seen(on_two_cores())
+    there = observed_pages(on_two_cores())
     assert there is not None and (there.where, there.is_virtual) == ("virtual nhm", True)
-    assert pages_seen(made_up(TWO, flat, rounds=1)) is None
-    assert pages_seen(made_up(SIXTEEN, flat, lambda *_: None, 1)) is None
-    assert pages_seen(invented(SCHEDULES, lambda *_: 1.0, 1)) is None
+    assert observed_pages(made_up(TWO, flat, rounds=1)) is None
+    assert observed_pages(made_up(SIXTEEN, flat, lambda *_: None, 1)) is None
     some = made_up(SIXTEEN, flat, lambda t, *_: None if t > 1 else 1.0, 1)
-    assert pages_seen(some) is not None
-    assert share_words(Interval(0.5, 0.25, 0.75, 0.96)) == "50 % [25, 75]"
-    assert share_words(Interval(0.5, 0.499, 0.501, 0.96)) == "50 %"
+    assert observed_pages(some) is not None
+    assert share_words(MedianInterval(0.5, 0.25, 0.75, 0.96)) == "50 % [25, 75]"
+    assert share_words(MedianInterval(0.5, 0.499, 0.501, 0.96)) == "50 %"
 
 
 def test_troubles_of_a_virtual_machine_are_told() -> None:
@@ -193,7 +193,7 @@ def test_troubles_of_a_virtual_machine_are_told() -> None:
     part = replace(whole, virtual=replace(whole.virtual, trouble="it ended"))
     assert sentences(part)[-1] == "Not all of it could be seen: it ended"
     assert "could be seen" not in " ".join(sentences(whole))
-    none = on_two_cores(virtual=Virtual({"name": "nhm"}, {}))
+    none = on_two_cores(virtual=VirtualPages({"name": "nhm"}, {}))
     assert "virtual" not in sentences(none)[-1].split("(")[0]
 
 
@@ -208,7 +208,7 @@ def test_pictures_of_rates_and_of_pages() -> None:
     # On one scale.
     assert lines[16] == "  15.8 |"
     assert lines[18 + 2] == "   7.9 |   dcs       s"
-    seen = pages_seen(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 1))
+    seen = observed_pages(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 1))
     assert seen is not None
     pictures = page_pictures(seen)
     assert pictures[2] == "   1.0 |   dcs     dcs"
@@ -233,15 +233,15 @@ def test_tables_and_pictures_stand_apart() -> None:
 
 
 def test_columns_of_streams_are_two_spaces_apart() -> None:
-    rates = stream_report._rate_table(on_two(), "copy")
+    rates = _rate_table(on_two(), "copy")
     title, *lines = printed(rates)
     assert (title.rstrip(), lines) == ("copy [GB/s]", laid_out(rates))
-    seen = pages_seen(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6))
+    seen = observed_pages(made_up(SIXTEEN | {"cores": 1, "pus": 2}, flat, half_by_one, 6))
     assert seen is not None
-    shares = stream_report._share_table(seen)
+    shares = _share_table(seen)
     assert printed(shares) == laid_out(shares)
     assert kinds_of_columns(rates) == kinds_of_columns(shares) == "rnnnn"
-    assert kinds_of_columns(stream_report._ratio_table(on_two())) == "r-nnnn"
+    assert kinds_of_columns(_ratio_table(on_two())) == "r-nnnn"
 
 
 @pytest.mark.parametrize(
@@ -262,18 +262,18 @@ def test_threads_on_several_packages_are_not_compact(
         index for index, one in enumerate(found.configurations)
         if one.key == {"threads": 2, "placement": placement, "first_touch": "all"}
     )  # fmt: skip
-    (sample,) = (one for one in found.samples if one.configuration == at)
+    (sample,) = (one for one in found.runs if one.configuration == at)
     moved = replace(sample, record=sample.record | {"thread_pus": pus})
-    some = replace(found, samples=(moved,))
-    told = stream_report._not_compact(some)
+    some = replace(found, runs=(moved,))
+    told = _not_compact(some)
     assert bool(told) is (is_told and placement == "compact")
     if told:
         assert f"{len(pus or ())} threads sat on PUs {', '.join(map(str, pus or ()))}," in told[0]
     nowhere = replace(some, node=SIXTEEN | {"pu_list": []})
-    assert stream_report._not_compact(nowhere) == []
+    assert _not_compact(nowhere) == []
 
 
 def test_without_a_sample_nothing_is_said_of_pages_or_bytes() -> None:
     none = made_up(rounds=0)
     assert "move_pages" not in " ".join(sentences(none))
-    assert stream_report._byte_note(none, STREAMS) == []
+    assert _byte_note(none, STREAMS) == []

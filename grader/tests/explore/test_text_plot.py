@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 
 
 def test_a_logarithmic_axis_with_marks() -> None:
     curves = [
-        Series("o", "small", {0: 1.0, 1: 10.0, 2: 100.0}), Series("x", "huge", {0: 1.0, 1: 1.0}),
+        PlotSeries("o", "small", {0: 1.0, 1: 10.0, 2: 100.0}),
+        PlotSeries("x", "huge", {0: 1.0, 1: 1.0}),
     ]  # fmt: skip
     assert text_plot(curves, ["64K", "1M", "16M"], {1: "L2", 2: "TLB"}, Axis("ns", 3)) == [
         "        o small, x huge",
@@ -25,8 +26,8 @@ def test_a_logarithmic_axis_with_marks() -> None:
 
 def test_a_linear_axis_has_curves_beside_each_other() -> None:
     curves = [
-        Series("d", "default", {0: 1.0, 1: 2.0}), Series("c", "compact", {0: 1.0, 1: 4.0}),
-        Series("s", "scatter", {0: 1.0, 1: 5.0}),
+        PlotSeries("d", "default", {0: 1.0, 1: 2.0}), PlotSeries("c", "compact", {0: 1.0, 1: 4.0}),
+        PlotSeries("s", "scatter", {0: 1.0, 1: 5.0}),
     ]  # fmt: skip
     # What is more than the top stands on it.
     assert text_plot(curves, ["1", "2"], {}, Axis("GB", 5, top=4.0)) == [
@@ -42,7 +43,7 @@ def test_a_linear_axis_has_curves_beside_each_other() -> None:
 
 
 def test_rows_without_names_and_equal_values() -> None:
-    assert text_plot([Series("o", "a", {0: 7.0})], ["1"], {}, Axis("", 6)) == [
+    assert text_plot([PlotSeries("o", "a", {0: 7.0})], ["1"], {}, Axis("", 6)) == [
         "        o a",
         "   7.0 |",
         "       |",
@@ -53,13 +54,13 @@ def test_rows_without_names_and_equal_values() -> None:
         "       +--------",
         "            1",
     ]
-    assert text_plot([Series("o", "a", {})], ["1"], {}, Axis("")) == []
+    assert text_plot([PlotSeries("o", "a", {})], ["1"], {}, Axis("")) == []
     assert text_plot([], [], {}, Axis("")) == []
-    assert len(text_plot([Series("o", "a", {0: 7.0})], ["1"], {}, Axis(""))) == 11 + 3
+    assert len(text_plot([PlotSeries("o", "a", {0: 7.0})], ["1"], {}, Axis(""))) == 11 + 3
 
 
 def test_many_places_are_narrow_and_names_never_touch() -> None:
-    many = [Series(mark, mark, dict.fromkeys(range(24), 1.0)) for mark in "dcs"]
+    many = [PlotSeries(mark, mark, dict.fromkeys(range(24), 1.0)) for mark in "dcs"]
     legend, top, _, bottom, line, places = text_plot(
         many, [f"{n:02}" for n in range(24)], {}, Axis("", 3, top=1.0)
     )
@@ -71,7 +72,7 @@ def test_many_places_are_narrow_and_names_never_touch() -> None:
     three = text_plot(many, ["abc"] * 24, {}, Axis("", 3, top=1.0))
     assert three[-1] == " " * 8 + "abc   " * 11 + "abc"
     # In two columns a place's curves stay within them.
-    two = [Series(mark, mark, {0: 1.0, 35: 1.0}) for mark in "dcs"]
+    two = [PlotSeries(mark, mark, {0: 1.0, 35: 1.0}) for mark in "dcs"]
     assert text_plot(two, ["1"] * 36, {}, Axis("", 3, top=1.0))[1] == (
         "   1.0 |d*" + " " * 68 + "d*"
     )
@@ -81,5 +82,5 @@ def test_many_places_are_narrow_and_names_never_touch() -> None:
     ("value", "label"), [(99.4, "  99.4"), (99.5, "   100"), (250.0, "   250"), (0.05, "   0.1")]
 )
 def test_labels_have_a_digit_below_a_hundred(value: float, label: str) -> None:
-    lines = text_plot([Series("o", "a", {0: value})], ["1"], {}, Axis("", 3))
+    lines = text_plot([PlotSeries("o", "a", {0: value})], ["1"], {}, Axis("", 3))
     assert lines[3] == f"{label} |    o"

@@ -21,7 +21,7 @@ from governor_answers import (
     QUESTIONS,
     read_record_answers,
 )
-from governor_tree import PUBLISHED_SEED, recording
+from governor_tree import PUBLISHED_SEED, make_recording
 from hypothesis import strategies as st
 from rich.console import Console
 from support import invented
@@ -40,14 +40,14 @@ from support.hostile_files import zip_of
 from support.lab_folders import write_grading
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import defused
+from numalab.course.csv_files import escape_formula
 from numalab.course.gradebook.rules import TEMPLATE, parse_rules
-from numalab.course.intake.delivered import About
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.intake.layouts import read_layout
 from numalab.course.intake.list_times import parse_time
 from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import Entry
+from numalab.course.intake.uploads import CollectionContext
 from numalab.errors import NumalabError, UserError, wrapped
 from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_in
@@ -199,7 +199,7 @@ def test_answers_about_a_governor(installation: Installation, labs: dict[str, La
         for question in QUESTIONS if answers is not None else ():
             given = answers.given[question.key]
             if given is not None:
-                question.mistake(given, recording(PUBLISHED_SEED))
+                question.mistake(given, make_recording(PUBLISHED_SEED))
 
     fuzz(st.one_of(changed(texts), tables(["seed", *KEYS])).filter(is_text), check)
 
@@ -261,7 +261,7 @@ def test_rates(installation: Installation, labs: dict[str, Lab]) -> None:
         found = only(BadAnswers, lambda: link_answers.read_rates(text))
         assert (found is None) == (complaint is not None)
         if found is not None:
-            asked = link_questions.asked_about(found.seed)
+            asked = link_questions.draw_links(found.seed)
             for question in link_questions.QUESTIONS:
                 given = found.given[question.key]
                 assert given is None or given > 0
@@ -349,7 +349,7 @@ def test_archives(labs: dict[str, Lab]) -> None:
             packed[luck.randrange(len(packed))] = luck.randrange(256)
         files = {"ada/kernel.c": b"int a;", f"eve{'.zip' if is_zip else '.tar.gz'}": bytes(packed)}
         with a_class(files) as (delivery, course):
-            intake = take_in(delivery, course, lab, lambda _: None)
+            intake = import_submissions(delivery, course, lab, lambda _: None)
         assert "ada" in {one.student.id for one in intake.submissions}
         told = {one.student.id for one in (*intake.submissions, *intake.problems) if one.student}
         assert told == {"ada", "eve"}
@@ -369,10 +369,10 @@ def test_layouts() -> None:
         name, is_folder = value
         top = Entry((name,), "folder" if is_folder else "file")
         inside = [Entry((name, ".git"), "folder", folder=Path())] if is_folder else []
-        found = read_layout([*honest, top, *inside], About("class", {"kernel.c"}))
+        found = read_layout([*honest, top, *inside], CollectionContext("class", {"kernel.c"}))
         assert found.name == "plain"
-        assert [one.source for one in found.delivered][:3] == ["ada", "bob", "cem"]
-        delivered = {one.source for one in found.delivered}
+        assert [one.source for one in found.uploads][:3] == ["ada", "bob", "cem"]
+        delivered = {one.source for one in found.uploads}
         assert name in delivered or shown(name) in {problem.source for problem in found.problems}
         for problem in found.problems:
             assert problem.why == visible(problem.why)
@@ -569,7 +569,7 @@ def test_messages() -> None:
         assert visible(text).isprintable()
         told = wrapped(text)
         assert told == visible_lines(told)
-        cell = defused(text)
+        cell = escape_formula(text)
         assert not cell.lstrip(" \n").startswith(("=", "+", "-", "@"))
 
     fuzz(st.lists(WORDS, max_size=4).map("".join), check, 100)

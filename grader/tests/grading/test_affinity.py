@@ -19,13 +19,13 @@ from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.thread_goals import as_environment, timed_team
+from numalab.judging.thread_goals import environment_of, timed_team
 from numalab.labs.declaration import Lab
 
 Json = dict[str, Any]
 LAB = "02_affinity"
 # There is nothing to be decided, which would be looked for until the time is over.
-FEW = replace(effort_for("default", True), least_generations=2, most_generations=2)
+FEW = replace(effort_for("default", True), min_replicates=2, max_replicates=2)
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def test_bandwidth_compares_placements_of_the_kits_program(
         assert run["team"] == team.threads == two_nodes["cores"] // 2
         environments = {role["role"]: role["environment"] for role in run["roles"]}
         environments.pop("control", None)  # joins where it stays open, for the probe
-        probe = environments.pop("probe", as_environment(team.on_all_nodes))
-        assert probe == as_environment(team.on_all_nodes)
+        probe = environments.pop("probe", environment_of(team.all_nodes))
+        assert probe == environment_of(team.all_nodes)
         assert environments == {
-            "handout": as_environment(team.on_one_node),
-            "solution": as_environment(team.on_all_nodes),
+            "handout": environment_of(team.single_node),
+            "solution": environment_of(team.all_nodes),
             "submission": own,
         }
     (first, *_) = generations

@@ -61,7 +61,7 @@ TIMED_OUT = {"status": "timed_out", "doing": "compute", "limit_s": 20.0, "n": 7,
 NODE = invented.TWO_NODES.describe()
 FAST, SLOW = ({"solution": 0.23, "control": 0.23, "submission": s} for s in (0.23, 0.46))
 EFFORTS = {
-    is_quick: replace(effort_for("default", is_quick), most_generations=SESSION)
+    is_quick: replace(effort_for("default", is_quick), max_replicates=SESSION)
     for is_quick in (True, False)
 }
 
@@ -301,7 +301,7 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     first = bench.grade(wavering())
     stored = read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)
     judged = judge_again(Installation(bench.root), stored)
-    assert earlier_words(judged) is None and "earlier_times" not in judged.to_json()
+    assert earlier_words(judged) is None and "earlier_times" not in judged.json_data()
     second = bench.grade(FakePlace([FAST]))
     judged = judge_again(
         Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)
@@ -309,7 +309,7 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     said = earlier_words(replace(judged, afresh=AFRESH))
     assert said is not None and "8 generations of 20" in said and said.endswith(AFRESH)
     assert f"and {second.taken} taken now." in said
-    assert judged.to_json()["earlier_times"][0]["generations"] == SESSION
+    assert judged.json_data()["earlier_times"][0]["generations"] == SESSION
     bench.grade()
     judged = judge_again(
         Installation(bench.root), read_grading(bench.kept, {NAME: first.lab}, is_foreign=True)

@@ -24,7 +24,7 @@ from numalab.grading.timing import take_times, time_kits_own
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.needs import Timed
+from numalab.judging.planner import Timed
 from numalab.labs.declaration import Lab
 
 ONE = invented.ONE_NODE
@@ -218,7 +218,7 @@ def test_a_pause_costs_no_generation_and_no_time(
     assert [run.get("tried_again") for run in runs[:4]] == ["paused", None, "paused", None]
     assert session.paused_s == 2000.0
     assert len(session.evidence.of(GENERATION)) == len(runs) - 2
-    assert len(session.evidence.of(GENERATION)) >= session.effort.least_generations
+    assert len(session.evidence.of(GENERATION)) >= session.effort.min_replicates
 
 
 def test_what_is_to_stop_is_not_done_again(

@@ -83,7 +83,7 @@ def test_a_report_says_that_it_is_kept(first_touch: Lab) -> None:
         report.show_verdict(console, one)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         assert ("Your explanation is kept with this grading (3 sentences)." in text) is told
-        assert ("explanation" in one.to_json()) is told
+        assert ("explanation" in one.json_data()) is told
 
 
 @pytest.mark.builds

@@ -22,7 +22,7 @@ from numalab.evidence.record import Evidence
 from numalab.files import write_json
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.installation import Installation
-from numalab.judging.places import looks, verdict_over
+from numalab.judging.places import verdict_over, vm_requests
 from numalab.judging.verdict import NOT_DECIDED
 from numalab.labs.declaration import Lab
 
@@ -71,7 +71,7 @@ def status_of(
 def test_a_virtual_node_shows_what_this_one_cant(first_touch: Lab) -> None:
     hydra = parse(on("hydra"))
     wrong = parse(on("hydra", writer=invented.master_writes))
-    assert [look.machine for look in looks(first_touch, parse(here()))] == ["hydra"]
+    assert [look.machine for look in vm_requests(first_touch, parse(here()))] == ["hydra"]
     assert status_of(first_touch, {"hydra": hydra}, OtherPlaces()) == [("hydra", "pass")]
     assert status_of(first_touch, {"hydra": wrong}, OtherPlaces()) == [("hydra", "fail")]
     assert status_of(first_touch, {}, None) == [("here", "not_gradable")]

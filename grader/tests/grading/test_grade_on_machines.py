@@ -30,8 +30,8 @@ from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
-from numalab.judging.places import left_open
-from numalab.judging.verdict import verdict_on, with_machine
+from numalab.judging.places import mark_undecided
+from numalab.judging.verdict import merge_machine, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports.verdict_words import criterion_rows
@@ -287,7 +287,7 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
     }  # fmt: skip
     evidence = parse(record)
     here = judge(hybrid, evidence)
-    before = left_open(hybrid, evidence, here, hybrid.machines)
+    before = mark_undecided(hybrid, evidence, here, hybrid.machines)
     where = [c.where for c in before.criteria if c.name == "ranks_placed"]
     assert where == ["hydra", "nebula", "westmere-ex"], "not: not gradable here"
     assert before.statuses["ranks_placed"] == before.statuses["local_pages"] == "inconclusive"
@@ -302,9 +302,11 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
             for c in hybrid.criteria
         ),
     )
-    on_hydra = with_machine(here, right, "hydra", {"ranks_placed"})
+    on_hydra = merge_machine(here, right, "hydra", {"ranks_placed"})
     assert on_hydra.statuses["ranks_placed"] == "pass"
-    verdict = left_open(hybrid, evidence, on_hydra, ["nebula", "westmere-ex"], with_first=False)
+    verdict = mark_undecided(
+        hybrid, evidence, on_hydra, ["nebula", "westmere-ex"], includes_first=False
+    )
     assert verdict.statuses["ranks_placed"] == "inconclusive"
     assert verdict.statuses["local_pages"] == "not_gradable"
     assert verdict.points == on_hydra.points - 2
@@ -317,7 +319,7 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
 
     record["runs"][0]["checks"][0]["results"] = wrong_results()
     broken = parse(record)
-    verdict = left_open(hybrid, broken, judge(hybrid, broken), hybrid.machines)
+    verdict = mark_undecided(hybrid, broken, judge(hybrid, broken), hybrid.machines)
     assert verdict.statuses["local_pages"] == "not_gradable", "it would not have been run there"
 
 

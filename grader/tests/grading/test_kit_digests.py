@@ -98,7 +98,7 @@ def test_prose_pages_and_commands_regrade_nobody(copied: Installation, name: str
         "common/cmake/AddLab.cmake", "common/confine/main.c", "common/guest/init.c",
         "CMakeLists.txt", f"{PACKAGE}/harness/monitor.py", f"{PACKAGE}/virtual/plan.py",
         f"{PACKAGE}/grading/timing.py", f"{PACKAGE}/judging/effort.py",
-        f"{PACKAGE}/judging/needs.py", f"{PACKAGE}/labs/launch.py",
+        f"{PACKAGE}/judging/planner.py", f"{PACKAGE}/labs/launch.py",
         f"{PACKAGE}/unheard_of/new.py", "common/cmake/isolate",
     ],
 )  # fmt: skip

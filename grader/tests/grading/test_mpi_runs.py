@@ -28,7 +28,7 @@ from numalab.grading.grade import grade
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.installation import Installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.effort import effort_for
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab, load_lab
@@ -309,10 +309,10 @@ def test_the_control_joins_with_the_solutions_launch(run: Any) -> None:
     found = run(mpi_labs.HYBRID_LAB, wavering={})
     slow = [r["slow"] for r in kept_runs(found.session) if r["kind"] == "generation"]
     asked = [a for a, s in zip(found.place.of("generation"), slow, strict=True) if "newc" in s]
-    least = found.session.effort.least_generations
+    least = found.session.effort.min_replicates
     with_control = [bool(one.of_role("--ranks", "control")) for one in asked]
     assert with_control == [number >= least for number in range(len(asked))]
-    assert len(asked) == found.session.effort.most_generations
+    assert len(asked) == found.session.effort.max_replicates
     assert asked[-1].of_role("--ranks", "control") == ["2"]
     assert asked[-1].of_role("--set", "control") == asked[-1].of_role("--set", "solution")
 
@@ -373,7 +373,7 @@ def test_only_files_are_timed_with_the_runtimes_own_way_to_wait(
     """A student's kernel is not told by it when it is timed; a launch costs what it costs a user.
     Also where the kit's own programs alone are timed, as the doctor has it."""
     lab = labs["01_first_touch" if is_passive else "07_hybrid"]
-    timed = next(one for one in needs.timings(lab) if (one.slow is None) == is_passive)
+    timed = next(one for one in planner.timings(lab) if (one.slow is None) == is_passive)
     plans = {role: SimpleNamespace(threads=2, environment={}) for role in (SOLUTION, CONTROL)}
     monkeypatch.setattr(timing.mpi_runs, "plans_of_roles", lambda *_: plans)
     monkeypatch.setattr(timing.monitor, "launch_options", lambda *_: [])

@@ -22,7 +22,7 @@ from numalab.grading.timing import take_times
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.needs import Timed, timing_is_decided
+from numalab.judging.planner import Timed, timing_is_decided
 from numalab.labs.declaration import Criterion, Lab
 
 ONE = invented.ONE_NODE
@@ -69,7 +69,7 @@ def _nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def timed(installation: Installation, lab: Lab, folder: Path, place: Any) -> Session:
     node = ONE.describe()
-    effort = replace(effort_for("quick", quick=True), most_generations=9)
+    effort = replace(effort_for("quick", quick=True), max_replicates=9)
     session = Session(
         installation, lab, "c", "submission", folder, effort, node, lambda step: None, place=place
     )
@@ -83,7 +83,7 @@ def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
 ) -> None:
     place = Answers()
     session = timed(installation, first_touch, tmp_path, place)
-    least = session.effort.least_generations
+    least = session.effort.min_replicates
     assert len(place.asked) > least
     for number, words in enumerate(place.asked):
         is_early = number < least

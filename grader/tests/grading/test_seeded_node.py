@@ -25,7 +25,7 @@ from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
-from numalab.virtual import seen
+from numalab.virtual import node_cache
 from numalab.virtual.place import PlaceLost
 from numalab.virtual.plan import GuestOptions
 
@@ -170,28 +170,28 @@ def test_a_machine_is_booted_once(
                 raise lost.pop()
             return {"of": self.machine.name}
 
-    monkeypatch.setattr(seen, "boot", boot)
-    monkeypatch.setattr(seen, "VirtualPlace", Place)
-    monkeypatch.setattr(seen, "kept_folder", lambda: tmp_path / "seen")
+    monkeypatch.setattr(node_cache, "boot", boot)
+    monkeypatch.setattr(node_cache, "VirtualPlace", Place)
+    monkeypatch.setattr(node_cache, "kept_folder", lambda: tmp_path / "seen")
     made = seeded_machine(489)
     with installation.lock():
         for _ in range(2):
-            assert seen.described_node(installation, made, print) == {"of": "seeded-489"}
+            assert node_cache.described_node(installation, made, print) == {"of": "seeded-489"}
         assert len(booted) == 2 and booted[1] == "seeded-489 fresh"  # the first was lost
         # Another machine of the same name is another one, and a damaged file is none.
         other = replace(made, distances=seeded_machine(27).distances)
-        assert seen.described_node(installation, other, print) == {"of": "seeded-489"}
+        assert node_cache.described_node(installation, other, print) == {"of": "seeded-489"}
         assert len(booted) == 3
         for path in (tmp_path / "seen").iterdir():
             path.write_text("{")
-        seen.described_node(installation, made, print)
+        node_cache.described_node(installation, made, print)
     assert len(booted) == 4
 
 
 def test_few_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "MOST_KEPT", 2)
+    monkeypatch.setattr(node_cache, "MOST_KEPT", 2)
     for age, name in enumerate("abc"):
         (tmp_path / f"{name}.json").write_text("{}")
         os.utime(tmp_path / f"{name}.json", (1_000_000 - age, 1_000_000 - age))
-    seen._tidy(tmp_path)
+    node_cache._tidy(tmp_path)
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["a", "b"]

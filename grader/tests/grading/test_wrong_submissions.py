@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 from support.commands import assert_all_gone
 
-from numalab.evidence.read_record import as_json
 from numalab.files import write_json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
@@ -266,6 +265,16 @@ def hand_in(installation: Installation, lab: Lab, language: str, entry: Json, fo
         (folder / name).write_bytes(sources[name].read_bytes())
 
 
+def keep_beside(folder: Path, session: Session, *on_machines: Session) -> None:
+    """Keep the records beside the kernel too, where pytest leaves them: bench/same_verdicts.py
+    judges them by two versions."""
+    write_json(folder / "evidence.json", session.data, indent=None)
+    for other in on_machines:
+        own = folder / f"on_{other.place.name}"
+        own.mkdir()
+        write_json(own / "evidence.json", other.data, indent=None)
+
+
 def deserved_there(lab: Lab, entry: Json) -> set[str]:
     """What fails on the machine: what fails here, and that the pages are not where they are used;
     nothing where the kernel does not work, since it is not run there."""
@@ -380,8 +389,7 @@ def test_wrong_submission(
         )  # fmt: skip
         verdict = grade(session)
         session.keep(verdict)
-        # Beside the kernel too, where pytest keeps it for who wants to know.
-        write_json(tmp_path / "evidence.json", as_json(session.record), indent=None)
+        keep_beside(tmp_path, session)
         return session, verdict
 
     with installation.lock():
@@ -400,7 +408,8 @@ def test_wrong_submission(
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
         machines = [] if of_several else [find_machine(installation, name) for name in names]
-        verdict, _ = grade_elsewhere(session, machines, places) if names else (here, [])
+        verdict, on_machines = grade_elsewhere(session, machines, places) if names else (here, [])
+        keep_beside(tmp_path, session, *on_machines)
     if of_several:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry)
     else:

@@ -14,7 +14,7 @@ from support.golden_texts import check_verdict
 from numalab.evidence.read_record import parse
 from numalab.evidence.run_formats import OutcomeRecord
 from numalab.judging.judge import judge
-from numalab.judging.needs import Timed, timing_cut_s
+from numalab.judging.planner import Timed, timing_cut_s
 from numalab.judging.soundness import CAUSE_OF_OUTCOME
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import (
@@ -78,7 +78,7 @@ def test_a_cause_goes_with_its_statuses_only(first_touch: Lab) -> None:
 def test_verdicts_of_earlier_versions_are_read(
     first_touch: Lab, status: str, why: str, cause: str
 ) -> None:
-    data = judge(first_touch, parse(invented.evidence(ONE))).to_json()
+    data = judge(first_touch, parse(invented.evidence(ONE))).json_data()
     data["criteria"] = data["criteria"][:1]
     del data["criteria"][0]["cause"]
     data["criteria"][0] |= {"status": status, "why": why}
@@ -89,7 +89,7 @@ def test_verdicts_of_earlier_versions_are_read(
 @pytest.mark.parametrize("case", invented.cases())
 def test_a_verdict_keeps_its_causes(first_touch: Lab, case: str) -> None:
     verdict = judge(first_touch, parse(invented.cases()[case]))
-    data = json.loads(json.dumps(verdict.to_json()))
+    data = json.loads(json.dumps(verdict.json_data()))
     assert all(criterion["cause"] in CAUSES for criterion in data["criteria"])
     assert read_verdict(data) == verdict
 
@@ -203,7 +203,7 @@ def test_a_cut_repetition_decides_nothing_beyond_the_cut(first_touch: Lab) -> No
     assert timing_cut_s(lenient, evidence, Timed(None)) is None  # the next tells how long it takes
     (account,) = timing_accounts(lenient, judge(lenient, evidence), evidence)
     assert account.stopped_because == "cut_too_early"
-    assert account.to_json()["signs"] == [False, *[None] * 11]
+    assert account.json_data()["signs"] == [False, *[None] * 11]
     assert account.interval[0] is None
 
 

@@ -14,7 +14,7 @@ from support.golden_texts import check_text, check_verdict
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.judging.judge import judge
-from numalab.judging.needs import Timed, timing_is_decided
+from numalab.judging.planner import Timed, timing_is_decided
 from numalab.judging.sequential import CAREFUL, QUICK, e_value, least_signs
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_rules import judge_timing
@@ -87,10 +87,10 @@ def test_a_fail_takes_twice_the_evidence(chain: Criterion) -> None:
     for levels, quick in ((QUICK, True), (CAREFUL, False)):
         for ratio in (0.5, 2.0):
             state = timing_state(chain, evidence(taking(ratio), quick))
-            assert state.needed == least_signs(2 * levels.to_fail)
-            assert state.needed > least_signs(levels.to_fail)
+            assert state.needed == least_signs(2 * levels.e_to_fail)
+            assert state.needed > least_signs(levels.e_to_fail)
         state = timing_state(chain, evidence(taking(1.0), quick))
-        assert (state.outcome, state.needed) == ("pass", least_signs(levels.to_pass))
+        assert (state.outcome, state.needed) == ("pass", least_signs(levels.e_to_pass))
 
 
 def test_either_side_alone_is_no_pass(chain: Criterion) -> None:
@@ -139,8 +139,8 @@ def test_a_second_try_is_won_on_neither_side(chain: Criterion) -> None:
 
 def test_who_was_stopped_took_long_enough_where_that_is_known(chain: Criterion) -> None:
     record = invented.evidence(invented.ONE_NODE, times=taking(1.0, count=3))
-    generations = [run for run in record["runs"] if run["kind"] == "generation"]
-    for run, ratio in zip(generations, (10.0, 1.0, 0.5), strict=True):
+    replicates = [run for run in record["runs"] if run["kind"] == "generation"]
+    for run, ratio in zip(replicates, (10.0, 1.0, 0.5), strict=True):
         invented.cut_off(run, ratio * SOLUTION_S)
     state = timing_state(chain, parse(record))
     assert state.floor is not None
@@ -192,7 +192,7 @@ def test_losses_of_the_two_sides_share_the_risk() -> None:
     """No generation is lost on both. So of signs in which each side is lost with a chance of 1/2,
     the worst that the claims allow, the first to reach 2 to_fail is wrong with 1/to_fail at most:
     counted by going through all of them."""
-    to_fail, most = QUICK.to_fail, 16
+    e_to_fail, most = QUICK.e_to_fail, 16
     alive, wrong = {(0, 0): 1.0}, 0.0
     for count in range(1, most + 1):
         after: dict[tuple[int, int], float] = {}
@@ -201,11 +201,11 @@ def test_losses_of_the_two_sides_share_the_risk() -> None:
                 after[lost] = after.get(lost, 0.0) + share / 2
         alive = {}
         for lost, share in after.items():
-            if max(e_value(side, count) for side in lost) >= 2 * to_fail:
+            if max(e_value(side, count) for side in lost) >= 2 * e_to_fail:
                 wrong += share
             else:
                 alive[lost] = share
-    assert 0.02 < wrong <= 1 / to_fail
+    assert 0.02 < wrong <= 1 / e_to_fail
 
 
 # ---- what it says ---------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_its_account_has_both_sides(labs: dict[str, Lab], chain: Criterion) -> N
         assert timing_is_decided(lab, seen, Timed(None))
         (account,) = timing_accounts(lab, judge(lab, seen), seen)
         assert account.stopped_because == stopped
-        told = account.to_json()
+        told = account.json_data()
         assert told["threshold"] == {"to_pass": 100.0, "to_fail": 2000.0}
         assert told["floor"]["margins"] == pytest.approx([ratio / 0.9] * 30)
         assert told["margins"] == pytest.approx([1.25 / ratio] * 30)

@@ -15,7 +15,7 @@ from support.mpi_labs import lab_of
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.read_record import parse, record_of
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
@@ -265,12 +265,12 @@ def test_nothing_is_done_on_a_node_of_somebodys(lab: Lab) -> None:
     assert {one.status for one in found.values()} == {"not_gradable"}
     here, there = (parse(session(virtual=virtual)) for virtual in (False, True))
     (file,) = lab.files
-    assert not needs.can_place(lab, here, file) and needs.can_place(lab, there, file)
+    assert not planner.can_place(lab, here, file) and planner.can_place(lab, there, file)
 
 
 def test_no_picture_of_the_solutions_is_made(lab: Lab) -> None:
     bad = parse(session(run({"allowed_pus": ALL})))
-    assert needs.files_to_compare(lab, bad) == ()
+    assert planner.files_to_compare(lab, bad) == ()
 
 
 def test_without_a_run_it_is_open(lab: Lab) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from governor_answers import QUESTIONS
-from governor_tree import PUBLISHED_SEED, recording
+from governor_tree import PUBLISHED_SEED, make_recording
 from support import invented
 from support.golden_texts import check_verdict
 from support.mpi_labs import lab_of
@@ -49,7 +49,7 @@ def lab(tmp_path: Path) -> Lab:
 
 def answers(seed: int = SEED, **changed: float | None) -> str:
     """Right ones but those that are changed; None: left out."""
-    right = {question.key: question.right(recording(seed)) for question in QUESTIONS}
+    right = {question.key: question.answer(make_recording(seed)) for question in QUESTIONS}
     lines = [
         f"{key} = {value:.10g}" for key, value in (right | changed).items() if value is not None
     ]
@@ -74,15 +74,15 @@ def test_right_answers_pass_on_any_node(lab: Lab) -> None:
 
 
 def test_an_average_may_be_rounded_and_a_count_not(lab: Lab) -> None:
-    about = recording(SEED)
-    average = next(q for q in QUESTIONS if q.key == "average_mhz").right(about)
+    about = make_recording(SEED)
+    average = next(q for q in QUESTIONS if q.key == "average_mhz").answer(about)
     assert judged(lab, answers(average_mhz=round(average))).status == "pass"
     assert judged(lab, answers(average_mhz=average * 1.01)).status == "fail"
     assert judged(lab, answers(transitions=about.total + 1)).status == "fail"
 
 
 def test_wrong_answers_are_told_with_their_mistake(lab: Lab) -> None:
-    left, taken = recording(SEED).most_often
+    left, taken = make_recording(SEED).most_often
     found = judged(lab, answers(most_from_khz=taken, most_to_khz=left, transitions_ms=None))
     assert (found.status, found.value) == ("fail", 3.0)
     check_verdict(found, "fail", "missed")

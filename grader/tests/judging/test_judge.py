@@ -13,7 +13,7 @@ from support.golden_texts import check_text, check_verdict, raises_text
 from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse, record_of
 from numalab.judging.judge import judge
-from numalab.judging.needs import (
+from numalab.judging.planner import (
     Timed,
     needs_control,
     timing_cut_s,
@@ -525,7 +525,7 @@ def test_a_generation_that_was_repeated_is_not_judged(first_touch: Lab) -> None:
     text = list(timing_words.sentences(account, named, parse(record), 1.0, "x"))
     check_text(text[-2])
     check_text(text[-1])
-    assert account.to_json()["left_out"] == [
+    assert account.json_data()["left_out"] == [
         {"why": "paused", "paused_s": 2.1},
         {"why": "timed_out", "paused_s": 0.0},
     ]

@@ -17,11 +17,10 @@ from numalab.evidence.read_record import parse, run_of
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
 from numalab.evidence.repeats import failed_for_kit, outcomes, why_again
 from numalab.judging.judge import judge
-from numalab.judging.lightspeed import MOST_SHARE, OfLightspeed, of_lightspeed
-from numalab.judging.needs import Timed, roles_beside, timing_roles, timing_spent
-from numalab.judging.rates import Rates
+from numalab.judging.planner import Timed, extra_roles, timing_roles, timing_spent
+from numalab.judging.rates import MAX_SHARE, ReferenceShare, TimedRates, reference_share
 from numalab.judging.sequential import CAREFUL, QUICK
-from numalab.judging.timing_account import timing_accounts, with_timing
+from numalab.judging.timing_account import add_timing, timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab, Lightspeed
 
@@ -48,17 +47,17 @@ def alike(count: int, **times: float) -> Times:
     return [dict(times) for _ in range(count)]
 
 
-def rates(lab: Lab, record: Json) -> Rates:
+def rates(lab: Lab, record: Json) -> TimedRates:
     evidence = parse(record)
     (account, *_) = timing_accounts(lab, judge(lab, evidence), evidence)
     assert account.rates is not None
     return account.rates
 
 
-def share(lab: Lab, record: Json, role: str = SUBMISSION) -> OfLightspeed | None:
-    rate = rates(lab, record).of_role(role)
+def share(lab: Lab, record: Json, role: str = SUBMISSION) -> ReferenceShare | None:
+    rate = rates(lab, record).rate_of(role)
     assert rate is not None
-    return rate.of_lightspeed
+    return rate.reference_share
 
 
 # ---- the figure ------------------------------------------------------------------------
@@ -72,9 +71,9 @@ def test_a_share_is_the_probes_time_over_the_others(first_touch: Lab) -> None:
         assert found.median == pytest.approx(expected)
         assert found.low == pytest.approx(expected)
         assert found.high == pytest.approx(expected)
-    probe = rates(first_touch, record).of_role(PROBE)
+    probe = rates(first_touch, record).rate_of(PROBE)
     assert probe is not None
-    assert probe.of_lightspeed is None
+    assert probe.reference_share is None
     assert probe.elapsed_s.median == pytest.approx(0.24 * 1.02)
 
 
@@ -94,30 +93,30 @@ def test_only_generations_with_a_probe_are_asked(first_touch: Lab) -> None:
     with_probe = alike(5, handout=0.5, solution=0.25, submission=0.25, probe=0.2)
     without = alike(7, handout=0.5, solution=0.25, submission=0.25, control=0.25)
     quick = share(first_touch, timed(with_probe + without, quick=True))
-    assert quick == OfLightspeed(*(pytest.approx(0.8),) * 3, 5)  # type: ignore[arg-type]
+    assert quick == ReferenceShare(*(pytest.approx(0.8),) * 3, 5)  # type: ignore[arg-type]
     careful = share(first_touch, timed(with_probe + without))
-    assert careful == OfLightspeed(pytest.approx(0.8), None, None, 5)  # type: ignore[arg-type]
+    assert careful == ReferenceShare(pytest.approx(0.8), None, None, 5)  # type: ignore[arg-type]
 
 
 def test_above_105_percent_it_is_not_known(first_touch: Lab) -> None:
-    def of(probe_s: float) -> OfLightspeed | None:
+    def of(probe_s: float) -> ReferenceShare | None:
         times = alike(12, handout=0.5, solution=0.25, submission=0.2, probe=probe_s)
         return share(first_touch, timed(times))
 
-    just = of(0.2 * MOST_SHARE)
+    just = of(0.2 * MAX_SHARE)
     assert just is not None
-    assert just.median == pytest.approx(MOST_SHARE)
-    assert of(0.2 * MOST_SHARE + 0.001) == OfLightspeed(None, None, None, 12)
+    assert just.median == pytest.approx(MAX_SHARE)
+    assert of(0.2 * MAX_SHARE + 0.001) == ReferenceShare(None, None, None, 12)
 
 
 def test_an_end_above_105_percent_is_left_open() -> None:
     times = [{"submission": 0.2, "probe": 0.2 * ratio} for ratio in (0.9, 0.95, 1.0, 1.1, 1.2) * 4]
-    found = of_lightspeed(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
+    found = reference_share(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
     assert found is not None
     assert found.median == pytest.approx(1.0)
     assert found.low is not None
     times = [{"submission": 0.2, "probe": 0.2 * ratio} for ratio in (0.9, 1.0, 1.0, 1.0, 1.2)]
-    found = of_lightspeed(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
+    found = reference_share(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
     assert found is not None
     assert (found.low, found.high) == (pytest.approx(0.9), None)
 
@@ -137,10 +136,10 @@ def test_who_was_cut_off_is_known_from_above_only(first_touch: Lab) -> None:
 def test_records_without_a_probe_have_none(first_touch: Lab) -> None:
     record = timed(alike(12, handout=0.5, solution=0.25, submission=0.25))
     assert share(first_touch, record) is None
-    assert not rates(first_touch, record).has_lightspeed
+    assert not rates(first_touch, record).has_reference_shares
     evidence = parse(record)
     verdict = judge(first_touch, evidence)
-    told = with_timing(verdict.to_json(), timing_accounts(first_touch, verdict, evidence))
+    told = add_timing(verdict.json_data(), timing_accounts(first_touch, verdict, evidence))
     timings = [entry["timing"] for entry in told["criteria"] if "timing" in entry]
     assert timings
     assert all(role["of_lightspeed"] is None for t in timings for role in t["rates"]["roles"])
@@ -257,11 +256,11 @@ def test_of_as_many_signs_the_same_is_said_of_probe_and_solution(
 def test_then_the_probe_is_needed_and_is_all_that_is(asks: Lab, first_touch: Lab) -> None:
     evidence = parse(timed([]))
     assert timing_roles(asks, evidence, Timed(None)) == (PROBE, SUBMISSION)
-    assert roles_beside(asks, Timed(None), (PROBE, SUBMISSION)) == ()
+    assert extra_roles(asks, Timed(None), (PROBE, SUBMISSION)) == ()
     roles = timing_roles(first_touch, evidence, Timed(None))
     assert PROBE not in roles
-    assert roles_beside(first_touch, Timed(None), roles) == (PROBE,)
-    assert roles_beside(first_touch, Timed(None), ()) == ()
+    assert extra_roles(first_touch, Timed(None), roles) == (PROBE,)
+    assert extra_roles(first_touch, Timed(None), ()) == ()
 
 
 def test_then_a_probe_that_is_wrong_or_fails_is_the_kits_fault(asks: Lab) -> None:
@@ -287,7 +286,7 @@ def test_then_its_time_is_held_against_the_probes(asks: Lab) -> None:
         for role in run.get("roles", []):
             role["taken_s"] = {"submission": 900.0, "probe": 1.0}[role["role"]]
     spending = timing_spent(asks, parse(record), Timed(None))
-    assert (spending.generations, spending.hogging, spending.kits_s) == (2, 2, 2.0)
+    assert (spending.replicates, spending.hogging, spending.reference_s) == (2, 2, 2.0)
     assert spending.excess_s == 1798.0
 
 

@@ -19,7 +19,7 @@ from support.mpi_labs import lab_of
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import Mix
-from numalab.judging.needs import needs_rates
+from numalab.judging.planner import needs_rates
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs import loop_times
 from numalab.labs.declaration import Lab
@@ -187,7 +187,7 @@ NODES = {"equal": EQUAL, "few_cores": FEW_CORES, "reads_fast": READS_FAST}
 
 def loops(
     rates: Rates,
-    generations: int,
+    replicates: int,
     noise: Callable[[Mix], float] = lambda mix: 1.0,
     seed: str = "a",
     team: int = 4,
@@ -213,7 +213,7 @@ def loops(
         "role": "submission", "seed": seed, "array_bytes": 8 * count, "arrays": 64,
         "outcome": invented.OK,
         "unseen": msgspec.to_builtins(unseen),
-        "generations": [process() for _ in range(generations)],
+        "generations": [process() for _ in range(replicates)],
     } | more  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: 
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("quick", [True, False])
 def test_right_and_wrong_formulas_get_their_verdicts(lab: Lab, node: str, quick: bool) -> None:
-    run = loops(NODES[node], generations=14)
+    run = loops(NODES[node], replicates=14)
 
     def lightspeed_of(text: str) -> CriterionVerdict:
         data = record(run, text=text, quick=quick)
@@ -312,13 +312,13 @@ def test_noise_fails_nobody_and_where_no_model_holds_nothing_is_graded(lab: Lab)
     assert told(found) == ("inconclusive", "too_noisy")
 
 
-@pytest.mark.parametrize("generations", [4, 20, 40])
-def test_other_load_has_one_verdict_however_often_it_comes(lab: Lab, generations: int) -> None:
+@pytest.mark.parametrize("replicates", [4, 20, 40])
+def test_other_load_has_one_verdict_however_often_it_comes(lab: Lab, replicates: int) -> None:
     """By chance the kit's own model misses in some generations of one language, and in most of
     another; a node that follows another model misses by the same each time."""
-    generator = random.Random(generations)
+    generator = random.Random(replicates)
     busy = loops(
-        EQUAL, generations, lambda mix: generator.uniform(1.2, 2.0) if mix.loads > 1 else 1.0
+        EQUAL, replicates, lambda mix: generator.uniform(1.2, 2.0) if mix.loads > 1 else 1.0
     )
     for text in (model(), model(time_ns=WRONG_TIMES["floats"])):
         found = verdicts(lab, record(busy, text=text))["lightspeed"]
@@ -332,8 +332,8 @@ def test_a_kind_of_array_that_takes_no_time_is_noise(lab: Lab) -> None:
 
 
 def test_few_generations_leave_it_open_and_more_decide(lab: Lab) -> None:
-    def found(generations: int, formula: str, quick: bool) -> tuple[str, str]:
-        data = record(loops(EQUAL, generations), text=model(time_ns=formula), quick=quick)
+    def found(replicates: int, formula: str, quick: bool) -> tuple[str, str]:
+        data = record(loops(EQUAL, replicates), text=model(time_ns=formula), quick=quick)
         return told(verdicts(lab, data)["lightspeed"])
 
     wrong = WRONG_TIMES["floats"]

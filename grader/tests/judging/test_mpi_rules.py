@@ -22,7 +22,7 @@ from numalab.installation import Installation
 from numalab.judging import explain, rank_goals, thread_goals
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.message_times import best_us, two_lines_us
-from numalab.judging.needs import (
+from numalab.judging.planner import (
     Timed,
     files_to_compare,
     needs_control,
@@ -921,7 +921,7 @@ LAUNCH = {"launch.toml": "ranks = 2"}
 FAST = {"handout": 0.44, "solution": 0.23, "control": 0.23, "submission": 0.23}
 
 
-def generations(slow: str, count: int = 13, **times: float) -> list[Json]:
+def replicates(slow: str, count: int = 13, **times: float) -> list[Json]:
     return [
         invented.generation(invented.TWO_NODES, one) | {"part": "launch", "slow": slow}
         for one in invented.steady(count, **(FAST | times))
@@ -929,13 +929,13 @@ def generations(slow: str, count: int = 13, **times: float) -> list[Json]:
 
 
 def test_each_slow_launch_is_judged_by_its_own_generations(hybrid: Lab) -> None:
-    runs = [*generations(NEWCOMER), *generations(FLAT, submission=0.44)]
+    runs = [*replicates(NEWCOMER), *replicates(FLAT, submission=0.44)]
     record = session(*runs, files=LAUNCH)
     record_of(record)
     found = judged(hybrid, record)
     check_verdict(found["launch_speedup"], "pass", "reached")
     assert found["over_flat"].status == "fail"
-    same = session(*generations(NEWCOMER, handout=0.23), files=LAUNCH)
+    same = session(*replicates(NEWCOMER, handout=0.23), files=LAUNCH)
     found = judged(hybrid, same)
     check_verdict(found["launch_speedup"], "not_gradable", "no_effect_here")
     assert found["over_flat"].status == "inconclusive"  # not timed yet
@@ -962,7 +962,7 @@ def test_launches_are_timed_though_the_kernel_is_wrong(hybrid: Lab) -> None:
     timed = Timed("launch", NEWCOMER)
     roles = ("handout", "solution", "submission")
     assert timing_roles(hybrid, parse(record), timed) == roles
-    record["runs"] = generations(NEWCOMER)
+    record["runs"] = replicates(NEWCOMER)
     assert judged(hybrid, record)["launch_speedup"].status == "pass"
     assert timing_is_decided(hybrid, parse(record), timed)
     assert not timing_is_decided(hybrid, parse(record), Timed("launch", FLAT))
@@ -986,7 +986,7 @@ def test_a_launch_that_can_not_be_meant_is_not_timed(hybrid: Lab) -> None:
 
 
 def test_a_launch_that_takes_for_ever_is_slow(hybrid: Lab) -> None:
-    (run,) = generations(NEWCOMER, 1)
+    (run,) = replicates(NEWCOMER, 1)
     part = next(role for role in run["roles"] if role["role"] == "submission")
     part["outcome"] = {"status": "timed_out", "doing": "an iteration", "n": 1000, "limit_s": 60.0,
                        "printed_bytes": 0}  # fmt: skip

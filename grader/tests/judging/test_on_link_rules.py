@@ -15,9 +15,9 @@ from support.mpi_labs import lab_of
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import SLOT_BYTES, WrongItem
 from numalab.grading.link_runs import Items, compare, draw_items
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
-from numalab.judging.places import looks
+from numalab.judging.places import vm_requests
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -149,9 +149,11 @@ def test_it_is_shown_by_two_nodes_alone(lab: Lab) -> None:
 def test_a_kernel_that_nobody_checks_here_is_run_there(lab: Lab) -> None:
     evidence = parse(session(virtual=False))
     assert sound_parts(lab, evidence) == ("moved", "deliver")
-    (look,) = looks(lab, evidence)
+    (look,) = vm_requests(lab, evidence)
     assert (look.machine, look.parts, look.only) == ("hydra", ("deliver",), {"on_link"})
-    assert not needs.is_checked_here(lab, "deliver") and needs.is_checked_here(lab, "moved")
+    assert not planner.is_checked_locally(lab, "deliver") and planner.is_checked_locally(
+        lab, "moved"
+    )
     not_built = session(virtual=False)
     not_built["build"]["kernel"] = {"status": "does_not_compile", "message": "no", "output": ""}
     assert sound_parts(lab, parse(not_built)) == ()
@@ -160,8 +162,8 @@ def test_a_kernel_that_nobody_checks_here_is_run_there(lab: Lab) -> None:
 def test_what_fails_is_held_against_the_solution(lab: Lab) -> None:
     for runs, asked in (((job(),), False), ((job(sent_bytes=60_000),), True), ((), False)):
         evidence = parse(session(*runs))
-        assert needs.needs_link_control(lab, evidence, "deliver") == asked
-        assert not needs.needs_control(lab, evidence, "deliver")  # that is another one
+        assert planner.needs_link_control(lab, evidence, "deliver") == asked
+        assert not planner.needs_control(lab, evidence, "deliver")  # that is another one
 
 
 # ---- items -------------------------------------------------------------------------------------

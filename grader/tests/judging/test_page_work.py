@@ -13,7 +13,7 @@ from support.origins import moved, place_of_thread
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import AT_WORK
 from numalab.evidence.read_record import parse, record_of
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
@@ -196,13 +196,15 @@ def test_most_looks_decide(first_touch: Lab, looks: list[Json], status: str, is_
     placed = next(run for run in record["runs"] if run["kind"] == "placement")
     placed |= {"computes": 1, "one_thread": invented.one_thread(0.2)}
     placed["cpu_time"][1]["longest_s"] = 0.0
-    assert needs.needs_look(AT_WORK, lab, parse(record | {"runs": [*record["runs"], placed]}), None)
+    assert planner.needs_run(
+        AT_WORK, lab, parse(record | {"runs": [*record["runs"], placed]}), None
+    )
     record = record | {"runs": [*record["runs"], placed, *looks]}
     record_of(record)
     found = verdicts(lab, record)["balanced"]
     assert found.status == status
     assert (found.cause == "busy_waiting") == (status == "fail")
-    assert needs.needs_another_look(AT_WORK, lab, parse(record), None) == is_open
+    assert planner.needs_another_run(AT_WORK, lab, parse(record), None) == is_open
 
 
 # ---- drawn ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from support.golden_texts import check_text
 
 from numalab.evidence.run_formats import Thread
 from numalab.judging.thread_goals import (
-    as_environment,
+    environment_of,
     only_unit,
     reach_of_threads,
     team_of,
@@ -149,13 +149,13 @@ def test_what_is_timed_is_the_same_team_on_one_numa_node_and_on_all(
     of_node = {entry["pu"]: entry["numa_node"] for entry in node["pu_list"]}
     by_node = sorted(node["pu_list"], key=lambda entry: (entry["numa_node"], entry["pu"]))
     found = timed_team(node | {"numa_nodes": len(set(of_node.values())), "pu_list": by_node})
-    assert list(found.on_one_node) == one
-    assert [of_node[pus[0]] for pus in found.on_all_nodes] == [of_node[p[0]] for p in all_nodes]
-    assert found.threads == len(found.on_all_nodes) == len(set(found.on_all_nodes))
+    assert list(found.single_node) == one
+    assert [of_node[pus[0]] for pus in found.all_nodes] == [of_node[p[0]] for p in all_nodes]
+    assert found.threads == len(found.all_nodes) == len(set(found.all_nodes))
 
 
 def test_places_are_written_as_runtimes_read_them() -> None:
-    assert as_environment([(0, 8), (4,)]) == {
+    assert environment_of([(0, 8), (4,)]) == {
         "OMP_PLACES": "{0,8},{4}", "OMP_PROC_BIND": "close"
     }  # fmt: skip
 

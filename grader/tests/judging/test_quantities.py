@@ -184,7 +184,7 @@ def test_what_is_no_toml_is_refused_with_its_line(lab: Lab) -> None:
 
 def test_nothing_handed_in_or_asked_is_nothing_told(lab: Lab, first_touch: Lab) -> None:
     assert graded(lab, None).predictions is None
-    assert "prediction" not in graded(lab, None).to_json()
+    assert "prediction" not in graded(lab, None).json_data()
     assert graded(first_touch, GOOD).predictions is None
 
 
@@ -264,11 +264,11 @@ def test_a_file_that_can_not_be_used_says_why(lab: Lab) -> None:
 
 
 def test_the_json_has_what_is_agreed(lab: Lab) -> None:
-    told = graded(lab, GOOD).to_json()["prediction"]
+    told = graded(lab, GOOD).json_data()["prediction"]
     assert told["score"] == 1 and "why" not in told
     keys = {"name", "predicted", "low", "high", "unit", "score", "why"}
     assert all(one.keys() == keys for one in told["quantities"])
-    assert graded(lab, GOOD).to_json()["points"] == graded(lab, None).to_json()["points"]
+    assert graded(lab, GOOD).json_data()["points"] == graded(lab, None).json_data()["points"]
 
 
 def test_messages_are_held_against_their_samples(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from numalab.evidence.kinds import SERIES, STOPS
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import DrawnSeries
 from numalab.installation import Installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
 from numalab.judging.places import verdict_over
 from numalab.judging.series_answers import TOLERANCE, answer_of, count_kinds
@@ -136,8 +136,12 @@ def test_kinds_are_counted_in_their_order() -> None:
         DrawnSeries("equal", 9, (0,), (0,)),
         DrawnSeries("equal", 9, (0,), (1,)),
     ]
-    counted = [(of.kind, of.right, of.wrong, of.open) for of in count_kinds(drawn)]
-    assert counted == [("equal", 1, 1, 0), ("lucky times", 0, 0, 1), ("unheard of", 0, 1, 0)]
+    counted = [(of.kind, dict(of.answers)) for of in count_kinds(drawn)]
+    assert counted == [
+        ("equal", {"right": 1, "wrong": 1}),
+        ("lucky times", {"open": 1}),
+        ("unheard of", {"wrong": 1}),
+    ]
 
 
 def test_a_named_machine_is_not_asked_what_it_shows_nothing_new_of(lab: Lab) -> None:
@@ -269,7 +273,7 @@ def test_what_fails_once_is_looked_at_again(lab: Lab) -> None:
         found = judged(lab, *runs)["stops_live"]
         assert found.status == status, runs
         evidence = parse(session(*runs))
-        assert needs.needs_another_look(STOPS, lab, evidence, "noise") == again, runs
+        assert planner.needs_another_run(STOPS, lab, evidence, "noise") == again, runs
 
 
 def test_a_kernel_that_does_not_come_to_its_end(lab: Lab) -> None:

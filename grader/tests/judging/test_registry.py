@@ -16,7 +16,7 @@ from numalab.errors import NumalabError
 from numalab.evidence.kinds import KINDS, WHOLE_TRACE
 from numalab.judging.principles import principles
 from numalab.judging.registry import Rule
-from numalab.judging.rules import MODULES, check_criterion, is_shown_here_only, rule_of, rules
+from numalab.judging.rules import MODULES, check_criterion, is_local_only, rule_of, rules
 from numalab.labs.declaration import Criterion, Lab, load_lab
 from numalab.labs.lab_modules import module_files
 from numalab.reports.comparison import PICTURED
@@ -44,7 +44,7 @@ OTHER_WORDS = {
         "09_interconnect/link_answers.py", "commands/machine_page.py", "commands/table.py",
         "explore/model.py", "judging/timing_account.py",
     },
-    "speedup": {"modelling/of_evidence.py", "teaching/viva/of_places.py"},
+    "speedup": {"modelling/speedups.py", "teaching/viva/of_places.py"},
     "topology": {
         "00_know_your_node/node_answers.py", "harness/topology_reader.py",
         "processes/shell_variables.py", "reports/portrait_page.py",
@@ -72,7 +72,7 @@ def test_each_rule_judges_a_criterion_and_each_kind_of_run_serves_a_rule(
 
 def test_what_a_virtual_machine_does_not_add_to(labs: dict[str, Lab]) -> None:
     criteria = [criterion for lab in labs.values() for criterion in lab.criteria]
-    shown = {criterion.rule for criterion in criteria if is_shown_here_only(criterion)}
+    shown = {criterion.rule for criterion in criteria if is_local_only(criterion)}
     assert shown == {"thread_level", "stops_found", "decided", "stops_live"}
 
 

@@ -16,7 +16,7 @@ from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Evidence
 from numalab.grading.looks import sanitizers_own_error
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.rules import is_needed
 from numalab.judging.runtime_words import warning_words
@@ -135,13 +135,13 @@ def right() -> list[Json]:
              "two")
         for order in ("natural", "ascending", "descending")
     ]  # fmt: skip
-    generations = [
+    replicates = [
         part(invented.generation(ONE, times), name)
         for name in ("one", "two")
         for times in invented.steady(13, **invented.FAST)
     ]
     return [check("one"), check("two"), race("one"), race("two"), *2 * [EVEN],
-            *traces, *generations]  # fmt: skip
+            *traces, *replicates]  # fmt: skip
 
 
 def of(verdict: Verdict) -> dict[str, CriterionVerdict]:
@@ -173,8 +173,8 @@ def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
     assert found["touched_where_used"].status == "pass"
     evidence = parse(session(*runs))
     assert sound_parts(lab, evidence) == ("two",)
-    assert needs.timing_roles(lab, evidence, needs.Timed("one")) == ()
-    assert "handout" in needs.timing_roles(lab, evidence, needs.Timed("two"))
+    assert planner.timing_roles(lab, evidence, planner.Timed("one")) == ()
+    assert "handout" in planner.timing_roles(lab, evidence, planner.Timed("two"))
 
 
 def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
@@ -186,8 +186,8 @@ def test_a_part_that_was_not_looked_at_is_not_correct(lab: Lab) -> None:
 def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "generation" or run["part"] == "one"]
     evidence = parse(session(*runs))
-    assert needs.timing_is_decided(lab, evidence, needs.Timed("one"))
-    assert not needs.timing_is_decided(lab, evidence, needs.Timed("two"))
+    assert planner.timing_is_decided(lab, evidence, planner.Timed("one"))
+    assert not planner.timing_is_decided(lab, evidence, planner.Timed("two"))
 
 
 def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
@@ -330,8 +330,8 @@ def test_what_is_open_is_looked_at_again(lab: Lab) -> None:
         ([SPINNING] * 3, False),
     ):
         evidence = parse(session(*runs, *looks))
-        assert needs.needs_another_look(PLACEMENT, lab, evidence, "one") == is_open
-        assert not needs.needs_another_look(PLACEMENT, lab, evidence, "two")
+        assert planner.needs_another_run(PLACEMENT, lab, evidence, "one") == is_open
+        assert not planner.needs_another_run(PLACEMENT, lab, evidence, "two")
 
 
 def test_what_is_open_says_what_is_missing(lab: Lab) -> None:
@@ -421,12 +421,12 @@ def test_the_solution_is_looked_at_in_turns(lab: Lab) -> None:
         ([EVEN, SPINNING], "spins"),
     ):
         evidence = parse(session(*runs, *looks))
-        assert needs.last_look_says(lab, evidence, "one") == says
-        assert needs.last_look_says(lab, evidence, "two") is None
-        assert needs.compares_one_thread(lab, evidence, "one")
-        assert not needs.compares_one_thread(lab, evidence, "two")
+        assert planner.last_objection(lab, evidence, "one") == says
+        assert planner.last_objection(lab, evidence, "two") is None
+        assert planner.compares_single_thread(lab, evidence, "one")
+        assert not planner.compares_single_thread(lab, evidence, "two")
         # What is looked at in turns is not looked at again when all is over.
-        assert not needs.needs_control(lab, evidence, "one")
+        assert not planner.needs_control(lab, evidence, "one")
 
 
 def test_a_kernel_that_does_not_work_with_one_thread_is_told_so(lab: Lab) -> None:
@@ -448,7 +448,7 @@ def test_a_look_without_one_thread_leaves_it_open(lab: Lab) -> None:
     there = session(*right(), machine=invented.MACHINE)
     there["runs"] = [before if run == EVEN else run for run in there["runs"]]
     assert judged(lab, there)["balanced"].status == "pass"
-    assert not needs.compares_one_thread(lab, parse(there), "one")
+    assert not planner.compares_single_thread(lab, parse(there), "one")
 
 
 def test_a_thread_beyond_the_team_counts_where_it_works(lab: Lab) -> None:
@@ -530,11 +530,11 @@ def test_a_search_that_is_switched_off_finds_not_even_the_kits_own_race(lab: Lab
         assert (found.status, found.cause) == ("error", "kit")
     # A search may miss it by itself.
     record = session(*runs, silent, other)
-    assert needs.needs_another_race_search(parse(record), "one")
+    assert planner.needs_another_race_search(parse(record), "one")
     again = session(*runs, silent, race("one", searched=True), other)
     assert judged(lab, again)["race_free"].status == "pass"
     for enough in (again, session(*runs, *3 * [silent], other), session(*runs, other)):
-        assert not needs.needs_another_race_search(parse(enough), "one")
+        assert not planner.needs_another_race_search(parse(enough), "one")
     # Before there was such a race nobody could tell.
     assert judged(lab, session(*runs, race("one"), other))["race_free"].status == "pass"
 
@@ -740,7 +740,7 @@ def test_fragmented_memory_is_no_fault(tmp_path: Path) -> None:
     few = memory(table(8), table(256, huge_bytes=100 * MIB))
     record = session(few)
     record["node"]["huge_page_mode"] = "madvise"
-    assert needs.needs_control(lab, parse(record), None)
+    assert planner.needs_control(lab, parse(record), None)
     record["runs"].append(few | {"role": "solution"})
     assert judged(lab, record)["huge_pages"].status == "not_gradable"
     assert judged(lab, record)["released"].status == "pass"
@@ -908,10 +908,10 @@ def test_what_a_runtime_says_is_passed_on_where_the_goal_is_reached_even_so(affi
 
 def test_a_placement_that_the_solution_misses_is_not_graded(affinity: Lab) -> None:
     record = handed_in(binding("spread.env", "libomp", 0, 2), binding("close.env", "libomp", 0, 2))
-    assert needs.files_to_compare(affinity, parse(record)) == ("spread.env",)
+    assert planner.files_to_compare(affinity, parse(record)) == ("spread.env",)
     record["runs"].append(binding("spread.env", "libomp", 0, 2, role="solution"))
     assert judged(affinity, record)["spread"].cause == "solution_misses_it"
-    assert needs.files_to_compare(affinity, parse(record)) == ()
+    assert planner.files_to_compare(affinity, parse(record)) == ()
 
 
 def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> None:

@@ -55,7 +55,7 @@ CURVES = {8: curve_of(8, 4.0), 16: curve_of(16, 6.0, 0.05), 64: curve_of(64, 20.
 def threads_run(
     cores: int,
     rate: Callable[[int], float],
-    generations: int,
+    replicates: int,
     noise: Callable[[], float] = lambda: 1.0,
     seed: str = "a",
     drawn: Sequence[int] | None = None,
@@ -81,7 +81,7 @@ def threads_run(
         "drawn": list(drawn),
         "generations": [
             {"processes": [process(number, noise()) for number in asked]}
-            for _ in range(generations)
+            for _ in range(replicates)
         ],
     }  # fmt: skip
 

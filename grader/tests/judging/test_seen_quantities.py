@@ -27,7 +27,7 @@ from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.evidence.traced_pages import TracedArray
 from numalab.installation import Installation
-from numalab.judging.seen_quantities import NotMeasured, seen
+from numalab.judging.observed_quantities import NotMeasured, measure_quantity
 from numalab.labs.declaration import load_lab
 from numalab.labs.quantities import Quantity, What, read_predictions, template
 from numalab.labs.seeds import Seed
@@ -71,7 +71,9 @@ def trace(*users: set[int], team: int, sample: Sample | None = None) -> Evidence
 def used(
     here: Evidence, first: float = 0.0, last: float = 1.0, array: str = "b"
 ) -> tuple[float, float]:
-    return seen(quantity("used_by_lower_half", array=array, first=first, last=last), here)
+    return measure_quantity(
+        quantity("used_by_lower_half", array=array, first=first, last=last), here
+    )
 
 
 def test_pages_of_the_lower_half_of_a_team_are_told_of_a_stretch() -> None:
@@ -83,7 +85,7 @@ def test_pages_of_the_lower_half_of_a_team_are_told_of_a_stretch() -> None:
     assert used(here, 0.0, 0.25) == pytest.approx((1 - page, 1))
     assert used(here, 0.25, 0.5) == pytest.approx((0, page))
     assert used(here, 0.5, 0.75) == pytest.approx((0.25 - page, 0.25 + page))
-    assert seen(quantity("written_by_lower_half", array="b"), here)[1] == 1.0
+    assert measure_quantity(quantity("written_by_lower_half", array="b"), here)[1] == 1.0
 
 
 def test_a_half_is_of_cores_whoever_works_there() -> None:
@@ -99,8 +101,8 @@ def test_a_half_is_of_cores_whoever_works_there() -> None:
     run = Trace(None, OK, RIGHT, 1, team, "", "", True, (array,), 4)
     here = record(WHOLE_TRACE, SOLUTION, run)
     for what in ("used_by_lower_half", "written_by_lower_half"):
-        assert seen(quantity(what, array="b", first=0.0, last=0.5), here)[1] == 1.0
-        assert seen(quantity(what, array="b", first=0.5, last=1.0), here)[0] == 0.0
+        assert measure_quantity(quantity(what, array="b", first=0.0, last=0.5), here)[1] == 1.0
+        assert measure_quantity(quantity(what, array="b", first=0.5, last=1.0), here)[0] == 0.0
 
 
 def test_of_an_odd_team_the_middle_thread_is_half_of_the_lower_half() -> None:
@@ -151,13 +153,13 @@ def test_small_pages_of_two_tables() -> None:
     small = 8 * MIB + (64 << 10)
     tables = (table(small, 8 * MIB - 4416, 70), table(256 * MIB, 256 * MIB - 4416, 130))
     here = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, tables))
-    assert seen(quantity("on_small_pages"), here)[0] == pytest.approx(64 + 4416 / 1024)
-    assert seen(quantity("faults_of_small_pages"), here) == (2, 2)
+    assert measure_quantity(quantity("on_small_pages"), here)[0] == pytest.approx(64 + 4416 / 1024)
+    assert measure_quantity(quantity("faults_of_small_pages"), here) == (2, 2)
     none = tuple(table(t.bytes, 0, 1000) for t in tables)
     without = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, none))
     for what in (quantity("on_small_pages"), quantity("faults_of_small_pages")):
         with raises_text(NotMeasured):
-            seen(what, without)
+            measure_quantity(what, without)
 
 
 # ---- lines -----------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def test_keys_in_shared_lines() -> None:
     here = record(STORES, HANDOUT, stores)
     expected: tuple[tuple[What, float], ...] = (("in_shared_lines", 20.0), ("met", 8.0))
     for what, of_100 in expected:
-        low, high = seen(quantity(what), here)
+        low, high = measure_quantity(quantity(what), here)
         assert (low + high) / 2 == pytest.approx(of_100)
         assert of_100 / 1.5 < low < high < 1.5 * of_100
 
@@ -187,13 +189,13 @@ def test_keys_in_shared_lines() -> None:
 def test_messages_are_told_by_repetition() -> None:
     checked = (Checked(8, 3, RIGHT, (50, 100, 50), 50), Checked(4096, 3, RIGHT, (8, 16, 8), 8))
     here = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, checked))
-    assert seen(quantity("messages"), here) == (4.0, 4.0)
-    assert seen(quantity("of_rank", rank=1), here) == (0.5, 0.5)
+    assert measure_quantity(quantity("messages"), here) == (4.0, 4.0)
+    assert measure_quantity(quantity("of_rank", rank=1), here) == (0.5, 0.5)
     with raises_text(NotMeasured):
-        seen(quantity("of_rank", rank=3), here)
+        measure_quantity(quantity("of_rank", rank=3), here)
     older = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, (Checked(8, 3, RIGHT),)))
     with raises_text(NotMeasured):
-        seen(quantity("messages"), older)
+        measure_quantity(quantity("messages"), older)
 
 
 # ---- what variants ask -----------------------------------------------------------------

@@ -17,10 +17,10 @@ from numalab.judging.sequential import (
     QUICK,
     Thresholds,
     decide,
+    decide_stepwise,
     e_value,
     interval,
     log_e_value,
-    looks,
 )
 
 
@@ -203,7 +203,7 @@ def other_decision(signs: NDArray[np.bool_], levels: Thresholds) -> str | None:
     (2024)), where ours is an average over fixed stakes: the first to reach our levels."""
     when = {}
     for reached, alternative, level in (
-        ("above", "greater", levels.to_pass), ("below", "less", levels.to_fail)
+        ("above", "greater", levels.e_to_pass), ("below", "less", levels.e_to_fail)
     ):  # fmt: skip
         test = ville.BettingTest(0.5, alternative=alternative, alpha=1 / level).fit(signs)
         when[reached] = test.stopping_time() or math.inf
@@ -223,7 +223,7 @@ def test_another_valid_test_does_not_contradict(chance: float, levels: Threshold
         for signs in generator.random((COURSES, LONGEST)) < chance
     ]
     contradictions = sum(set(pair) == {"above", "below"} for pair in both)
-    wrong_pass, wrong_fail = 1 / levels.to_pass, 1 / levels.to_fail
+    wrong_pass, wrong_fail = 1 / levels.e_to_pass, 1 / levels.e_to_fail
     alpha = wrong_pass if chance < 0.5 else wrong_fail
     if chance == 0.5:
         alpha = min(wrong_pass, wrong_fail)
@@ -249,7 +249,7 @@ def test_a_hundred_thousand_signs_are_no_matter(pattern: list[bool | None]) -> N
     """Where nothing is decided, the largest likelihood ratio tells that without an e-value."""
     signs = (pattern * 100_000)[:100_000]
     before = log_e_value.cache_info().misses
-    found = looks(signs, CAREFUL)
+    found = decide_stepwise(signs, CAREFUL)
     assert log_e_value.cache_info().misses - before < 1000
     assert found[-1].reached is None or pattern.count(False) > pattern.count(True)
 
@@ -261,10 +261,10 @@ def test_looks_decide_where_the_e_value_says_so(seed: int) -> None:
     chance = generator.choice((0.4, 0.5, 0.6, 0.7))
     signs = [generator.random() < chance for _ in range(400)]
     for thresholds in (CAREFUL, QUICK):
-        for number, look in enumerate(looks(signs, thresholds), start=1):
+        for number, look in enumerate(decide_stepwise(signs, thresholds), start=1):
             wins = sum(signs[:number])
-            above = e_value(wins, number) >= thresholds.to_pass
-            below = e_value(number - wins, number) >= thresholds.to_fail
+            above = e_value(wins, number) >= thresholds.e_to_pass
+            below = e_value(number - wins, number) >= thresholds.e_to_fail
             assert look.reached == ("above" if above else "below" if below else None)
             assert (look.e_for, look.e_against) == (
                 e_value(wins, number), e_value(number - wins, number)

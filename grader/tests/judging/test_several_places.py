@@ -6,7 +6,7 @@ from support.golden_texts import check_text
 from support.invented import SOME_CAUSE
 
 from numalab.judging.audit import complaints, is_refuted
-from numalab.judging.verdict import CriterionVerdict, Status, Verdict, with_machine
+from numalab.judging.verdict import CriterionVerdict, Status, Verdict, merge_machine
 from numalab.labs.declaration import Kind, Lab
 
 
@@ -45,7 +45,7 @@ def there(touched: Status = "pass", local: Status = "pass", correct: Status = "e
 
 
 def test_a_machine_fills_in_what_this_node_can_not_show() -> None:
-    found = with_machine(HERE, there(), "hydra", only={"local"})
+    found = merge_machine(HERE, there(), "hydra", only={"local"})
     assert places(found) == [
         ("correct", "here", "pass"), ("touched", "here", "pass"), ("local", "hydra", "pass"),
         ("speedup", "here", "not_gradable"),
@@ -54,8 +54,8 @@ def test_a_machine_fills_in_what_this_node_can_not_show() -> None:
 
 
 def test_a_named_machine_is_told_beside_this_node_and_points_count_once() -> None:
-    found = with_machine(HERE, there(), "hydra", only=None)
-    found = with_machine(found, there(touched="fail"), "nebula", only=None)
+    found = merge_machine(HERE, there(), "hydra", only=None)
+    found = merge_machine(found, there(touched="fail"), "nebula", only=None)
     assert [p for p in places(found) if p[0] == "touched"] == [
         ("touched", "here", "pass"), ("touched", "hydra", "pass"), ("touched", "nebula", "fail")
     ]  # fmt: skip
@@ -64,16 +64,16 @@ def test_a_named_machine_is_told_beside_this_node_and_points_count_once() -> Non
 
 
 def test_wrong_results_on_a_machine_count() -> None:
-    found = with_machine(HERE, there(correct="fail"), "hydra", only={"local"})
+    found = merge_machine(HERE, there(correct="fail"), "hydra", only={"local"})
     assert ("correct", "hydra", "fail") in places(found)
     assert found.points == 4
 
 
 def test_a_machine_that_could_not_be_had_is_no_point_lost() -> None:
-    found = with_machine(HERE, there("error", "error"), "hydra", only=None)
+    found = merge_machine(HERE, there("error", "error"), "hydra", only=None)
     assert found.status == "error"
     assert (found.points, found.max_points, found.ungraded_points) == (2, 8, 6)
-    found = with_machine(HERE, there(local="not_gradable"), "laptop", only={"local"})
+    found = merge_machine(HERE, there(local="not_gradable"), "laptop", only={"local"})
     assert places(found) == places(HERE)
 
 

@@ -15,7 +15,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import STORES
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import SOLUTION
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
@@ -317,12 +317,12 @@ def test_more_lines_than_can_be_noted(lab: Lab) -> None:
 
 def test_noting_that_was_switched_off_is_held_against_the_kit(lab: Lab) -> None:
     off = stores(noted=False)
-    assert needs.needs_control(lab, parse(session(off)), None)
-    assert not needs.needs_control(lab, parse(session(stores())), None)
+    assert planner.needs_control(lab, parse(session(off)), None)
+    assert not planner.needs_control(lab, parse(session(stores())), None)
     found = judged(lab, off)["no_shared_lines"]
     assert (found.status, found.cause) == ("error", "kit")
     beside = stores(SOLUTION)
-    assert not needs.needs_control(lab, parse(session(off, beside)), None)
+    assert not planner.needs_control(lab, parse(session(off, beside)), None)
     found = judged(lab, off, beside)["no_shared_lines"]
     assert (found.status, found.cause) == ("fail", "disturbed_monitor")
     found = judged(lab, off, stores(SOLUTION, noted=False))["no_shared_lines"]

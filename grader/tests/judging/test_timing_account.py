@@ -10,7 +10,7 @@ from support import invented
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.judging.judge import judge
-from numalab.judging.timing_account import timing_accounts, with_timing
+from numalab.judging.timing_account import add_timing, timing_accounts
 from numalab.labs.declaration import Lab
 
 CASES = invented.cases()
@@ -20,8 +20,8 @@ CASES = invented.cases()
 def test_the_json_gains_a_key_and_loses_none(first_touch: Lab, case: str) -> None:
     evidence = parse(CASES[case])
     verdict = judge(first_touch, evidence)
-    before = verdict.to_json()
-    after = with_timing(before, timing_accounts(first_touch, verdict, evidence))
+    before = verdict.json_data()
+    after = add_timing(before, timing_accounts(first_touch, verdict, evidence))
     json.dumps(after, allow_nan=False)
     is_timed = bool(evidence.of(GENERATION))
     for old, new in zip(before["criteria"], after["criteria"], strict=True):

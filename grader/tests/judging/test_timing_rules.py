@@ -12,14 +12,14 @@ import pytest
 from support import invented
 from support.golden_texts import check_verdict
 
-from numalab.course.gradebook.open_points import is_open, open_points
+from numalab.course.gradebook.undecided_points import is_worth_regrading, undecided_points
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.judging.judge import judge
-from numalab.judging.needs import Timed, timing_is_decided, timing_stands
+from numalab.judging.planner import Timed, has_timing_verdicts, timing_is_decided
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_rules import QUICK_RISK, judge_timing
 from numalab.judging.timing_state import timing_state
@@ -42,7 +42,7 @@ def judged(lab: Lab, name: str, times: Times, quick: bool = False) -> CriterionV
     return next(c for c in verdict.criteria if c.name == name)
 
 
-def generations(count: int, *submissions: float, **roles: float) -> Times:
+def replicates(count: int, *submissions: float, **roles: float) -> Times:
     """One after another, again and again; the control joins with the twelfth."""
     return [
         {
@@ -65,9 +65,9 @@ def test_of_placements_a_speedup_is_over_one_numa_node(
     ]
     criteria = tuple(replace(c, over=bandwidth.over) for c in first_touch.criteria)
     lab = replace(first_touch, criteria=criteria)
-    fast = generations(12, 0.2, handout=0.4, solution=0.2)
+    fast = replicates(12, 0.2, handout=0.4, solution=0.2)
     check_verdict(judged(lab, "speedup", fast), "pass", "reached")
-    alike = generations(40, 0.2, handout=0.2, solution=0.2, control=0.2)
+    alike = replicates(40, 0.2, handout=0.2, solution=0.2, control=0.2)
     found = judged(lab, "speedup", alike)
     check_verdict(found, "not_gradable", "no_effect_here")
     assert "handout" in judged(first_touch, "speedup", alike).why
@@ -80,16 +80,16 @@ def test_of_placements_a_speedup_is_over_one_numa_node(
 def test_what_the_work_does_not_allow_is_not_paid_unseen(first_touch: Lab, name: str) -> None:
     """Nobody is accused, and grading again is no way out: it is decided."""
     most = criterion(first_touch, name).plausible_up_to
-    fast = generations(12, 0.2 / (most * 1.05), handout=0.4, solution=0.2, control=0.2)
+    fast = replicates(12, 0.2 / (most * 1.05), handout=0.4, solution=0.2, control=0.2)
     found = judged(first_touch, name, fast)
     assert (found.status, found.cause, found.points) == ("inconclusive", "implausible", 0)
     check_verdict(found, "inconclusive", "implausible")
-    near = generations(12, 0.2 / (most * 0.95), handout=0.4, solution=0.2, control=0.2)
+    near = replicates(12, 0.2 / (most * 0.95), handout=0.4, solution=0.2, control=0.2)
     assert judged(first_touch, name, near).cause == "reached"
 
 
 def test_one_fast_generation_is_no_reason_to_look(first_touch: Lab) -> None:
-    times = generations(12, 0.19, handout=0.4, solution=0.2, control=0.2)
+    times = replicates(12, 0.19, handout=0.4, solution=0.2, control=0.2)
     times[3]["submission"] = 0.001
     assert judged(first_touch, "efficiency", times).cause == "reached"
     # Nor are some in which load slowed the solution down.
@@ -98,16 +98,16 @@ def test_one_fast_generation_is_no_reason_to_look(first_touch: Lab) -> None:
 
 
 def test_what_is_to_be_looked_at_takes_no_more_times(first_touch: Lab) -> None:
-    seen = evidence(generations(12, 0.001, handout=0.4, solution=0.2, control=0.2))
+    seen = evidence(replicates(12, 0.001, handout=0.4, solution=0.2, control=0.2))
     assert timing_is_decided(first_touch, seen, Timed(None))
-    assert timing_stands(first_touch, seen, Timed(None))
+    assert has_timing_verdicts(first_touch, seen, Timed(None))
     accounts = timing_accounts(first_touch, judge(first_touch, seen), seen)
     assert {account.stopped_because for account in accounts} == {"implausible"}
-    result = {"max_points": 8} | judge(first_touch, seen).to_json()
-    assert {each.criterion for each in open_points(result)} == {"efficiency", "speedup"}
-    assert not is_open(result)
-    noisy = evidence(generations(4, 0.24, 0.26, handout=0.4, solution=0.2, control=0.2))
-    assert is_open(judge(first_touch, noisy).to_json())
+    result = {"max_points": 8} | judge(first_touch, seen).json_data()
+    assert {each.criterion for each in undecided_points(result)} == {"efficiency", "speedup"}
+    assert not is_worth_regrading(result)
+    noisy = evidence(replicates(4, 0.24, 0.26, handout=0.4, solution=0.2, control=0.2))
+    assert is_worth_regrading(judge(first_touch, noisy).json_data())
 
 
 # ---- a pass is one sign, a fail another -------------------------------------------
@@ -117,15 +117,13 @@ def test_where_the_effect_is_small_the_handout_has_to_be_beaten_by_more(first_to
     """Handout and solution are 1.10 apart: their middle is 1.049 below the handout, and 1.072
     are asked for. What lies between the two is neither won nor lost."""
     roles = {"handout": 0.220, "solution": 0.200}
-    between = evidence(generations(3, 0.207, **roles))
+    between = evidence(replicates(3, 0.207, **roles))
     state = timing_state(criterion(first_touch, "speedup"), between)
     assert state.signs == (False,) * 3 and state.missed == (False,) * 3
     assert state.margins[0] == pytest.approx(0.22 / math.sqrt(1.15) / 0.207, rel=1e-6)
-    faster = timing_state(criterion(first_touch, "speedup"), evidence(generations(3, 0.2, **roles)))
+    faster = timing_state(criterion(first_touch, "speedup"), evidence(replicates(3, 0.2, **roles)))
     assert faster.signs == (True,) * 3
-    slower = timing_state(
-        criterion(first_touch, "speedup"), evidence(generations(3, 0.22, **roles))
-    )
+    slower = timing_state(criterion(first_touch, "speedup"), evidence(replicates(3, 0.22, **roles)))
     assert slower.missed == (True,) * 3
 
 
@@ -141,7 +139,7 @@ def test_a_pass_needs_no_word_on_the_effect(first_touch: Lab) -> None:
 
 
 def test_a_solution_slower_than_the_handout_lets_nobody_pass(first_touch: Lab) -> None:
-    found = judged(first_touch, "speedup", generations(24, 0.2, handout=0.2, solution=0.23))
+    found = judged(first_touch, "speedup", replicates(24, 0.2, handout=0.2, solution=0.23))
     assert (found.status, found.cause) == ("not_gradable", "no_effect_here")
 
 
@@ -206,13 +204,13 @@ def test_who_is_as_steady_as_the_solution_is_not_called_unstable(
 
 
 def test_now_fast_now_slow_beside_a_steady_solution_fails(first_touch: Lab) -> None:
-    times = generations(60, 0.2, 0.6, solution=0.2, control=0.201)
+    times = replicates(60, 0.2, 0.6, solution=0.2, control=0.201)
     found = judged(first_touch, "efficiency", times)
     check_verdict(found, "fail", "unstable")
     # Where the solution is no steadier, it is the node.
-    for number, generation in enumerate(times):
-        if "control" in generation:
-            generation["control"] = 0.2 if number % 3 else 0.55
+    for number, replicate in enumerate(times):
+        if "control" in replicate:
+            replicate["control"] = 0.2 if number % 3 else 0.55
     found = judged(first_touch, "efficiency", times)
     assert found.status == "inconclusive"
 
@@ -227,10 +225,10 @@ def test_at_the_limit_is_not_unstable_while_the_effect_is_open(first_touch: Lab)
 
 def test_unstable_is_no_reason_to_stop(first_touch: Lab) -> None:
     """It counts where nothing else is decided in the end."""
-    times = generations(40, 0.2, 0.6, solution=0.2, control=0.201)
+    times = replicates(40, 0.2, 0.6, solution=0.2, control=0.201)
     state = timing_state(criterion(first_touch, "efficiency"), evidence(times))
     assert state.is_unstable and not state.decided
-    more = times + generations(200, 0.2, solution=0.2)
+    more = times + replicates(200, 0.2, solution=0.2)
     assert judged(first_touch, "efficiency", more).status == "pass"
 
 
@@ -238,8 +236,8 @@ def test_unstable_is_no_reason_to_stop(first_touch: Lab) -> None:
 
 
 def test_a_quick_verdict_tells_its_risk(first_touch: Lab) -> None:
-    fast = generations(12, 0.2, handout=0.4, solution=0.2)
-    slow = generations(12, 0.4, handout=0.4, solution=0.2)
+    fast = replicates(12, 0.2, handout=0.4, solution=0.2)
+    slow = replicates(12, 0.4, handout=0.4, solution=0.2)
     for times, status in ((fast, "pass"), (slow, "fail")):
         quick = judged(first_touch, "speedup", times, quick=True)
         careful = judged(first_touch, "speedup", times)
@@ -261,7 +259,7 @@ def test_the_bar_that_is_told_is_the_one_that_generations_had(first_touch: Lab) 
 
 
 def test_the_interval_and_what_came_after_the_decision_are_told(first_touch: Lab) -> None:
-    times = generations(14, 0.25, 0.26, 0.24, handout=0.6, solution=0.2)
+    times = replicates(14, 0.25, 0.26, 0.24, handout=0.6, solution=0.2)
     found = judged(first_touch, "speedup", times, quick=True)
     check_verdict(found, "pass", "reached")
     assert found.confidence == pytest.approx(0.9)
@@ -282,7 +280,7 @@ def test_a_session_that_the_submission_uses_up(
     first_touch: Lab, count: int, taken_s: tuple[float, float], status: str, cause: str
 ) -> None:
     record = invented.evidence(
-        invented.ONE_NODE, times=generations(count, 0.2, solution=0.2), quick=True
+        invented.ONE_NODE, times=replicates(count, 0.2, solution=0.2), quick=True
     )
     own_s, kits_s = taken_s
     for run in record["runs"]:
@@ -297,15 +295,15 @@ def test_a_session_that_the_submission_uses_up(
 
 
 def test_an_earlier_record_tells_of_phases_only(first_touch: Lab) -> None:
-    record = invented.evidence(invented.ONE_NODE, times=generations(1, 0.2, solution=0.1))
-    (generation,) = parse(record).of(GENERATION)
+    record = invented.evidence(invented.ONE_NODE, times=replicates(1, 0.2, solution=0.1))
+    (replicate,) = parse(record).of(GENERATION)
     # Initialising, and four repetitions, of which each takes 2 % longer.
-    assert generation.taken_s["submission"] == pytest.approx(0.1 + 0.2 * 4.12)
+    assert replicate.taken_s["submission"] == pytest.approx(0.1 + 0.2 * 4.12)
 
 
 def test_a_second_try_is_not_won_and_not_lost(first_touch: Lab) -> None:
     """Else who spoils a generation that it is about to lose would have two draws."""
-    record = invented.evidence(invented.ONE_NODE, times=generations(8, 0.2, solution=0.2))
+    record = invented.evidence(invented.ONE_NODE, times=replicates(8, 0.2, solution=0.2))
     efficiency = criterion(first_touch, "efficiency")
     assert judge_timing(efficiency, parse(record)).status == "pass"
     timed = [run for run in record["runs"] if run["kind"] == "generation"]
@@ -317,6 +315,6 @@ def test_a_second_try_is_not_won_and_not_lost(first_touch: Lab) -> None:
 
 def test_the_first_generations_repeat_half_as_long_and_all_others_as_long_as_starting() -> None:
     effort = effort_for("quick", quick=True)
-    shares = [effort.repeat_share(count) for count in range(effort.most_generations)]
-    least = effort.least_generations
-    assert shares == [0.5] * least + [1.0] * (effort.most_generations - least)
+    shares = [effort.repeat_share(count) for count in range(effort.max_replicates)]
+    least = effort.min_replicates
+    assert shares == [0.5] * least + [1.0] * (effort.max_replicates - least)

@@ -20,9 +20,9 @@ from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Json
 from numalab.grading.handed_in import complaint_of
 from numalab.installation import Installation, find_installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.judge import judge
-from numalab.judging.places import looks, verdict_over
+from numalab.judging.places import verdict_over, vm_requests
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -148,7 +148,7 @@ def test_the_kernel_and_the_kits_own_do_not_matter(lab: Lab) -> None:
     data["build"]["kernel"]["status"] = "does_not_compile"
     assert judged(lab, data).cause == "missed"
     assert judged(lab, record(lab) | {"build": data["build"]}).status == "pass"
-    assert needs.files_to_compare(lab, parse(data)) == ()
+    assert planner.files_to_compare(lab, parse(data)) == ()
     # Nor what the solution shows of other rules in the same session.
     data["runs"] = [invented.placement(invented.ONE_NODE, lambda owner, page: 0, "solution")]
     assert judged(lab, data).cause == "missed"
@@ -169,7 +169,7 @@ def test_it_is_judged_once_whatever_machines_show(lab: Lab) -> None:
         record(lab) | {"seeded_node": {"seed": 489, "node": None, "error": "QEMU is missing"}}
     )
     assert judge(lab, unseen).criteria[0].status == "not_gradable"
-    assert looks(lab, unseen) == ()
+    assert vm_requests(lab, unseen) == ()
     (found,) = verdict_over(lab, unseen, {}, OtherPlaces()).criteria
     check_verdict(found, "not_gradable", "not_visible_here")
 

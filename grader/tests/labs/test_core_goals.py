@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from numalab.evidence.run_formats import Thread
-from numalab.judging.thread_goals import _on_cores
+from numalab.judging.thread_goals import _single_cores
 from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
 from numalab.machines.gallery import find_machine
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import SeenPu, Structure, structure_of_machine
+from numalab.machines.structure import PuUnits, Structure, structure_of_machine
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_which_of_eight_numa_nodes_are_wanted(installation, goal, nodes):
 def of_cores(cores: int) -> Structure:
     """One NUMA node, whose cores have two PUs each, and another one without any, as near."""
     units = [frozenset({2 * core, 2 * core + 1}) for core in range(cores)]
-    pus = [SeenPu(pu, core, frozenset(), frozenset(), 0) for core in units for pu in sorted(core)]
+    pus = [PuUnits(pu, core, frozenset(), frozenset(), 0) for core in units for pu in sorted(core)]
     return Structure(tuple(reversed(pus)), (0, 1), {(0, 0): 10, (0, 1): 10}, frozenset({0}))
 
 
@@ -124,5 +124,5 @@ def threads(*allowed: tuple[int, ...]) -> list[Thread]:
     ],
 )  # fmt: skip
 def test_what_is_told(allowed, misplaced, why):
-    reached = _on_cores(threads(*allowed), [frozenset({0, 4}), frozenset({1, 5})])
+    reached = _single_cores(threads(*allowed), [frozenset({0, 4}), frozenset({1, 5})])
     assert (reached.misplaced, reached.why) == (misplaced, why)

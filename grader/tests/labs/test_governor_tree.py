@@ -10,7 +10,7 @@ import pytest
 from governor_answers import (
     KEYS,
     QUESTIONS,
-    Question,
+    GovernorQuestion,
     read_record_answers,
 )
 from governor_tree import (
@@ -19,7 +19,7 @@ from governor_tree import (
     _governed,
     _is_clear,
     frequencies,
-    recording,
+    make_recording,
     tree,
 )
 
@@ -58,7 +58,7 @@ class Files:
 
 
 def files_of(seed: int) -> Files:
-    return Files(tree(recording(seed)))
+    return Files(tree(make_recording(seed)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -101,7 +101,7 @@ def test_a_recording_is_the_same_for_ever(
     seed: int, latency_ns: int, threshold: int, transitions: int, most_often: object, digest: str
 ) -> None:
     """Students have its files, and answers that were found right stay right."""
-    one = recording(seed)
+    one = make_recording(seed)
     assert (one.latency_ns, one.up_threshold, one.total) == (latency_ns, threshold, transitions)
     assert one.most_often == most_often
     text = "".join(f"{path}\n{content}" for path, content in tree(one).items())
@@ -182,7 +182,7 @@ def test_one_transition_alone_is_the_most_frequent(counts: tuple[int, ...], is_c
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_follow_from_the_files(seed: int) -> None:
-    files, about = files_of(seed), recording(seed)
+    files, about = files_of(seed), make_recording(seed)
     counts = sorted(files.table.items(), key=lambda entry: entry[1])
     assert counts[-1][1] > counts[-2][1]
     latency_ns = files.number(f"{POLICY}/cpuinfo_transition_latency")
@@ -200,9 +200,9 @@ def test_answers_follow_from_the_files(seed: int) -> None:
     }
     assert set(found) == set(KEYS)
     for question in QUESTIONS:
-        assert question.is_right(found[question.key], about), question.key
-        assert not question.is_right(found[question.key] * 1.01 + 1, about)
-        assert not question.is_right(float("nan"), about)
+        assert question.is_correct(found[question.key], about), question.key
+        assert not question.is_correct(found[question.key] * 1.01 + 1, about)
+        assert not question.is_correct(float("nan"), about)
 
 
 def test_the_published_governor() -> None:
@@ -210,18 +210,18 @@ def test_the_published_governor() -> None:
     assert files.number(f"{POLICY}/cpuinfo_transition_latency") == 10_000
     assert files.number(f"{GOVERNOR}/sampling_rate") == 10_000
     assert files.number(f"{GOVERNOR}/up_threshold") == 95
-    about = recording(PUBLISHED_SEED)
-    assert BY_KEY["up_least_us"].right(about) == 9_510
-    assert BY_KEY["up_most_us"].right(about) == 19_510
+    about = make_recording(PUBLISHED_SEED)
+    assert BY_KEY["up_least_us"].answer(about) == 9_510
+    assert BY_KEY["up_most_us"].answer(about) == 19_510
 
 
 def test_seeds_make_recordings_of_their_own() -> None:
-    found = [recording(seed) for seed in range(1, 41)]
+    found = [make_recording(seed) for seed in range(1, 41)]
     assert len({one.total for one in found}) > 35
     assert len({one.most_often for one in found}) > 10
     assert len({(one.up_threshold, one.latency_ns) for one in found}) > 10
     with pytest.raises(ValueError, match="seed 0"):
-        recording(0)
+        make_recording(0)
 
 
 @pytest.mark.parametrize(
@@ -246,11 +246,11 @@ def test_seeds_make_recordings_of_their_own() -> None:
 def test_known_mistakes_are_told(key: str, given: object, said: str) -> None:
     assert callable(given)
     for seed in SEEDS:
-        about = recording(seed)
-        question: Question = BY_KEY[key]
+        about = make_recording(seed)
+        question: GovernorQuestion = BY_KEY[key]
         told = question.mistake(given(about), about)
         assert told is not None and said in told, (seed, told)
-        assert str(int(question.right(about))) not in told
+        assert str(int(question.answer(about))) not in told
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_answers_and_mistakes_of_a_small_recording(
     key: str, right: float, mistakes: list[float]
 ) -> None:
     question, about = BY_KEY[key], small()
-    assert question.right(about) == pytest.approx(right, rel=1e-12)
+    assert question.answer(about) == pytest.approx(right, rel=1e-12)
     assert [wrong for wrong, _ in question.mistakes(about)] == pytest.approx(mistakes, rel=1e-12)
 
 
@@ -289,28 +289,28 @@ def test_frequencies_that_were_never_taken_up_count_in_one_mistake_only() -> Non
 )
 def test_how_far_off_an_answer_may_be(key: str, tolerance: float) -> None:
     question, about = BY_KEY[key], small()
-    right = question.right(about)
+    right = question.answer(about)
     for sign in (1, -1):
-        assert question.is_right(right * (1 + sign * 0.99 * tolerance), about)
-        assert not question.is_right(right * (1 + sign * 1.01 * tolerance), about)
-    assert BY_KEY["transitions"].is_right(8, about)
-    assert not BY_KEY["transitions"].is_right(8 + 1e-6, about)
+        assert question.is_correct(right * (1 + sign * 0.99 * tolerance), about)
+        assert not question.is_correct(right * (1 + sign * 1.01 * tolerance), about)
+    assert BY_KEY["transitions"].is_correct(8, about)
+    assert not BY_KEY["transitions"].is_correct(8 + 1e-6, about)
 
 
 @pytest.mark.parametrize(
-    ("given", "is_right", "said"),
+    ("given", "is_correct", "said"),
     [
         (1.25, True, None), (1.26, False, None), (0.75, True, None), (0.74, False, None),
         (2.5, False, "twice"), (2.51, False, None), (1.5, False, "twice"), (1.49, False, None),
     ],
 )  # fmt: skip
 def test_the_tolerance_is_a_share_of_what_is_right_or_mistaken(
-    given: float, is_right: bool, said: str | None
+    given: float, is_correct: bool, said: str | None
 ) -> None:
-    asked = Question(
+    asked = GovernorQuestion(
         "one", "What?", lambda _: 1.0, lambda _: iter([(2.0, "twice")]), "", tolerance=0.25
     )
-    assert asked.is_right(given, small()) == is_right
+    assert asked.is_correct(given, small()) == is_correct
     assert asked.mistake(given, small()) == said
 
 
@@ -329,9 +329,9 @@ def test_a_mistake_is_told_as_near_as_an_answer_has_to_be() -> None:
 
 def test_what_is_right_is_no_mistake() -> None:
     for seed in SEEDS:
-        about = recording(seed)
+        about = make_recording(seed)
         for question in QUESTIONS:
-            assert question.mistake(question.right(about), about) is None
+            assert question.mistake(question.answer(about), about) is None
 
 
 @pytest.mark.parametrize(

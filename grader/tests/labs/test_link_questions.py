@@ -13,9 +13,9 @@ from link_questions import (
     CLOSE,
     KEYS,
     QUESTIONS,
-    Asked,
-    _is_told_apart,
-    asked_about,
+    DrawnLinks,
+    _tells_mistakes_apart,
+    draw_links,
     is_close,
     mistake_in,
 )
@@ -66,17 +66,17 @@ def test_slots_have_rates_of_their_generation(lane: str, width: int, data: float
 
 
 def test_what_a_seed_asks_is_fixed() -> None:
-    asked = asked_about(PUBLISHED_SEED)
+    asked = draw_links(PUBLISHED_SEED)
     assert [link.name for link in (asked.old, asked.newer, asked.pam4, asked.both)] == [
         "4X QDR", "4X FDR", "1X NDR", "12X QDR",
     ]  # fmt: skip
     assert (asked.message.name, asked.message_mib, asked.counter) == ("4X EDR", 216, 1702000048)
     assert [link.name for link in asked.path] == ["4X DDR", "12X SDR", "1X HDR"]
     assert (asked.slot_port.name, asked.slot.name) == ("4X EDR", "8X Gen3")
-    assert (asked.items, asked.item_bytes) == (48_000, 16)
+    assert (asked.entries, asked.entry_bytes) == (48_000, 16)
 
 
-def drawn(asked: Asked) -> list[object]:
+def drawn(asked: DrawnLinks) -> list[object]:
     return [
         value.name if isinstance(value, Link)
         else [link.name for link in value] if isinstance(value, tuple)
@@ -87,7 +87,7 @@ def drawn(asked: Asked) -> list[object]:
 
 def test_seeds_ask_the_same_for_ever() -> None:
     """Whoever has begun keeps the questions."""
-    text = "".join(repr(drawn(asked_about(seed))) for seed in range(1, 101))
+    text = "".join(repr(drawn(draw_links(seed))) for seed in range(1, 101))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "33df51a489c546e4"
 
 
@@ -109,18 +109,18 @@ def test_seeds_ask_the_same_for_ever() -> None:
 )
 def test_which_paths_tell_mistakes_apart(links: tuple[tuple[int, str], ...], is_told: bool) -> None:
     path = [Link(BY_NAME[name], width) for width, name in links]
-    assert _is_told_apart([(link.data_gbit_s, link) for link in path]) == is_told
+    assert _tells_mistakes_apart([(link.data_gbit_s, link) for link in path]) == is_told
 
 
 @pytest.mark.parametrize(("least", "is_told"), [(8, True), (Fraction(89, 10), True), (9, False)])
 def test_the_narrowest_of_a_path_carries_a_tenth_less(least: int, is_told: bool) -> None:
     links = (Link(BY_NAME["DDR"], 4), Link(BY_NAME["SDR"], 12), Link(BY_NAME["HDR"], 1))
     path = zip((Fraction(least), Fraction(10), Fraction(50)), links, strict=True)
-    assert _is_told_apart(list(path)) == is_told
+    assert _tells_mistakes_apart(list(path)) == is_told
 
 
 def test_questions_name_what_was_drawn() -> None:
-    asked = asked_about(PUBLISHED_SEED)
+    asked = draw_links(PUBLISHED_SEED)
     told = {question.key: question.text(asked) for question in QUESTIONS}
     for key, words in (
         ("old_gbit_s", ("a 4X QDR link", "one way")),
@@ -138,8 +138,8 @@ def test_questions_name_what_was_drawn() -> None:
 
 
 def test_what_is_right_of_links_that_one_can_work_out() -> None:
-    asked = asked_about(PUBLISHED_SEED)
-    right = {question.key: float(question.right(asked)) for question in QUESTIONS}
+    asked = draw_links(PUBLISHED_SEED)
+    right = {question.key: float(question.answer(asked)) for question in QUESTIONS}
     assert right == pytest.approx({
         "old_gbit_s": 32.0,
         "newer_gbit_s": 56.25 * 64 / 66,
@@ -159,10 +159,10 @@ def test_the_kits_own_answers_are_right(installation: Installation) -> None:
     text = (installation.solution_folder("09_interconnect") / "rates.toml").read_text("utf-8")
     answers = read_rates(text)
     assert answers.seed == PUBLISHED_SEED
-    asked = asked_about(answers.seed)
+    asked = draw_links(answers.seed)
     for question in QUESTIONS:
         given = answers.given[question.key]
-        assert given is not None and is_close(given, question.right(asked)), question.key
+        assert given is not None and is_close(given, question.answer(asked)), question.key
 
 
 def test_the_handout_has_all_keys_and_another_seed(installation: Installation) -> None:
@@ -174,14 +174,14 @@ def test_the_handout_has_all_keys_and_another_seed(installation: Installation) -
 
 def test_the_narrowest_of_a_path_is_not_told_by_lanes_alone() -> None:
     for seed in SEEDS:
-        path = asked_about(seed).path
+        path = draw_links(seed).path
         narrowest = min(path, key=lambda link: link.data_gbit_s)
         assert narrowest.width > min(link.width for link in path)
         assert narrowest.lane.signal_gbit_s > min(link.lane.signal_gbit_s for link in path)
 
 
 def test_slots_are_slower_than_their_port_mostly_and_not_always() -> None:
-    pairs = [(asked_about(seed).slot_port, asked_about(seed).slot) for seed in SEEDS]
+    pairs = [(draw_links(seed).slot_port, draw_links(seed).slot) for seed in SEEDS]
     slower = sum(slot.data_gbit_s < port.data_gbit_s for port, slot in pairs)
     assert len(pairs) / 2 < slower < len(pairs)
     assert {slot.width for _, slot in pairs} == {4, 8, 16}
@@ -194,9 +194,9 @@ def test_slots_are_slower_than_their_port_mostly_and_not_always() -> None:
 
 def test_no_answer_is_right_for_many_seeds() -> None:
     for key, question in BY_KEY.items():
-        answers = [question.right(asked_about(seed)) for seed in SEEDS]
+        answers = [question.answer(draw_links(seed)) for seed in SEEDS]
         assert max(map(answers.count, set(answers))) < 0.4 * len(SEEDS), key
-    all_of_them = {tuple(q.right(asked_about(seed)) for q in QUESTIONS) for seed in SEEDS}
+    all_of_them = {tuple(q.answer(draw_links(seed)) for q in QUESTIONS) for seed in SEEDS}
     assert len(all_of_them) == len(SEEDS)
 
 
@@ -206,7 +206,7 @@ def test_no_answer_is_right_for_many_seeds() -> None:
 def test_three_digits_are_enough() -> None:
     for seed in SEEDS:
         for question in QUESTIONS:
-            right = question.right(asked_about(seed))
+            right = question.answer(draw_links(seed))
             assert is_close(Fraction(f"{float(right):.2e}"), right), (seed, question.key)
             assert not is_close(right * (1 + 2 * CLOSE), right)
 
@@ -240,40 +240,40 @@ def test_how_far_off_an_answer_may_be() -> None:
     ],
 )  # fmt: skip
 def test_what_mistakes_come_to(key: str, wrong: list[float]) -> None:
-    found = [float(given) for given, _ in BY_KEY[key].mistakes(asked_about(PUBLISHED_SEED))]
+    found = [float(given) for given, _ in BY_KEY[key].mistakes(draw_links(PUBLISHED_SEED))]
     assert found == pytest.approx(wrong, rel=1e-9)
 
 
 def test_a_slot_that_is_faster_leaves_the_port() -> None:
     fast = Link(SLOT_LANES[-1], 16)
-    asked = replace(asked_about(PUBLISHED_SEED), slot=fast)
-    assert BY_KEY["slot_gbit_s"].right(asked) == 100
+    asked = replace(draw_links(PUBLISHED_SEED), slot=fast)
+    assert BY_KEY["slot_gbit_s"].answer(asked) == 100
     assert mistake_in(BY_KEY["slot_gbit_s"], fast.data_gbit_s, asked) is not None
     assert mistake_in(BY_KEY["slot_gbit_s"], Fraction(100), asked) is None
 
 
 def test_segments_that_are_just_full_need_no_further_one() -> None:
-    asked = replace(asked_about(PUBLISHED_SEED), items=1448, item_bytes=2)
+    asked = replace(draw_links(PUBLISHED_SEED), entries=1448, entry_bytes=2)
     together = BY_KEY["together_mb"]
-    assert together.right(asked) == Fraction(2 * 1448 + 2 * 66, 10**6)
+    assert together.answer(asked) == Fraction(2 * 1448 + 2 * 66, 10**6)
     assert list(together.mistakes(asked))[2][0] == Fraction(2 * 1448 + 2 * 14, 10**6)
-    one_more = replace(asked, items=2897, item_bytes=1)
-    assert together.right(one_more) == Fraction(2897 + 3 * 66, 10**6)
+    one_more = replace(asked, entries=2897, entry_bytes=1)
+    assert together.answer(one_more) == Fraction(2897 + 3 * 66, 10**6)
 
 
 def test_no_mistake_is_told_of_what_is_right() -> None:
     for seed in SEEDS:
-        asked = asked_about(seed)
+        asked = draw_links(seed)
         for question in QUESTIONS:
-            assert mistake_in(question, question.right(asked), asked) is None, (seed, question.key)
+            assert mistake_in(question, question.answer(asked), asked) is None, (seed, question.key)
 
 
 def test_no_mistake_tells_what_is_right() -> None:
     for seed in SEEDS:
-        asked = asked_about(seed)
+        asked = draw_links(seed)
         for question in QUESTIONS:
             told = " ".join(sentence for _, sentence in question.mistakes(asked))
-            assert f"{float(question.right(asked)):.3g}" not in told.split(), (seed, question.key)
+            assert f"{float(question.answer(asked)):.3g}" not in told.split(), (seed, question.key)
 
 
 def test_each_mistake_is_met_by_some_seed() -> None:
@@ -281,7 +281,7 @@ def test_each_mistake_is_met_by_some_seed() -> None:
     known: set[tuple[str, str]] = set()
     met: set[tuple[str, str]] = set()
     for seed in SEEDS:
-        asked = asked_about(seed)
+        asked = draw_links(seed)
         for question in QUESTIONS:
             for wrong, sentence in question.mistakes(asked):
                 known.add((question.key, sentence))
@@ -293,7 +293,7 @@ def test_each_mistake_is_met_by_some_seed() -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_of_a_guess_nothing_is_said(key: str) -> None:
-    assert mistake_in(BY_KEY[key], Fraction("123456.789"), asked_about(PUBLISHED_SEED)) is None
+    assert mistake_in(BY_KEY[key], Fraction("123456.789"), draw_links(PUBLISHED_SEED)) is None
 
 
 # ---- the file ----------------------------------------------------------------------------------

@@ -10,15 +10,15 @@ from node_answers import BadAnswers, read_answers, seed_of
 from node_questions import (
     KEYS,
     QUESTIONS,
-    Asked,
-    asked_about,
-    look_at,
+    DrawnUnits,
+    command_for,
+    draw_units,
     mistake_in,
     text_of,
 )
 
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import SeenPu, Structure, structure_of_machine
+from numalab.machines.structure import PuUnits, Structure, structure_of_machine
 
 SEEDS = range(1, 301)
 BY_KEY = {question.key: question for question in QUESTIONS}
@@ -32,7 +32,7 @@ def made(seed: int) -> Structure:
 
 
 def test_what_is_asked_about_a_seed_is_fixed() -> None:
-    assert [tuple(asked_about(seed)) for seed in (1, 2, 489)] == [
+    assert [tuple(draw_units(seed)) for seed in (1, 2, 489)] == [
         (1, 2, 10, 2),
         (1, 9, 16, 0),
         (4, 13, 14, 1),
@@ -41,13 +41,13 @@ def test_what_is_asked_about_a_seed_is_fixed() -> None:
 
 def test_seeds_ask_the_same_for_ever() -> None:
     """Whoever has begun keeps the questions."""
-    text = repr([tuple(asked_about(seed)) for seed in range(1, 61)])
+    text = repr([tuple(draw_units(seed)) for seed in range(1, 61)])
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a372f5c6116ec7f8"
 
 
 def test_what_is_asked_about_is_there() -> None:
     for seed in SEEDS:
-        machine, asked = made(seed), asked_about(seed)
+        machine, asked = made(seed), draw_units(seed)
         pus = {pu.number for pu in machine.pus}
         assert {asked.core_of_pu, asked.l3_of_pu} <= pus - machine.pu(0).core
         assert asked.pus_of_node in set(machine.numa_nodes) - {0}
@@ -55,14 +55,14 @@ def test_what_is_asked_about_is_there() -> None:
 
 
 def test_what_is_asked_about_differs_between_seeds() -> None:
-    assert len({tuple(asked_about(seed)) for seed in SEEDS}) > 200
+    assert len({tuple(draw_units(seed)) for seed in SEEDS}) > 200
 
 
 def test_what_is_right_of_a_machine_that_one_can_count() -> None:
     """Two packages of three NUMA nodes, numbered in turn, each of two cores with two PUs."""
-    machine, asked = made(489), asked_about(489)
+    machine, asked = made(489), draw_units(489)
     assert tuple(asked) == (4, 13, 14, 1)
-    assert {q.key: sorted(q.right(machine, asked)) for q in QUESTIONS} == {
+    assert {q.key: sorted(q.answer(machine, asked)) for q in QUESTIONS} == {
         "packages": [2], "numa_nodes": [6], "cores": [12], "pus": [24],
         "node_pus": [2, 8, 14, 20], "core_pus": [1, 13], "l3_pus": [2, 8, 14, 20],
         "nearest_nodes": [3, 5], "largest_node": [4],
@@ -70,10 +70,10 @@ def test_what_is_right_of_a_machine_that_one_can_count() -> None:
 
 
 def test_questions_name_their_numbers_and_no_answers() -> None:
-    told = {q.key: text_of(q, asked_about(489)) for q in QUESTIONS}
+    told = {q.key: text_of(q, draw_units(489)) for q in QUESTIONS}
     assert told["core_pus"] == "Which PUs are of the same core as PU 13, itself included?"
     assert told["nearest_nodes"] == "Which others are the nearest to NUMA node 1?"
-    looks = {look_at(q, 489, asked_about(489)) for q in QUESTIONS}
+    looks = {command_for(q, 489, draw_units(489)) for q in QUESTIONS}
     assert len(looks) == 4 and all(
         look.startswith("./numalab machine run seeded-489 -- ") for look in looks
     )
@@ -83,7 +83,7 @@ def test_questions_name_their_numbers_and_no_answers() -> None:
 def test_no_answer_is_right_for_many_seeds() -> None:
     """Of those about numbers, lists and the nearest ones."""
     for key in ("node_pus", "core_pus", "l3_pus", "nearest_nodes"):
-        answers = [BY_KEY[key].right(made(seed), asked_about(seed)) for seed in SEEDS]
+        answers = [BY_KEY[key].answer(made(seed), draw_units(seed)) for seed in SEEDS]
         most = max(answers.count(answer) for answer in set(answers))
         assert most < len(SEEDS) / 4, key
 
@@ -93,18 +93,18 @@ def test_no_answer_is_right_for_many_seeds() -> None:
 
 def test_no_mistake_is_told_of_what_is_right() -> None:
     for seed in SEEDS:
-        machine, asked = made(seed), asked_about(seed)
+        machine, asked = made(seed), draw_units(seed)
         for question in QUESTIONS:
-            right = question.right(machine, asked)
+            right = question.answer(machine, asked)
             assert mistake_in(question, right, machine, asked) is None, (seed, question.key)
 
 
 def test_no_mistake_tells_what_is_right() -> None:
     """No number of the answer that was not given, or named by the question."""
     for seed in SEEDS:
-        machine, asked = made(seed), asked_about(seed)
+        machine, asked = made(seed), draw_units(seed)
         for question in QUESTIONS:
-            right = question.right(machine, asked)
+            right = question.answer(machine, asked)
             for wrong, sentence in question.mistakes(machine, asked):
                 told = {int(word) for word in sentence.replace("#", " ").split() if word.isdigit()}
                 assert not told & (right - wrong - set(asked)), (seed, question.key, sentence)
@@ -115,7 +115,7 @@ def test_each_mistake_is_met_by_some_seed() -> None:
     met: set[tuple[str, str]] = set()
     known: set[tuple[str, str]] = set()
     for seed in SEEDS:
-        machine, asked = made(seed), asked_about(seed)
+        machine, asked = made(seed), draw_units(seed)
         for question in QUESTIONS:
             for wrong, sentence in question.mistakes(machine, asked):
                 plain = "".join(c for c in sentence if not c.isdigit())
@@ -143,7 +143,7 @@ def test_each_mistake_is_met_by_some_seed() -> None:
     ],
 )
 def test_mistakes_are_known(key: str, given: set[int], told: str) -> None:
-    found = mistake_in(BY_KEY[key], frozenset(given), made(489), asked_about(489))
+    found = mistake_in(BY_KEY[key], frozenset(given), made(489), draw_units(489))
     assert found is not None and told in found
 
 
@@ -171,13 +171,13 @@ PACKAGE = [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20]
     ],
 )  # fmt: skip
 def test_what_mistakes_come_to(key: str, wrong: list[list[int]]) -> None:
-    found = [sorted(given) for given, _ in BY_KEY[key].mistakes(made(489), asked_about(489))]
+    found = [sorted(given) for given, _ in BY_KEY[key].mistakes(made(489), draw_units(489))]
     assert found == wrong
 
 
 def test_without_siblings_other_pus_are_taken_for_them() -> None:
     """Eight PUs on four NUMA nodes; PU 3 is L#5, and PU 6 L#3."""
-    machine, asked = made(3), asked_about(3)
+    machine, asked = made(3), draw_units(3)
     assert [pu.number for pu in machine.pus] == [0, 2, 4, 6, 1, 3, 5, 7]
     assert asked.core_of_pu == 3 and machine.pu(3).core == {3}
     found = list(BY_KEY["core_pus"].mistakes(machine, asked))
@@ -193,26 +193,26 @@ def test_without_siblings_other_pus_are_taken_for_them() -> None:
 
 def test_siblings_are_looked_for_half_of_the_pus_further_on() -> None:
     """Of five PUs, where hwloc numbers as Linux does."""
-    pus = tuple(SeenPu(n, frozenset({n}), frozenset(), frozenset(range(5)), 0) for n in range(5))
+    pus = tuple(PuUnits(n, frozenset({n}), frozenset(), frozenset(range(5)), 0) for n in range(5))
     five = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
     for pu, other in ((0, 2), (1, 3), (2, 4), (3, 0)):
-        found = list(BY_KEY["core_pus"].mistakes(five, Asked(0, pu, 1, 0)))
+        found = list(BY_KEY["core_pus"].mistakes(five, DrawnUnits(0, pu, 1, 0)))
         assert found[4][0] == {pu, other}
 
 
 def test_a_machine_of_one_numa_node_has_no_nearest_one() -> None:
     pus = tuple(
-        SeenPu(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
+        PuUnits(n, frozenset({n}), frozenset(), frozenset({0, 1}), numa_node=0) for n in (0, 1)
     )
     alone = Structure(pus, (0,), {(0, 0): 10}, frozenset({0}))
-    asked = Asked(0, 1, 1, 0)
-    assert BY_KEY["nearest_nodes"].right(alone, asked) == frozenset()
+    asked = DrawnUnits(0, 1, 1, 0)
+    assert BY_KEY["nearest_nodes"].answer(alone, asked) == frozenset()
     assert list(BY_KEY["nearest_nodes"].mistakes(alone, asked))[-1][0] == {0}
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_of_a_guess_nothing_is_said(key: str) -> None:
-    assert mistake_in(BY_KEY[key], frozenset({200, 201}), made(489), asked_about(489)) is None
+    assert mistake_in(BY_KEY[key], frozenset({200, 201}), made(489), draw_units(489)) is None
 
 
 # ---- the file ------------------------------------------------------------------------------------
@@ -252,9 +252,9 @@ def test_the_handed_out_file_answers_nothing(kit_root: Path) -> None:
 def test_the_solution_is_right(kit_root: Path) -> None:
     text = (kit_root / "solutions/00_know_your_node/node.toml").read_text("utf-8")
     answers = read_answers(text)
-    machine, asked = made(answers.seed), asked_about(answers.seed)
+    machine, asked = made(answers.seed), draw_units(answers.seed)
     for question in QUESTIONS:
-        assert answers.given[question.key] == question.right(machine, asked), question.key
+        assert answers.given[question.key] == question.answer(machine, asked), question.key
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from support.commands import SOON_LIMIT_S
 
 from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
-from numalab.virtual import plan, session
+from numalab.virtual import guest_commands, plan
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
-from numalab.virtual.link import Traffic
+from numalab.virtual.link import LinkTraffic
 
 pytestmark = [pytest.mark.builds]
 
@@ -80,10 +80,10 @@ def test_frames_says_how_it_is_called(programs: Path) -> None:
 
 
 def booted(installation: Installation, programs: Path, options: ClusterOptions) -> Cluster:
-    if not plan.programs_are_built(installation, for_cluster=True):
+    if not plan.programs_are_built(installation, is_cluster=True):
         with installation.lock():
-            plan.build_programs(installation, for_cluster=True)
-    shares = session.shares_for(programs, None, ())
+            plan.build_programs(installation, is_cluster=True)
+    shares = guest_commands.shares_for(programs, None, ())
     return boot_cluster(
         installation,
         find_machine(installation, "hydra"),
@@ -100,16 +100,16 @@ def cluster(installation: Installation, programs: Path) -> Iterator[Cluster]:
         yield found
 
 
-def run(cluster: Cluster, programs: Path, *command: str) -> tuple[str, Traffic]:
+def run(cluster: Cluster, programs: Path, *command: str) -> tuple[str, LinkTraffic]:
     """What a command on node1 has printed, and what node1 has sent meanwhile."""
     out, err = bytearray(), bytearray()
-    environment = session.guest_environment(os.environ, "hydra", None)
+    environment = guest_commands.guest_environment(os.environ, "hydra", None)
     before = cluster.counts()
     ended = cluster.run(
         1, command, str(programs), environment, out.extend, err.extend, limit_s=JOB_LIMIT_S
     )
     assert ended is not None and ended.code == 0, err.decode()
-    return out.decode(), cluster.counts().since(before).nodes[0].sent
+    return out.decode(), cluster.counts().subtract(before).nodes[0].sent
 
 
 def per_payload_byte(cluster: Cluster, programs: Path, way: str, items: int) -> float:

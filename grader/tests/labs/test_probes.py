@@ -10,7 +10,7 @@ from support.lab_folders import write_grading
 
 from numalab.errors import NumalabError
 from numalab.installation import Installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.rules import check_criterion
 from numalab.labs.declaration import Lab, load_lab
 
@@ -94,7 +94,7 @@ def test_of_every_part_that_is_timed_a_lab_says_whether_it_has_a_probe(
     labs: dict[str, Lab], installation: Installation
 ) -> None:
     for lab in labs.values():
-        timed = {timed.part for timed in needs.timings(lab)}
+        timed = {timed.part for timed in planner.timings(lab)}
         assert timed == {declared.part for declared in lab.lightspeed}, lab.name
         has_probe = any(declared.has_probe for declared in lab.lightspeed)
         assert has_probe == (installation.solution_folder(lab.name) / "probe.c").is_file(), lab.name

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from governor_answers import QUESTIONS as ABOUT_A_GOVERNOR
 from governor_answers import read_record_answers
-from governor_tree import recording
+from governor_tree import make_recording
 from link_answers import read_rates
 from link_questions import QUESTIONS as RATES
-from link_questions import asked_about as links_of
+from link_questions import draw_links as links_of
 from link_questions import is_close
 from support.lab_folders import write_grading
 
@@ -326,7 +326,7 @@ def test_rates_of_a_variants_solution_are_right_for_its_seed_alone():
         text = solution_files(ROOT, draws, draw_variant(draws, Seed(number, "ada")))["rates.toml"]
         given = read_rates(text, number).given
         for asked, is_own in ((links_of(number), True), (links_of(number + 1), False)):
-            right = [is_close(given[one.key], one.right(asked)) for one in RATES]
+            right = [is_close(given[one.key], one.answer(asked)) for one in RATES]
             assert all(right) == is_own
 
 
@@ -358,7 +358,9 @@ def test_governors_of_a_variants_solution_are_right_for_its_seed_alone():
         ]
         given = read_record_answers(text, number).given
         for seed, is_own in ((number, True), (number + 1, False)):
-            right = [one.is_right(given[one.key], recording(seed)) for one in ABOUT_A_GOVERNOR]
+            right = [
+                one.is_correct(given[one.key], make_recording(seed)) for one in ABOUT_A_GOVERNOR
+            ]
             assert all(right) == is_own
 
 

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from support import invented
+from table_experiment import TableSizes
 
 from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
 from numalab.evidence.kinds import CHECK, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
-from numalab.explore.declaration import Exploration, TableSizes, load_exploration
+from numalab.explore.declaration import load_exploration
+from numalab.explore.experiment import Exploration
 from numalab.grading import grade as grading
 from numalab.grading import turns
 from numalab.installation import Installation, find_installation

@@ -19,7 +19,7 @@ from numalab.evidence.record import Json
 from numalab.grading.handout import language_digests
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
-from numalab.judging.verdict import with_machine
+from numalab.judging.verdict import merge_machine
 from numalab.labs.declaration import LANGUAGES, Lab, load_labs
 from numalab.learning import comparing
 from numalab.learning.api import OpenLab
@@ -60,7 +60,7 @@ def lab_run(
     seen = tuple(zip(["here", there], map(parse, records), strict=False))
     verdict = judge(lab.declared, seen[0][1])
     if there:
-        verdict = with_machine(verdict, judge(lab.declared, seen[1][1]), there, None)
+        verdict = merge_machine(verdict, judge(lab.declared, seen[1][1]), there, None)
     return Run(lab.installation, lab.declared, "yours", seen[-1][0], seen, verdict, tuple(records))
 
 

@@ -210,7 +210,7 @@ def test_a_damaged_entry_costs_itself_only(
     progress = LearnerProgress()
     for language in first_touch.languages:
         progress = progress.with_result(first_touch.name, language, result(first_touch), True)
-    data = progress.to_json()
+    data = progress.json_data()
     data["best"][first_touch.name]["c"][key] = value
     store = tmp_path / "progress.json"
     store.write_text(json.dumps(data))
@@ -265,7 +265,7 @@ def test_the_hint_follows_what_is_wrong(
         verdict_on(c, "fail", "missed", "", began_in="residual" if c.name == "correct" else "")
         for c in hybrid.criteria
     )
-    found = read_verdict(Verdict(hybrid.name, "c", "submission", wrong).to_json())
+    found = read_verdict(Verdict(hybrid.name, "c", "submission", wrong).json_data())
     assert found.began_in == {"correct": "residual"}
     kept = result_of(hybrid, found, AT, quick=False, is_untimed=False, machines=None)
     store = tmp_path / "progress.json"

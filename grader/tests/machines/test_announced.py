@@ -11,12 +11,12 @@ from numalab.installation import find_installation
 from numalab.machines.announced import (
     RECORDED,
     Recorded,
-    Shape,
+    TopologyShape,
     Widths,
     announces_cores,
+    libomp_shape,
     other_processors,
     own_and_other,
-    without_hwloc,
 )
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
@@ -31,17 +31,17 @@ MACHINES = [pytest.param(machine, id=name) for name, machine in GALLERY.items()]
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("Xeon X5550", Shape(2, 4, 2)),
-        ("Xeon X5650", Shape(2, 6, 2)),
-        ("EPYC 9654", Shape(2, 96, 2)),
-        ("Xeon Max 9460", Shape(2, 40, 2)),
+        ("Xeon X5550", TopologyShape(2, 4, 2)),
+        ("Xeon X5650", TopologyShape(2, 6, 2)),
+        ("EPYC 9654", TopologyShape(2, 96, 2)),
+        ("Xeon Max 9460", TopologyShape(2, 40, 2)),
         # Neither leaf 0xB nor leaf 4: the room that leaf 1 announces is one core.
-        ("Opteron 6164 HE", Shape(2, 1, 12)),
-        ("EPYC 7451", Shape(2, 1, 48)),
+        ("Opteron 6164 HE", TopologyShape(2, 1, 12)),
+        ("EPYC 7451", TopologyShape(2, 1, 48)),
     ],
 )
-def test_what_libomp_finds(name: str, found: Shape) -> None:
-    assert without_hwloc(RECORDED[name]) == found
+def test_what_libomp_finds(name: str, found: TopologyShape) -> None:
+    assert libomp_shape(RECORDED[name]) == found
 
 
 def recorded_rows() -> dict[str, list[str]]:
@@ -64,7 +64,7 @@ def test_records_are_those_of_the_readme(recorded: Recorded) -> None:
         assert 1 << widths.core == shape.threads
         assert shape.cores * shape.threads <= 1 << widths.package
     assert leaf_4 == ("yes" if recorded.has_leaf_4 else "empty")
-    assert (found == "packages, cores, threads") == (without_hwloc(recorded) == shape)
+    assert (found == "packages, cores, threads") == (libomp_shape(recorded) == shape)
     named = {name for name, one in GALLERY.items() if one.processor == recorded.name}
     assert named == set(re.sub(r"\(.*?\)", "", machines).replace(",", " ").split())
 
@@ -79,16 +79,16 @@ def test_all_records_are_in_the_readme() -> None:
 @pytest.mark.parametrize(
     ("leaf_b", "has_leaf_4", "found"),
     [
-        (Widths(1, 4), True, Shape(2, 6, 2)),
-        (Widths(1, 4), False, Shape(2, 6, 2)),
-        (None, True, Shape(2, 6, 2)),
-        (None, False, Shape(2, 1, 12)),
+        (Widths(1, 4), True, TopologyShape(2, 6, 2)),
+        (Widths(1, 4), False, TopologyShape(2, 6, 2)),
+        (None, True, TopologyShape(2, 6, 2)),
+        (None, False, TopologyShape(2, 1, 12)),
     ],
 )
 def test_one_leaf_is_enough_to_find_cores(
-    leaf_b: Widths | None, has_leaf_4: bool, found: Shape
+    leaf_b: Widths | None, has_leaf_4: bool, found: TopologyShape
 ) -> None:
-    assert without_hwloc(Recorded("x", "x", Shape(2, 6, 2), 1, leaf_b, has_leaf_4)) == found
+    assert libomp_shape(Recorded("x", "x", TopologyShape(2, 6, 2), 1, leaf_b, has_leaf_4)) == found
 
 
 UNSHOWN = ("Its cores are all of one kind", "Cores without an L3 share one", "Memory is of one")

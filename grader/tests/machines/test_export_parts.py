@@ -12,23 +12,23 @@ from support.export_records import export, node, part
 
 from numalab.errors import UserError
 from numalab.machines.export_parts import (
-    FoundCore,
-    found_cores,
-    found_numa_nodes,
+    ExportedCore,
     kind_of,
     kinds_of_pus,
     listed,
+    read_cores,
+    read_numa_nodes,
 )
 from numalab.machines.hwloc_export import (
     Announced,
-    CoreKind,
     Distances,
-    Export,
-    Memory,
-    Part,
+    HwlocCoreKind,
+    HwlocExport,
+    HwlocNumaNode,
+    HwlocPart,
     read_export,
 )
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 
@@ -36,16 +36,16 @@ SINGLES = [[0], [1], [2], [3]]
 HALVES = ([0, 1], [2, 3])
 
 
-def imported(one: Export) -> Machine:
+def imported(one: HwlocExport) -> Machine:
     return parse_machine(machine_text(one, "node", "here", "node.xml"), Path("node.toml"))
 
 
-def pus_of_nodes(one: Export) -> dict[int, list[int]]:
-    found = found_numa_nodes(one, found_cores(one, "x"), "x")
+def pus_of_nodes(one: HwlocExport) -> dict[int, list[int]]:
+    found = read_numa_nodes(one, read_cores(one, "x"), "x")
     return {each.number: [pu for core in each.cores for pu in core.pus] for each in found}
 
 
-def refused(one: Export) -> str:
+def refused(one: HwlocExport) -> str:
     with pytest.raises(UserError) as caught:
         imported(one)
     return str(caught.value)
@@ -61,21 +61,21 @@ def test_cores_come_in_hwlocs_order_of_their_first_pus() -> None:
         cores=(part([1, 2]), part([0, 5, 9]), part([9])),
         l3s=(part([1, 2]), part([0, 5])), packages=(part([1, 2]), part([]), part([0, 5])),
         core_kinds=(
-            CoreKind(frozenset({0, 5}), 1, {}), CoreKind(frozenset({1, 2}), 0, {}),
+            HwlocCoreKind(frozenset({0, 5}), 1, {}), HwlocCoreKind(frozenset({1, 2}), 0, {}),
         ),
     )  # fmt: skip
     # The package of PU 0 is package 0, and what is in none is one more.
-    assert found_cores(one, "x") == [
-        FoundCore((7,), -1, "", 2),
-        FoundCore((0, 5), 1, "performance", 0),
-        FoundCore((1, 2), 0, "efficiency", 1),
+    assert read_cores(one, "x") == [
+        ExportedCore((7,), -1, "", 2),
+        ExportedCore((0, 5), 1, "performance", 0),
+        ExportedCore((1, 2), 0, "efficiency", 1),
     ]
 
 
 def test_pus_of_no_package_are_one_package() -> None:
-    assert {core.package for core in found_cores(export(SINGLES, []), "x")} == {0}
+    assert {core.package for core in read_cores(export(SINGLES, []), "x")} == {0}
     rest_first = export(SINGLES, [], packages=(part([2, 3]),))
-    assert [core.package for core in found_cores(rest_first, "x")] == [0, 0, 1, 1]
+    assert [core.package for core in read_cores(rest_first, "x")] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_pus_of_no_package_are_one_package() -> None:
         (export([[0], [1], [1], [0]], []), "x: PU 1 appears twice"),
     ],
 )
-def test_exports_without_cores(one: Export, words: str) -> None:
+def test_exports_without_cores(one: HwlocExport, words: str) -> None:
     with pytest.raises(UserError) as caught:
-        found_cores(one, "x")
+        read_cores(one, "x")
     assert str(caught.value).startswith(words)
 
 
@@ -110,7 +110,7 @@ def test_frequencies_a_quarter_apart_are_of_unlike_cores(
     mhz: Sequence[int], names: Sequence[str]
 ) -> None:
     kinds = [
-        CoreKind(frozenset({pu}), -1, {"FrequencyMaxMHz": str(value)})
+        HwlocCoreKind(frozenset({pu}), -1, {"FrequencyMaxMHz": str(value)})
         for pu, value in enumerate(mhz)
     ]
     found = kinds_of_pus(kinds)
@@ -144,7 +144,7 @@ def test_what_tells_most_of_cores_comes_first(
     infos: Sequence[dict[str, str]], ranks: Sequence[int], names: Sequence[str]
 ) -> None:
     pairs = zip(infos, ranks, strict=True)
-    found = kinds_of_pus([CoreKind(frozenset({pu}), r, i) for pu, (i, r) in enumerate(pairs)])
+    found = kinds_of_pus([HwlocCoreKind(frozenset({pu}), r, i) for pu, (i, r) in enumerate(pairs)])
     assert [found.get(pu, "") for pu in range(len(infos))] == names
 
 
@@ -170,7 +170,7 @@ def test_what_tells_most_of_cores_comes_first(
     ],
 )  # fmt: skip
 def test_cores_are_counted_as_linux_does(
-    nodes: Sequence[Memory], expected: dict[int, list[int]]
+    nodes: Sequence[HwlocNumaNode], expected: dict[int, list[int]]
 ) -> None:
     """To ordinary memory, to that of a part rather than of the whole, to the first of several."""
     assert pus_of_nodes(export(SINGLES, nodes)) == expected
@@ -188,7 +188,7 @@ def test_cores_are_counted_as_linux_does(
         (node(0, [], kind="\x1b"), "\\x1b"),
     ],
 )
-def test_what_memory_is_made_of(memory: Memory, kind: str) -> None:
+def test_what_memory_is_made_of(memory: HwlocNumaNode, kind: str) -> None:
     assert kind_of(memory) == kind
 
 
@@ -196,7 +196,7 @@ def test_what_is_in_no_numa_node_is_one_for_each_package() -> None:
     cores = [[pu] for pu in range(8)]
     packages = tuple(part(pus) for pus in ([0, 1], [2, 3], [4, 5, 6, 7]))
     one = export(cores, [node(3, [2, 3]), node(1, [4, 5])], packages=packages)
-    found = found_numa_nodes(one, found_cores(one, "x"), "x")
+    found = read_numa_nodes(one, read_cores(one, "x"), "x")
     told = [(n.number, [c.pus[0] for c in n.cores], n.is_added, set(n.memory.pus)) for n in found]
     assert told == [
         (1, [4, 5], False, {4, 5}), (3, [2, 3], False, {2, 3}), (4, [0, 1], True, {0, 1}),
@@ -224,7 +224,7 @@ def test_what_is_in_no_numa_node_is_one_for_each_package() -> None:
          "NUMA nodes 1,4 all have"),
     ],
 )  # fmt: skip
-def test_numa_nodes_that_are_refused(nodes: Sequence[Memory], words: str) -> None:
+def test_numa_nodes_that_are_refused(nodes: Sequence[HwlocNumaNode], words: str) -> None:
     packages = tuple(map(part, HALVES))
     assert words in refused(export(SINGLES, nodes, packages=packages))
 
@@ -242,7 +242,7 @@ def test_numa_nodes_that_are_refused(nodes: Sequence[Memory], words: str) -> Non
     ],
 )
 def test_numa_nodes_that_cross_no_packages(
-    nodes: Sequence[Memory], packages: Sequence[Sequence[int]]
+    nodes: Sequence[HwlocNumaNode], packages: Sequence[Sequence[int]]
 ) -> None:
     machine = imported(export(SINGLES, nodes, packages=tuple(map(part, packages))))
     assert machine.pus == 4
@@ -306,7 +306,7 @@ def test_memory_only_beside_a_node_in_two_packages_is_given_to_the_first() -> No
 # ---- notes -------------------------------------------------------------------------------
 
 
-def starts(one: Export) -> list[str]:
+def starts(one: HwlocExport) -> list[str]:
     """The first words of the notes but for that on distances, to a verb."""
     notes = [note for note in imported(one).notes if "distances" not in note]
     return [note.split(" are ")[0].split(" were ")[0].split(" is ")[0] for note in notes]
@@ -349,7 +349,7 @@ WHOLE = [node(0, range(4))]
         (export(SINGLES, WHOLE, infos={"Architecture": "ia64"}), ["Its instruction set"]),
     ],
 )  # fmt: skip
-def test_what_an_import_changes_is_noted(one: Export, expected: Sequence[str]) -> None:
+def test_what_an_import_changes_is_noted(one: HwlocExport, expected: Sequence[str]) -> None:
     assert starts(one) == expected
 
 
@@ -408,19 +408,19 @@ def told(**more: Any) -> dict[str, Any]:
 def test_the_programs_words_are_read() -> None:
     pu, infos = frozenset({0}), {"a": "b"}
     found = read_export(told())
-    assert found == Export(
+    assert found == HwlocExport(
         infos={"CPUModel": " "},
         pus=(0,),
         complete=frozenset({0, 1}),
         allowed=frozenset(),
-        packages=(Part(pu, 0, {"CPUModel": " x "}),),
-        dies=(Part(pu, 0, infos),),
-        l3s=(Part(pu, 7, infos),),
-        cores=(Part(frozenset(), 0, infos),),
-        core_kinds=(CoreKind(pu, -1, infos),),
+        packages=(HwlocPart(pu, 0, {"CPUModel": " x "}),),
+        dies=(HwlocPart(pu, 0, infos),),
+        l3s=(HwlocPart(pu, 7, infos),),
+        cores=(HwlocPart(frozenset(), 0, infos),),
+        core_kinds=(HwlocCoreKind(pu, -1, infos),),
         numa_nodes=(
-            Memory(3, pu, 9, "", infos, 3, frozenset({0, 5})),
-            Memory(None, pu, 0, "HBM", infos, 0, frozenset()),
+            HwlocNumaNode(3, pu, 9, "", infos, 3, frozenset({0, 5})),
+            HwlocNumaNode(None, pu, 0, "HBM", infos, 0, frozenset()),
         ),
         announced=(Announced("Latency", {3: 4}),),
         distances=Distances((3, None), ((10, 20), (20, 10))),

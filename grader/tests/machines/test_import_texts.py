@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from support.export_records import MIB, export, node, part
 
-from numalab.machines.hwloc_export import Announced, CoreKind, Distances, Export
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_export import Announced, Distances, HwlocCoreKind, HwlocExport
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine_file import parse_machine
 
 
-def text_of(one: Export) -> str:
+def text_of(one: HwlocExport) -> str:
     return machine_text(one, "node", "here", "node.xml")
 
 
-def nodes_text(one: Export) -> str:
+def nodes_text(one: HwlocExport) -> str:
     """Of the first NUMA node on."""
     text = text_of(one)
     return text[text.index("[[numa_node]]") :]
@@ -115,8 +115,8 @@ def test_a_text_of_an_export_that_tells_nothing() -> None:
 
 
 KINDS = (
-    CoreKind(frozenset({0, 1}), 1, {"CoreType": "IntelCore"}),
-    CoreKind(frozenset({2, 3}), 0, {"CoreType": "IntelAtom"}),
+    HwlocCoreKind(frozenset({0, 1}), 1, {"CoreType": "IntelCore"}),
+    HwlocCoreKind(frozenset({2, 3}), 0, {"CoreType": "IntelAtom"}),
 )
 CORES = "[[numa_node.cores]]\n"
 
@@ -156,7 +156,7 @@ CORES = "[[numa_node.cores]]\n"
     ],
 )  # fmt: skip
 def test_cores_of_a_numa_node(
-    cores: Sequence[Sequence[int]], l3s: Sequence[Sequence[int]], kinds: tuple[CoreKind, ...],
+    cores: Sequence[Sequence[int]], l3s: Sequence[Sequence[int]], kinds: tuple[HwlocCoreKind, ...],
     lines: str,
 ) -> None:  # fmt: skip
     one = export(cores, [ONE], l3s=tuple(map(part, l3s)), core_kinds=kinds)

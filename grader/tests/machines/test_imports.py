@@ -29,8 +29,8 @@ from numalab.harness.topology_reader import export_of_synthetic, looks_synthetic
 from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.export_parts import kinds_of_pus
-from numalab.machines.hwloc_export import CoreKind
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_export import HwlocCoreKind
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine, parse_machine
 from numalab.machines.topology import topology_of_machine
@@ -256,7 +256,8 @@ def test_a_hybrid_laptop(installation: Installation, tmp_path: Path) -> None:
 def kinds_of(*told: tuple[int, dict[str, str]]) -> list[str]:
     """The names of kinds of one PU each."""
     kinds = [
-        CoreKind(frozenset({pu}), efficiency, infos) for pu, (efficiency, infos) in enumerate(told)
+        HwlocCoreKind(frozenset({pu}), efficiency, infos)
+        for pu, (efficiency, infos) in enumerate(told)
     ]
     names = kinds_of_pus(kinds)
     return [names.get(pu, "") for pu in range(len(kinds))]

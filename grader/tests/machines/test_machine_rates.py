@@ -10,7 +10,7 @@ from support.commands import numalab_command
 from numalab.errors import UserError
 from numalab.installation import Installation
 from numalab.machines.machine_file import parse_machine
-from numalab.machines.rates import Rate, Resource, known_rate, rate_name, unknown_rates
+from numalab.machines.rates import PublishedRate, Resource, known_rate, rate_name, unknown_rates
 
 MINE = """\
 name = "mine"
@@ -30,7 +30,7 @@ def rate(of: str, gb_s: object = 10, distance: object = None) -> str:
 def test_rates_are_read_by_distance() -> None:
     text = MINE + NODES + rate("core", 12, 10) + rate("core", 5) + rate("link", 8, 30)
     machine = parse_machine(text, Path("mine.toml"))
-    assert machine.rates[0] == Rate("core", 12.0, "me", "made up", 10)
+    assert machine.rates[0] == PublishedRate("core", 12.0, "me", "made up", 10)
     assert known_rate(machine.rates, "core", 10) == 12
     assert known_rate(machine.rates, "core", 20) == 5, "not given elsewhere"
     assert known_rate(machine.rates, "link", 30) == 8
@@ -39,8 +39,10 @@ def test_rates_are_read_by_distance() -> None:
     assert machine.scaled(1).rates == machine.rates
 
 
-def made(of: Resource, distance: int | None = None, kind: str = "", gb_s: float = 1) -> Rate:
-    return Rate(of, gb_s, "me", "made up", distance, kind)
+def made(
+    of: Resource, distance: int | None = None, kind: str = "", gb_s: float = 1
+) -> PublishedRate:
+    return PublishedRate(of, gb_s, "me", "made up", distance, kind)
 
 
 def test_a_rate_of_its_own_goes_before_that_of_any_other() -> None:
@@ -70,7 +72,7 @@ def test_a_rate_of_its_own_goes_before_that_of_any_other() -> None:
         (made("controller", None, "HBM"), "a controller of HBM"),
     ],
 )
-def test_rates_have_names(rate: Rate, name: str) -> None:
+def test_rates_have_names(rate: PublishedRate, name: str) -> None:
     assert rate_name(rate) == name
 
 
@@ -93,7 +95,7 @@ def test_rates_have_names(rate: Rate, name: str) -> None:
     ],
 )  # fmt: skip
 def test_what_has_no_rate_is_named(
-    rates: list[Rate], distances: set[int], kinds: list[str], l3s: bool, missing: list[str]
+    rates: list[PublishedRate], distances: set[int], kinds: list[str], l3s: bool, missing: list[str]
 ) -> None:
     assert list(unknown_rates(rates, distances, kinds, l3s)) == missing
 

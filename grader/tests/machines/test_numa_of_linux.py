@@ -131,7 +131,7 @@ def test_packages_of_one_numa_node_stay_packages(
     assert "2 packages and 1 NUMA node that crosses them" in summary(found)
     topology = topology_of_machine(found)
     assert topology.package == {pu: pu // 4 for pu in range(8)} and topology.is_even
-    assert positions(found)[4].socket == 1
+    assert positions(found)[4].package == 1
 
 
 CROSSING_FILE = """

@@ -68,8 +68,8 @@ def test_a_pu_is_found_by_its_number() -> None:
 
 
 def test_spans() -> None:
-    assert Span.of([4, 2, 3]) == (2, 4) and str(Span.of([4, 2, 3])) == "2-4"
-    assert str(Span.of(iter([5, 5]))) == "5"
+    assert Span.enclose([4, 2, 3]) == (2, 4) and str(Span.enclose([4, 2, 3])) == "2-4"
+    assert str(Span.enclose(iter([5, 5]))) == "5"
     assert Span(1, 1).is_even and not Span(1, 2).is_even
 
 

@@ -379,6 +379,6 @@ def test_a_description_names_all_packages_of_a_numa_node() -> None:
 
 
 def test_a_span_is_one_number_or_two() -> None:
-    assert [str(Span.of([2, 2])), str(Span.of([3, 1, 2]))] == ["2", "1-3"]
-    assert Span.of([3, 1, 2]) == (1, 3)
+    assert [str(Span.enclose([2, 2])), str(Span.enclose([3, 1, 2]))] == ["2", "1-3"]
+    assert Span.enclose([3, 1, 2]) == (1, 3)
     assert replace(ODD, numa_nodes=ODD.numa_nodes[:1]).threads_per_core == (1, 2)

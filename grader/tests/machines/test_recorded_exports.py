@@ -17,8 +17,8 @@ from numalab.errors import UserError
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.installation import Installation
-from numalab.machines.export_parts import found_cores, found_numa_nodes
-from numalab.machines.hwloc_export import Export, Memory
+from numalab.machines.export_parts import read_cores, read_numa_nodes
+from numalab.machines.hwloc_export import HwlocExport, HwlocNumaNode
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import MAX_NODES, MAX_PUS
 from numalab.machines.topology import topology_of_machine
@@ -141,34 +141,34 @@ def test_memory_of_dies_is_beside_that_of_their_package(
     assert {pu["numa_node"] for pu in described(installation, path)["pu_list"]} == {0}
 
 
-def invented_export(pus: int, numa_nodes: int) -> Export:
+def invented_export(pus: int, numa_nodes: int) -> HwlocExport:
     """Cores of one PU, in NUMA nodes of as many."""
     share = pus // numa_nodes
     of_node = [frozenset(range(n * share, (n + 1) * share)) for n in range(numa_nodes)]
-    nodes = tuple(Memory(n, held, 2**30, "", {}, 0) for n, held in enumerate(of_node))
+    nodes = tuple(HwlocNumaNode(n, held, 2**30, "", {}, 0) for n, held in enumerate(of_node))
     every = frozenset(range(pus))
-    return Export({}, tuple(range(pus)), every, every, (), (), (), (), (), nodes, (), None)
+    return HwlocExport({}, tuple(range(pus)), every, every, (), (), (), (), (), nodes, (), None)
 
 
 @pytest.mark.parametrize("pus", [MAX_PUS, MAX_PUS + 1])
 def test_a_machine_has_no_more_pus_than_linux_counts(pus: int) -> None:
     export = invented_export(pus, 1)
     if pus <= MAX_PUS:
-        assert len(found_cores(export, "x")) == pus
+        assert len(read_cores(export, "x")) == pus
         return
     with pytest.raises(UserError, match="x: the machine has 8,193 PUs, and at most 8,192 can"):
-        found_cores(export, "x")
+        read_cores(export, "x")
 
 
 @pytest.mark.parametrize("numa_nodes", [MAX_NODES, MAX_NODES + 1])
 def test_a_machine_has_no_more_numa_nodes_than_linux_counts(numa_nodes: int) -> None:
     export = invented_export(numa_nodes, numa_nodes)
-    cores = found_cores(export, "x")
+    cores = read_cores(export, "x")
     if numa_nodes <= MAX_NODES:
-        found = found_numa_nodes(export, cores, "x")
+        found = read_numa_nodes(export, cores, "x")
         assert [[core.pus for core in node.cores] for node in found] == [
             [(number,)] for number in range(numa_nodes)
         ]
         return
     with pytest.raises(UserError, match="has 1,025 NUMA nodes, and at most 1,024 can"):
-        found_numa_nodes(export, cores, "x")
+        read_numa_nodes(export, cores, "x")

@@ -10,7 +10,7 @@ import pytest
 from numalab.evidence.record import Json
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.structure import (
-    SeenPu,
+    PuUnits,
     differences,
     structure_of_machine,
     structure_of_node,
@@ -18,10 +18,10 @@ from numalab.machines.structure import (
 from numalab.machines.topology import (
     Pu,
     Topology,
+    count_unmatched,
     topology_of_machine,
     topology_of_node,
     units_of,
-    without_own,
 )
 
 # Its PUs, cores, L3s, NUMA nodes and packages are in another order in the file than by number.
@@ -83,8 +83,8 @@ def test_a_structure_is_asked_by_linuxs_and_by_hwlocs_numbers() -> None:
     assert found.numa_nodes == (0, 3, 1, 2)
     l3 = frozenset({0, 11, 8, 9})
     package = l3 | {2, 7, 6, 10}
-    assert found.pu(8) == SeenPu(8, frozenset({8, 9}), l3, package, 0)
-    assert found.pu(15) == SeenPu(
+    assert found.pu(8) == PuUnits(8, frozenset({8, 9}), l3, package, 0)
+    assert found.pu(15) == PuUnits(
         15, frozenset({15}), frozenset(), frozenset({1, 16, 5, 12, 14, 15}), 1
     )
     assert found.l3s == {
@@ -189,7 +189,7 @@ def test_a_described_machine_is_even(second: str, more: str, is_even: bool) -> N
 def test_how_many_get_no_unit_of_their_own(
     choices: Sequence[Sequence[int]], left_over: int
 ) -> None:
-    assert without_own(choices) == left_over
+    assert count_unmatched(choices) == left_over
 
 
 # ---- what hwloc saw ----------------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_a_structure_is_read_from_what_hwloc_saw() -> None:
     found = structure_of_node(seen_node())
     every, l3 = frozenset(range(4)), frozenset({2, 3})
     assert found.pus == (
-        SeenPu(2, frozenset({2}), l3, every, 1), SeenPu(3, frozenset({3}), l3, every, 1),
-        SeenPu(0, frozenset({0, 1}), frozenset(), every, 0),
-        SeenPu(1, frozenset({0, 1}), frozenset(), every, 0),
+        PuUnits(2, frozenset({2}), l3, every, 1), PuUnits(3, frozenset({3}), l3, every, 1),
+        PuUnits(0, frozenset({0, 1}), frozenset(), every, 0),
+        PuUnits(1, frozenset({0, 1}), frozenset(), every, 0),
     )  # fmt: skip
     assert found.numa_nodes == (1, 0)
     assert found.distances == {(1, 1): 10, (1, 0): 21, (0, 1): 22, (0, 0): 10}

@@ -18,7 +18,7 @@ from numalab.machines.rates import known_rate, rate_name, unknown_rates
 from numalab.machines.structure import differences
 from numalab.machines.topology import topology_of_machine
 from numalab.modelling.times import modelled, why_not
-from numalab.modelling.traffic import on_one_node, summed
+from numalab.modelling.traffic import single_node_traffic, summed
 from numalab.pu_lists import parse_pus
 
 # Two packages of unlike NUMA nodes, one of them of memory only in the midst; L3s of two cores, of
@@ -293,7 +293,7 @@ def test_memory_of_several_kinds_has_several_rates() -> None:
         "a controller of DDR5", "a controller of CXL"
     ]  # fmt: skip
     assert why_not(machine) is None
-    near = modelled(machine, on_one_node(machine, 2))
+    near = modelled(machine, single_node_traffic(machine, 2))
     assert near is not None and near.gb_s == pytest.approx(40)
     far = modelled(machine, summed([((0, 1), 1.0)], 1))
     assert far is not None and far.gb_s == pytest.approx(10)

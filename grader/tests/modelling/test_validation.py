@@ -12,7 +12,7 @@ from numalab.errors import UserError
 from numalab.installation import find_installation
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
-from numalab.machines.rates import Rate, Resource
+from numalab.machines.rates import PublishedRate, Resource
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
@@ -66,8 +66,8 @@ where = "nowhere"
 """
 
 
-def made_up(of: Resource, gb_s: float, distance: int | None = None) -> Rate:
-    return Rate(of, gb_s, "me", "made up", distance)
+def made_up(of: Resource, gb_s: float, distance: int | None = None) -> PublishedRate:
+    return PublishedRate(of, gb_s, "me", "made up", distance)
 
 
 RATES = (
@@ -75,7 +75,7 @@ RATES = (
 )  # fmt: skip
 
 
-def hydra(_: str, rates: tuple[Rate, ...] = RATES) -> Machine:
+def hydra(_: str, rates: tuple[PublishedRate, ...] = RATES) -> Machine:
     return replace(find_machine(find_installation("gnu"), "hydra"), rates=rates)
 
 

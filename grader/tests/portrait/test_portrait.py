@@ -136,14 +136,14 @@ def test_kinds_of_one_name_are_told_apart() -> None:
 def test_values_survive_the_file(name: str, tmp_path: Path) -> None:
     found = portrait(NODES[name]())
     file = tmp_path / "node.json"
-    file.write_text(json.dumps(found.to_json()))
+    file.write_text(json.dumps(found.json_data()))
     assert load_portrait(file) == found
-    assert read_portrait(found.to_json()).to_json() == found.to_json()
+    assert read_portrait(found.json_data()).json_data() == found.json_data()
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     file = tmp_path / "node.json"
-    whole = portrait(hydra()).to_json()
+    whole = portrait(hydra()).json_data()
     for text in ("", "[1]", "{}", json.dumps({**whole, "schema": 2}),
                  json.dumps({**whole, "tlb": [{"pages": "small"}]})):  # fmt: skip
         file.write_text(text)
@@ -337,7 +337,7 @@ def test_a_portrait_of_this_node(installation: Installation, small: None) -> Non
         assert pair.latency_ns is not None and set(pair.gb_s) == {"load", "triad"}
     assert {one.threads for one in found.streams} >= {1, node["pus"]}
     assert [point.table_bytes for point in found.curves[0].points][-1] == MIB
-    assert read_portrait(json.loads(json.dumps(found.to_json()))) == found
+    assert read_portrait(json.loads(json.dumps(found.json_data()))) == found
     assert "Portrait of" in shown(found)
 
 
@@ -377,13 +377,13 @@ def test_a_kept_portrait_is_shown_and_drawn_again(
     installation: Installation, tmp_path: Path
 ) -> None:
     file, page = tmp_path / "node.json", tmp_path / "node.html"
-    file.write_text(json.dumps(portrait(hydra()).to_json()))
+    file.write_text(json.dumps(portrait(hydra()).json_data()))
     done = numalab_command(installation, "portrait", "--from", str(file), "--html", str(page))
     assert done.code == 0, done.said
     assert "Portrait of hydra" in done.out and page.read_text().startswith("<!DOCTYPE html>")
     done = numalab_command(installation, "portrait", "--from", str(file), "--rounds", "2")
     assert done.code == 2 and "leave out --rounds" in done.said
-    file.write_text(json.dumps({**portrait(hydra()).to_json(), "node": {"name": "hydra"}}))
+    file.write_text(json.dumps({**portrait(hydra()).json_data(), "node": {"name": "hydra"}}))
     done = numalab_command(installation, "portrait", "--from", str(file))
     assert done.code == 2 and "is no whole portrait" in done.said
     done = numalab_command(installation, "portrait", "--from", str(page))

@@ -18,7 +18,7 @@ from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.verdict import with_machine
+from numalab.judging.verdict import merge_machine
 from numalab.labs.declaration import Lab
 from numalab.reports import report
 from numalab.reports.comparison import WorkView
@@ -37,7 +37,7 @@ def shown(lab: Lab, here: Json, hydra: Json | None = None) -> list[str]:
     verdict = judge(lab, seen[0][1])
     if hydra is not None:
         seen.append(("hydra", parse(hydra)))
-        verdict = with_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
+        verdict = merge_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
     file = io.StringIO()
     console = Console(file=file, width=80, highlight=False)
     report.show_verdict(console, GradedKernel(lab, verdict, seen, (), again="again"))

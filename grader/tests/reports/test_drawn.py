@@ -27,7 +27,7 @@ from support.pages import texts
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import CpuTime, Evidence
-from numalab.explore.intervals import Interval
+from numalab.explore.intervals import MedianInterval
 from numalab.installation import find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.topology import topology_of_machine
@@ -167,7 +167,7 @@ def work_of_many() -> Figure:
 
 
 def rated(threads: int) -> Figure:
-    curve = {n: Interval(10.0 * n, 9.0 * n, 12.0 * n, 0.95) for n in (1, 2, threads)}
+    curve = {n: MedianInterval(10.0 * n, 9.0 * n, 12.0 * n, 0.95) for n in (1, 2, threads)}
     return figures.rates_figure({"close": curve, "spread": {1: curve[1]}, "x": {}}, "Rates")
 
 

@@ -326,8 +326,8 @@ def test_points_are_the_generations_and_the_line_what_is_asked_for(first_touch: 
     asked = [line for line in left.lines if line.get_label() == "asked for"]
     assert list(asked[0].get_xdata()) == [0.8, 0.8]
     grown = right.lines[0].get_xdata()
-    assert list(grown) == [look.e_for for look in account.state.looks]
-    none = replace(account, state=replace(account.state, margins=(), looks=(), cut=()))
+    assert list(grown) == [look.e_for for look in account.state.decisions]
+    none = replace(account, state=replace(account.state, margins=(), decisions=(), cut=()))
     with raises_text(NothingToDraw):
         timing_figure(none)
 

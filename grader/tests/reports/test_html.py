@@ -29,7 +29,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import with_machine
+from numalab.judging.verdict import merge_machine
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
 from numalab.reports import report_figures
@@ -48,7 +48,7 @@ def graded(lab: Lab, here: Json, hydra: Json | None = None, **more: Any) -> Grad
     verdict = judge(lab, seen[0][1])
     if hydra is not None:
         seen.append(("hydra", parse(hydra)))
-        verdict = with_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
+        verdict = merge_machine(verdict, judge(lab, seen[1][1]), "hydra", None)
     accounts = timing_accounts(lab, verdict, seen[0][1])
     return GradedKernel(lab, verdict, seen, accounts, again="./numalab grade", **more)
 

@@ -10,7 +10,7 @@ from support.evidence_parts import modelled, modelled_pair
 from support.golden_texts import check_text
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import Comparison, Crowded
+from numalab.modelling.speedups import DominantNode, ModelledSpeedup
 from numalab.modelling.times import Demand, Flow, Missing, Modelled
 from numalab.reports.modelled_picture import modelled_pictures
 from numalab.reports.modelled_words import (
@@ -76,10 +76,10 @@ def test_slower_ones_have_a_digit_more(speedup: float, told: str) -> None:
     assert times_words(speedup) == told
 
 
-def missing(*yours: Missing, theirs: tuple[Missing, ...] = ()) -> Comparison:
+def missing(*yours: Missing, theirs: tuple[Missing, ...] = ()) -> ModelledSpeedup:
     assert PAIR.yours is not None and PAIR.theirs is not None
     return replace(
-        PAIR, yours=replace(PAIR.yours, without=yours), theirs=replace(PAIR.theirs, without=theirs)
+        PAIR, yours=replace(PAIR.yours, missing=yours), theirs=replace(PAIR.theirs, missing=theirs)
     )
 
 
@@ -114,15 +114,15 @@ def test_a_bound_is_said_of_the_side_that_lacks_a_rate() -> None:
 
 def test_each_sentence_stands_where_it_belongs() -> None:
     assert sentences(NONE) == ["No rate."]
-    other = replace(PAIR, whose="omp.env", over="the same team on one NUMA node")
+    other = replace(PAIR, subject="omp.env", baseline="the same team on one NUMA node")
     check_text(sentences(other)[0])
     crowded = [
-        sentences(replace(PAIR, crowded=Crowded(array, 0, share)))[0].partition("; ")[2]
+        sentences(replace(PAIR, dominant_node=DominantNode(array, 0, share)))[0].partition("; ")[2]
         for array, share in (("a", 1.0), ("a", 0.8), ("", 1.0))
     ]
     check_text([part.partition(" behind")[0] for part in crowded])
     more = replace(
-        missing(Missing("l3")), carried_from="on this node", is_shared=True, crowded=None
+        missing(Missing("l3")), carried_from="on this node", is_shared=True, dominant_node=None
     )
     carried, lacking, shared = sentences(more)[2:]
     assert "L3s" in lacking
@@ -178,13 +178,13 @@ def test_links_are_explained_where_there_are_some() -> None:
 
 def test_sides_are_called_by_what_they_are() -> None:
     assert heads(PAIR) == ("yours", "handout")
-    check_text(heads(replace(PAIR, whose="a.toml", over="the same team on one NUMA node")))
+    check_text(heads(replace(PAIR, subject="a.toml", baseline="the same team on one NUMA node")))
 
 
 def test_the_first_that_is_modelled_is_drawn_and_others_are_lines() -> None:
-    second = replace(PAIR, whose="b.toml")
-    unrated = replace(missing(theirs=(Missing("link", 22),)), whose="c.toml")
-    other = replace(PAIR, whose="d.toml", over="the other launch")
+    second = replace(PAIR, subject="b.toml")
+    unrated = replace(missing(theirs=(Missing("link", 22),)), subject="c.toml")
+    other = replace(PAIR, subject="d.toml", baseline="the other launch")
     found = [NONE, PAIR, second, unrated, replace(PAIR, theirs=None, why_not="No."), other, second]
     assert drawn_and_others(found) == (PAIR, [second, unrated, other, second])
     assert drawn_and_others([NONE]) == (NONE, [])
@@ -205,7 +205,7 @@ def test_the_first_that_is_modelled_is_drawn_and_others_are_lines() -> None:
 
 def test_each_machine_has_a_picture_or_a_reason() -> None:
     elsewhere = replace(NONE, machine="nebula", why_not="Nothing is known of nebula.")
-    first, second = modelled_pictures([PAIR, elsewhere, replace(PAIR, whose="b.toml")], 78)
+    first, second = modelled_pictures([PAIR, elsewhere, replace(PAIR, subject="b.toml")], 78)
     check_text([line.plain for line in second])
     assert not second[0].style
     assert any(line.plain.startswith("  b.toml") for line in first)
@@ -214,7 +214,7 @@ def test_each_machine_has_a_picture_or_a_reason() -> None:
     assert styles["On hydra, modell"] == "bold"
     assert styles["Bottleneck: cont"] == styles["Modelled on hydr"] == ""
     assert styles[NO_TIMES[:16]] == styles["* is the bottlen"] == "dim"
-    unrated = replace(missing(theirs=(Missing("link", 22),)), whose="c.toml")
-    (with_note,) = modelled_pictures([PAIR, replace(PAIR, whose="b.toml"), unrated], 78)
+    unrated = replace(missing(theirs=(Missing("link", 22),)), subject="c.toml")
+    (with_note,) = modelled_pictures([PAIR, replace(PAIR, subject="b.toml"), unrated], 78)
     assert sum(line.plain.startswith("+ ") for line in with_note) == 1
     assert with_note[-1].style == "dim"

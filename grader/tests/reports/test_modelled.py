@@ -22,8 +22,8 @@ from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
-from numalab.machines.rates import Rate
-from numalab.modelling.of_evidence import Comparison, comparisons
+from numalab.machines.rates import PublishedRate
+from numalab.modelling.speedups import ModelledSpeedup, modelled_speedups
 from numalab.reports.figures import modelled_figure
 from numalab.reports.html_page import page
 from numalab.reports.modelled_picture import modelled_pictures
@@ -32,8 +32,9 @@ from numalab.reports.occasion import Occasion, Submission
 from numalab.reports.report import show_verdict
 
 RATES = (
-    Rate("core", 10.0, "me", "made up", 10), Rate("core", 5.0, "me", "made up"),
-    Rate("controller", 40.0, "me", "made up"), Rate("link", 20.0, "me", "made up"),
+    PublishedRate("core", 10.0, "me", "made up", 10), PublishedRate("core", 5.0, "me", "made up"),
+    PublishedRate("controller", 40.0, "me", "made up"),
+    PublishedRate("link", 20.0, "me", "made up"),
 )  # fmt: skip
 
 
@@ -47,11 +48,11 @@ def of_pages(
     installation: Installation,
     lab: Lab,
     record: Json | None = None,
-    rates: tuple[Rate, ...] = RATES,
-) -> Comparison:
+    rates: tuple[PublishedRate, ...] = RATES,
+) -> ModelledSpeedup:
     hydra = replace(find_machine(installation, "hydra"), rates=rates).scaled(4)
     speedup = next(c for c in lab.criteria if c.name == "speedup")
-    (found,) = comparisons(lab, speedup, parse(record or there()), hydra, {})
+    (found,) = modelled_speedups(lab, speedup, parse(record or there()), hydra, {})
     return found
 
 
@@ -60,7 +61,7 @@ def lab(labs: dict[str, Lab]) -> Lab:
     return labs["01_first_touch"]
 
 
-def lines_of(found: list[Comparison], columns: int = 78) -> list[str]:
+def lines_of(found: list[ModelledSpeedup], columns: int = 78) -> list[str]:
     return [line.plain for lines in modelled_pictures(found, columns) for line in lines]
 
 
@@ -219,8 +220,8 @@ def test_reports_pages_and_json_label_it(
     html = page([Submission("ada", [kernel])], occasion)
     assert_sound(html)
     assert "Modelled on hydra" in html and NO_TIMES in html
-    (told,) = kernel.to_json()["modelled"]
+    (told,) = kernel.json_data()["modelled"]
     assert told["modelled"] is True and told["speedup"] == pytest.approx(1)
     assert told["yours"]["bottleneck"] == [["controller", 0], ["link", 1, 0]]
-    earned = replace(kernel, modelled=()).to_json()
-    assert {key: value for key, value in kernel.to_json().items() if key != "modelled"} == earned
+    earned = replace(kernel, modelled=()).json_data()
+    assert {key: value for key, value in kernel.json_data().items() if key != "modelled"} == earned

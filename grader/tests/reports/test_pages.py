@@ -195,7 +195,7 @@ def test_each_kind_of_evidence_has_its_picture(labs: dict[str, Lab], first_touch
 @pytest.mark.usefixtures("undrawn")
 def test_others_that_are_modelled_are_told_below_the_picture(first_touch: Lab) -> None:
     first, elsewhere = modelled_pair(), replace(modelled_pair(), machine="nebula")
-    second = replace(first, whose="b.toml")
+    second = replace(first, subject="b.toml")
     root = root_of(kernel(first_touch, modelled=(first, elsewhere, second)))
     assert captions(root) == ["Modelled on hydra", "Modelled on nebula"]
     on_hydra, on_nebula = map(words, all_of(root, "figure"))

@@ -31,9 +31,9 @@ from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.installation import find_installation
-from numalab.judging.lightspeed import OfLightspeed
+from numalab.judging.rates import ReferenceShare
 from numalab.machines.gallery import gallery_folder, load_gallery
-from numalab.modelling.of_evidence import Comparison
+from numalab.modelling.speedups import ModelledSpeedup
 from numalab.reports.answer_picture import answer_picture
 from numalab.reports.comparison import AnswerView, GroupView, LineView, PlacingView, WorkView
 from numalab.reports.group_table import group_picture
@@ -153,7 +153,7 @@ def teams(columns: int, *of_team: Sequence[Thread]) -> list[Text]:
 # ---- models, roofs -----------------------------------------------------------------------
 
 
-def modelled(columns: int, *found: Comparison) -> list[Text]:
+def modelled(columns: int, *found: ModelledSpeedup) -> list[Text]:
     return [line for lines in modelled_pictures(found, columns) for line in lines]
 
 
@@ -162,12 +162,12 @@ def bars(lines: Sequence[Text]) -> list[Text]:
     return [line for line in lines if re.match(r"controller \d  |link|busiest| {10}", line.plain)]
 
 
-def several_modelled() -> tuple[Comparison, ...]:
+def several_modelled() -> tuple[ModelledSpeedup, ...]:
     first = modelled_pair()
     return (
-        replace(first, yours=None, why_not="No rate."), first, replace(first, whose="omp.env"),
-        replace(modelled_pair(4), whose="a.toml"),
-        replace(first, whose="b.toml", over="the same team on one NUMA node"),
+        replace(first, yours=None, why_not="No rate."), first, replace(first, subject="omp.env"),
+        replace(modelled_pair(4), subject="a.toml"),
+        replace(first, subject="b.toml", baseline="the same team on one NUMA node"),
         replace(first, machine="nebula", theirs=None, why_not="Nothing is known of nebula."),
     )  # fmt: skip
 
@@ -175,8 +175,8 @@ def several_modelled() -> tuple[Comparison, ...]:
 def roofline(columns: int) -> list[Text]:
     one = roof()
     slow, top, yours = one.points
-    slow = replace(slow, share=OfLightspeed(0.01, None, None, 9))
-    beyond = replace(yours, share=OfLightspeed(None, None, None, 9))
+    slow = replace(slow, share=ReferenceShare(0.01, None, None, 9))
+    beyond = replace(yours, share=ReferenceShare(None, None, None, 9))
     return list(roof_lines(replace(one, points=(slow, top, beyond)), columns))
 
 

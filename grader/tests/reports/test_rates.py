@@ -15,8 +15,8 @@ from support.pages import assert_legible, texts
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json
 from numalab.judging.judge import judge
-from numalab.judging.rates import Rates
-from numalab.judging.timing_account import timing_accounts, with_timing
+from numalab.judging.rates import TimedRates
+from numalab.judging.timing_account import add_timing, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports.figures import roofline_figure
 from numalab.reports.rate_words import byte_words, rate_table, rate_tables, rate_words
@@ -36,7 +36,7 @@ def record(generations: int = 12, allocated: int | None = 0, moved: int = MOVED)
     return made
 
 
-def rates(lab: Lab, made: Json) -> Rates:
+def rates(lab: Lab, made: Json) -> TimedRates:
     evidence = parse(made)
     accounts = timing_accounts(lab, judge(lab, evidence), evidence)
     (found,) = {id(a.rates): a.rates for a in accounts if a.criterion.name == "speedup"}.values()
@@ -131,7 +131,7 @@ def test_the_json_has_them(first_touch: Lab) -> None:
     evidence = parse(record())
     verdict = judge(first_touch, evidence)
     accounts = timing_accounts(first_touch, verdict, evidence)
-    entries = with_timing(verdict.to_json(), accounts)["criteria"]
+    entries = add_timing(verdict.json_data(), accounts)["criteria"]
     (told,) = [entry["timing"]["rates"] for entry in entries if entry["name"] == "speedup"]
     assert told["bytes_moved"] == MOVED
     assert {role["role"] for role in told["roles"]} >= {SUBMISSION, SOLUTION}

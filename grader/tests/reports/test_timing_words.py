@@ -95,7 +95,7 @@ def test_what_is_asked_for_has_its_figures(first_touch: Lab) -> None:
     speedup, efficiency = found["speedup"], found["efficiency"]
     assert facts(asked_words(speedup, NAMED))[-3:] == ["1", "1.89", "1.07"]
     assert facts(asked_words(efficiency, NAMED)) == ["0.80"]
-    assert asked_words(replace(speedup, asked=None), NAMED) == ""
+    assert asked_words(replace(speedup, required=None), NAMED) == ""
     noisy = [
         {"handout": 0.44 if g % 3 == 0 else 0.2, "solution": 0.23, "submission": 0.23}
         for g in range(12)
@@ -109,7 +109,7 @@ def of_rule(account: TimingAccount, rule: str, is_floor: bool, **more: Any) -> A
     told = {"rule": rule, "asked_share": None, "at_least": None, "at_most": None, "slow": None}
     criterion = SimpleNamespace(**(told | {"at_least_of_lightspeed": None} | more))
     return SimpleNamespace(
-        criterion=criterion, side=SimpleNamespace(is_floor=is_floor), asked=account.asked,
+        criterion=criterion, side=SimpleNamespace(is_floor=is_floor), required=account.required,
         is_effect_lost=False,
     )  # fmt: skip
 
@@ -162,17 +162,17 @@ def test_what_decided_is_told_with_its_level(speedup: tuple[TimingAccount, Evide
     quick = with_state(account, thresholds=QUICK)
     assert facts(told(quick, hurried)[2])[:4] == ["20", "1", "20", "100"]
     assert facts(told(with_state(quick, outcome="fail"), hurried)[2])[3] == "1,000"
-    twice = replace(QUICK, to_fail=2 * QUICK.to_fail)
+    twice = replace(QUICK, e_to_fail=2 * QUICK.e_to_fail)
     of_two = with_state(quick, outcome="fail", thresholds=twice)
     assert facts(told(of_two, hurried)[2])[3] == "2,000"
-    assert CAREFUL.to_fail == 1000
+    assert CAREFUL.e_to_fail == 1000
 
 
 def test_evidence_for_and_against_are_told(speedup: tuple[TimingAccount, Evidence]) -> None:
     account, evidence = speedup
 
     def second(decision: Decision) -> str:
-        return told(with_state(account, looks=(decision,)), evidence)[1]
+        return told(with_state(account, decisions=(decision,)), evidence)[1]
 
     assert facts(second(decided("above", 8, 8))) == ["145", "1", "145"]
     below = second(decided("below", 8, 0))
@@ -190,8 +190,8 @@ def test_evidence_for_and_against_are_told(speedup: tuple[TimingAccount, Evidenc
     [
         ("not_gradable", {}, ["1.15", "8", "8", "<0.1", "1,000"], 1),
         ("interrupted", {}, [], 3),
-        ("undecided", {"looks": (decided("below", 9, 1),)}, ["240", "60", "1.15", "8", "8"], 3),
-        ("undecided", {"looks": (decided(None, 9, 5),)}, ["240", "60"], 3),
+        ("undecided", {"decisions": (decided("below", 9, 1),)}, ["240", "60", "1.15", "8", "8"], 3),
+        ("undecided", {"decisions": (decided(None, 9, 5),)}, ["240", "60"], 3),
     ],
 )  # fmt: skip
 def test_each_end_has_its_figures(
@@ -210,7 +210,7 @@ def test_the_control_says_whose_fault_it_is(speedup: tuple[TimingAccount, Eviden
     def last(control: Decision, unsteady: Decision, **more: Any) -> str:
         ended = with_state(
             replace(account, stopped_because="undecided"), outcome=None, control=control,
-            unsteady=unsteady, looks=(decided(None, 9, 5),), **more,
+            unsteady=unsteady, decisions=(decided(None, 9, 5),), **more,
         )  # fmt: skip
         return told(ended, evidence)[-1]
 

@@ -20,9 +20,8 @@ from numalab.evidence.run_formats import Thread
 from numalab.evidence.work import WorkShare
 from numalab.grading.graded import GradedKernel
 from numalab.judging.judge import judge
-from numalab.judging.lightspeed import OfLightspeed
 from numalab.judging.quantities import ScoredPredictions, ScoredQuantity
-from numalab.judging.rates import Middle, Rate, Rates
+from numalab.judging.rates import Middle, ReferenceShare, RoleRate, TimedRates
 from numalab.judging.timing_account import TimingAccount, timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.reports import prediction_report
@@ -246,24 +245,24 @@ def test_an_end_that_is_not_known_is_left_open() -> None:
     assert time_words(Middle(0.0123, None, None)) == "12.3 ms"
     assert rate_words(Middle(21.8, None, 22.2)) == "21.8 [..22.2]"
     assert rate_words(Middle(21.8, 21.3, None)) == "21.8 [21.3..]"
-    assert percent_words(OfLightspeed(0.96, 0.95, None, 9)) == "96 % [95..]"
-    assert percent_words(OfLightspeed(0.96, None, 0.98, 9)) == "96 % [..98]"
-    assert percent_words(OfLightspeed(0.5, None, None, 9)) == "50 %"
-    check_text(percent_words(OfLightspeed(None, 0.9, None, 9)))
+    assert percent_words(ReferenceShare(0.96, 0.95, None, 9)) == "96 % [95..]"
+    assert percent_words(ReferenceShare(0.96, None, 0.98, 9)) == "96 % [..98]"
+    assert percent_words(ReferenceShare(0.5, None, None, 9)) == "50 %"
+    check_text(percent_words(ReferenceShare(None, 0.9, None, 9)))
 
 
-def rate(role: str, share: float | None = None, has_rate: bool = True) -> Rate:
+def rate(role: str, share: float | None = None, has_rate: bool = True) -> RoleRate:
     speed = Middle(4.0, None, None) if has_rate else None
-    of_lightspeed = OfLightspeed(share, None, None, 9) if share else None
-    return Rate(role, Middle(0.5, None, None), speed, of_lightspeed)
+    reference_share = ReferenceShare(share, None, None, 9) if share else None
+    return RoleRate(role, Middle(0.5, None, None), speed, reference_share)
 
 
-def rates(*roles: Rate, **more: Any) -> Rates:
+def rates(*roles: RoleRate, **more: Any) -> TimedRates:
     told: dict[str, Any] = {
-        "part": None, "slow": None, "n": 2048, "generations": 9, "confidence": 0.95,
+        "part": None, "slow": None, "n": 2048, "replicates": 9, "confidence": 0.95,
         "bytes_moved": 4 << 30, "bytes_allocated": 1 << 30, "fits_caches": False,
     }  # fmt: skip
-    return Rates(**(told | more), roles=roles)
+    return TimedRates(**(told | more), roles=roles)
 
 
 def test_roles_are_called_by_whose_they_are() -> None:
@@ -302,8 +301,8 @@ def test_columns_are_what_is_known(first_touch: Lab) -> None:
 
 def test_lightspeed_says_how_many_had_a_probe_and_what_is_not_known() -> None:
     plain = lightspeed_words(rates(rate("submission", 0.5)))
-    fewer = lightspeed_words(rates(rate("submission", 0.5), generations=12))
-    unknown = replace(rate("submission", 0.5), of_lightspeed=OfLightspeed(None, None, None, 9))
+    fewer = lightspeed_words(rates(rate("submission", 0.5), replicates=12))
+    unknown = replace(rate("submission", 0.5), reference_share=ReferenceShare(None, None, None, 9))
     not_known = lightspeed_words(rates(unknown, rate("solution", 0.5)))
     assert lightspeed_words(rates(rate("submission"))) == ""
     assert re.findall(r"\d+", plain) == []
@@ -318,7 +317,7 @@ def test_criteria_on_the_same_processes_share_the_rates_with_most_of_them(
     evidence = parse(invented.evidence(ONE, times=times))
     (account, *_) = timing_accounts(first_touch, judge(first_touch, evidence), evidence)
 
-    def having(found: Rates | None) -> TimingAccount:
+    def having(found: TimedRates | None) -> TimingAccount:
         return replace(account, rates=found)
 
     few, many, other = (
@@ -340,7 +339,7 @@ def test_a_roof_is_the_probes_rate_at_the_loops_flops_per_byte(first_touch: Lab)
     evidence = parse(invented.evidence(ONE, times=times))
     (account, *_) = timing_accounts(first_touch, judge(first_touch, evidence), evidence)
 
-    def roof_of(*roles: Rate, **more: Any) -> Any:
+    def roof_of(*roles: RoleRate, **more: Any) -> Any:
         found = replace(account, rates=rates(*roles, **({"n": 1 << 30} | more)))
         return roofs(first_touch, [found], evidence)
 

@@ -1,5 +1,6 @@
-"""Words that no visible name of numalab has, and what to say instead. One table for C and Python:
-common/docs/glossary.md has the reasons.
+"""Words that no visible name of numalab has, and what to say instead. One table for C and Python.
+They are those of common/docs/glossary.md, which has the reasons and binds: a word without a place
+there is not banned here (tests/test_glossary.py).
 
 Visible: a module, a function, a type, a field, a parameter, a macro. A name that is stored or
 handed in keeps its spelling; each test lists those that it lets pass, with the reason.

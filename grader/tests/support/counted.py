@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from numalab.course.gradebook.counting import Account, HandIn, account
+from numalab.course.gradebook.counting import GradeTrace, HandIn, derive_grade
 from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.records import Attempt
 from support.courses import ADA, LAB, OTHER_LAB, VARIANT
@@ -28,5 +28,5 @@ def counted(
     attempts: Sequence[Attempt],
     of: Rules | None = None,
     not_taken: str = "",
-) -> Account:
-    return account(ADA, LAB, hand_ins, attempts, not_taken, of or Rules())
+) -> GradeTrace:
+    return derive_grade(ADA, LAB, hand_ins, attempts, not_taken, of or Rules())

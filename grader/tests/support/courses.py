@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student, Submission
+from numalab.course.records import (
+    Attempt,
+    AttemptState,
+    GradingTarget,
+    Intake,
+    Problem,
+    Student,
+    Submission,
+)
 
 Json = dict[str, Any]
 LAB = "01_first_touch"
@@ -88,7 +96,7 @@ def attempt(
     effort: str = "default",
 ) -> Attempt:
     return Attempt(
-        item=Item(student.id, lab, digest.ljust(64, "0"), installation.ljust(64, "0"), effort),
-        number=number, state=state, started_at=at, ended_at=at, results=results,
+        target=GradingTarget(student.id, lab, digest.ljust(64, "0"), installation.ljust(64, "0"),
+        effort), number=number, state=state, started_at=at, ended_at=at, results=results,
         node=node if state == "graded" else {}, sandbox="none", why=why, job="7_1",
     )  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.records import Attempt, Intake, Item, Problem, Student, Submission
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.records import Attempt, GradingTarget, Intake, Problem, Student, Submission
 from numalab.course.secret import seed_of
 from numalab.installation import Installation, find_installation
 from numalab.judging.verdict import Cause, Status, Verdict, verdict_on
@@ -166,7 +166,7 @@ class _Dice:
             criteria.append(
                 verdict_on(one, status, cause, why, value=value, unit="share")  # type: ignore[arg-type]
             )
-        return Verdict(lab.name, language, "submission", tuple(criteria)).to_json()
+        return Verdict(lab.name, language, "submission", tuple(criteria)).json_data()
 
 
 def _score(dice: _Dice, key: str, scores: Range | None) -> Json:
@@ -204,7 +204,7 @@ def _hand_ins(dice: _Dice, labs: Sequence[Lab], people: Sequence[Student]) -> It
                 submission = Submission(
                     person, lab.name, languages, digest, ("kernel.c",), text, f"{person.id}.zip"
                 )
-                item = Item(person.id, lab.name, digest, "k1".ljust(64, "0"), "default")
+                item = GradingTarget(person.id, lab.name, digest, "k1".ljust(64, "0"), "default")
                 late = (at + timedelta(minutes=20)).isoformat()
                 more = min(1.0, skill + 0.2 * again)
                 graded = Attempt(
@@ -275,7 +275,7 @@ def _page(attempt: Attempt) -> str:
     for result in attempt.results:
         share = round(340 * result["points"] / (result["max_points"] or 1))
         sections += SECTION.format(
-            lab=attempt.item.lab, language=LANGUAGE_NAMES[result["language"]], share=share,
+            lab=attempt.target.lab, language=LANGUAGE_NAMES[result["language"]], share=share,
             rest=340 - share, percent=round(share / 3.4),
         )  # fmt: skip
     return f"<!DOCTYPE html><html lang=en><title>Made up</title>{sections}"
@@ -291,11 +291,11 @@ def demo_course(root: Path, labs: Sequence[Lab], many: int = 30, seed: int = 4) 
     course.rules.write_text(rules_text(labs, people, _Dice(seed)))
     course.secret.write_text(f"{seed:064x}\n")  # the same variants each time
     problems = (Problem("s007/lab.rar", "no archive that can be read", people[7 % many]),)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(Intake("folders", tuple(h.submission for h in hand_ins), problems))
         book.add_attempts(attempt for hand_in in hand_ins for attempt in hand_in.attempts)
     for attempt in (attempt for hand_in in hand_ins for attempt in hand_in.attempts):
-        folder = attempts.partial_folder(course, attempt.item, attempt.number, "demo", "n1")
+        folder = attempts.partial_folder(course, attempt.target, attempt.number, "demo", "n1")
         folder.mkdir(parents=True)
         if attempt.state == "graded":
             (folder / "report.html").write_text(_page(attempt))
@@ -337,7 +337,7 @@ def write_kernels(
     installation: Installation, course: CourseFolder, labs: Mapping[str, Lab]
 ) -> None:
     """Of all that was handed in, so that what is alike can be found."""
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         found = book.handed_in()
     for (student_id, lab), hand_ins in found.items():
         kernels = _solved(installation, course, labs[lab], student_id)

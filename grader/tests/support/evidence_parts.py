@@ -15,9 +15,8 @@ from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Jso
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.run_formats import DrawnSeries, KernelTable, Slots, Thread
 from numalab.evidence.store_notes import Stores, WrittenLine
-from numalab.judging.lightspeed import OfLightspeed
-from numalab.judging.rates import Middle
-from numalab.modelling.of_evidence import Comparison
+from numalab.judging.rates import Middle, ReferenceShare
+from numalab.modelling.speedups import ModelledSpeedup
 from numalab.modelling.times import Demand, Flow, Missing, Modelled
 from numalab.reports.figures import Sitting
 from numalab.reports.roofline import Roof, RoofPoint
@@ -171,7 +170,7 @@ def modelled(
     )  # fmt: skip
 
 
-def modelled_pair(other_user: int = 1) -> Comparison:
+def modelled_pair(other_user: int = 1) -> ModelledSpeedup:
     """Yours is local on two NUMA nodes, the handout's memory is all on the first, used from there
     and from another one; its link has no rate where that is far away."""
     yours = modelled([(0, 0, 0.6), (1, 1, 0.4)], {0: 15.0, 1: 10.0}, {}, {0: 12.0, 1: 8.0})
@@ -181,7 +180,7 @@ def modelled_pair(other_user: int = 1) -> Comparison:
         {} if far else {(other_user, 0): 30.0}, {0: 20.0, 1: 25.0},
         [Missing("link", 22)] if far else [],
     )  # fmt: skip
-    return Comparison("speedup", "hydra", "your kernel", "the handout", yours, theirs)
+    return ModelledSpeedup("speedup", "hydra", "your kernel", "the handout", yours, theirs)
 
 
 def roof(is_bounded: bool = True) -> Roof:
@@ -192,7 +191,7 @@ def roof(is_bounded: bool = True) -> Roof:
         return Middle(median, *ends)
 
     points = tuple(
-        RoofPoint(role, name, middle(2.5 * share), OfLightspeed(share, None, None, 9))
+        RoofPoint(role, name, middle(2.5 * share), ReferenceShare(share, None, None, 9))
         for role, name, share in (
             (HANDOUT, "the handout", 0.4), (SOLUTION, "the solution", 1.0),
             (SUBMISSION, "yours", 0.8),

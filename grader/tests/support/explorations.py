@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from numalab.explore import declaration, samples
-from numalab.explore.samples import ALL, COMPACT, SCATTER
+from schedule_experiment import Schedules
+from stream_experiment import ALL_THREADS, Streams
+from table_experiment import TableSizes
+
+from numalab.explore import experiment
+from numalab.explore.experiment import COMPACT, SCATTER, Exploration, VirtualMachine
 
 MIB = 2**20
-SCHEDULES = declaration.Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
-TABLES = declaration.TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
+SCHEDULES = Schedules(("static", "dynamic", "guided"), (0, 1, 4, 16), {}, 100, 20)
+TABLES = TableSizes(65536, 16 * MIB, 4, 1000, 3, 20)
 NODE = {
     "name": "invented", "cores": 2, "load_1min": 0.0, "huge_page_mode": "madvise",
     "cgroup_memory_max_bytes": None, "pu_list": [{"pu": 0}],
@@ -29,17 +33,17 @@ BUILD = {
 
 
 def invented(
-    what: declaration.Schedules | declaration.TableSizes,
+    what: Schedules | TableSizes,
     time_s: Any,
     rounds: int = 12,
     **changes: Any,
-) -> samples.Found:
+) -> experiment.Measurements:
     """A finding whose times are time_s(key, round), of tables in the best of three repetitions.
     changes: to the node and the rest; update_s: times of the independent kernel, as of the other
     unless given."""
-    lab = "03_scheduling" if isinstance(what, declaration.Schedules) else "04_huge_pages"
+    lab = "03_scheduling" if isinstance(what, Schedules) else "04_huge_pages"
     node = NODE | changes.pop("node", {})
-    chosen = samples.configurations(declaration.Exploration(lab, "Title", what), node)
+    chosen = what.configurations(node)
     share = changes.pop("share", 1.0)
     update_s = changes.pop("update_s", time_s)
 
@@ -51,7 +55,7 @@ def invented(
         for index, one in enumerate(chosen):
             record = {**one.key, "elapsed_s": time_s(one.key, number)}
             timed = partial(kernel_s, one.key, number)
-            if isinstance(what, declaration.TableSizes):
+            if isinstance(what, TableSizes):
                 on_huge = share * int(one.key["bytes"]) * (one.key["pages"] == "huge")
                 record = {
                     **one.key, "bytes_on_huge_pages": on_huge, "first_touch_cpu_s": 0.25,
@@ -60,9 +64,9 @@ def invented(
                         for kernel in ("update", "chase")
                     ],
                 }  # fmt: skip
-            taken.append(samples.Sample(index, number, index, 0.0, record))
-    found = samples.Found(
-        declaration.Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
+            taken.append(experiment.ProgramRun(index, number, index, 0.0, record))
+    found = experiment.Measurements(
+        Exploration(lab, "Title", what), tuple(chosen), tuple(taken), node,
         ABOUT | changes.pop("about", {}), BUILD, 1, False,
     )  # fmt: skip
     return replace(found, **changes)
@@ -72,8 +76,8 @@ def invented(
 
 LAB, TITLE = "02_affinity", "STREAM over threads"
 MADE_UP = "made up (no measurement)"
-VIRTUAL = declaration.VirtualMachine("hydra", 1, MIB, 2)
-STREAMS = declaration.Streams(64 * MIB, 5, 12, VIRTUAL)
+VIRTUAL = VirtualMachine("hydra", 1, MIB, 2)
+STREAMS = Streams(64 * MIB, 5, 12, VIRTUAL)
 # Two packages of four cores with SMT, as nhm; and what tests run on.
 SIXTEEN = {
     "name": MADE_UP, "cores": 8, "pus": 16, "numa_nodes": 2, "load_1min": 0.0,
@@ -95,7 +99,7 @@ def cores_of(threads: int, placement: str) -> list[int]:
 
 def local_share(threads: int, placement: str, first_touch: str) -> float:
     """Where one has initialised, pages are on the first package."""
-    if first_touch == ALL:
+    if first_touch == ALL_THREADS:
         return 1.0
     return sum(core < 4 for core in cores_of(threads, placement)) / threads
 
@@ -104,7 +108,7 @@ def rate_gb_s(threads: int, placement: str, first_touch: str) -> float:
     """What cores can take, and the memories that serve them carry."""
     cores = set(cores_of(threads, placement))
     per_package = [sum(core // 4 == package for core in cores) for package in (0, 1)]
-    if first_touch == ALL:
+    if first_touch == ALL_THREADS:
         return sum(min(MEMORY_GB_S, CORE_GB_S * number) for number in per_package)
     return min(MEMORY_GB_S, CORE_GB_S * (per_package[0] + REMOTE * per_package[1]))
 
@@ -136,27 +140,27 @@ def made_up(
     share: Callable[[int, str, str], float | None] = local_share,
     rounds: int = 12,
     **changes: Any,
-) -> samples.Found:
-    exploration = declaration.Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
-    chosen = samples.configurations(exploration, node)
+) -> experiment.Measurements:
+    exploration = Exploration(LAB, TITLE, replace(STREAMS, rounds=rounds))
+    chosen = exploration.what.configurations(node)
     taken = [
-        samples.Sample(index, number, index, 0.0, record_of(one.key, number, rate, share))
+        experiment.ProgramRun(index, number, index, 0.0, record_of(one.key, number, rate, share))
         for number in range(rounds)
         for index, one in enumerate(chosen)
     ]
-    found = samples.Found(
+    found = experiment.Measurements(
         exploration, tuple(chosen), tuple(taken), node, {}, BUILD, 1, False
     )  # fmt: skip
     return replace(found, **changes)
 
 
-def virtual_of(found: samples.Found) -> samples.Virtual:
+def virtual_of(found: experiment.Measurements) -> experiment.VirtualPages:
     """A virtual machine that showed the pages of a made-up record."""
     seen = [
         replace(one, record={key: one.record[key] for key in one.record if key != "times"})
-        for one in found.samples
+        for one in found.runs
     ]
-    return samples.Virtual({"name": "nhm"}, found.node, found.configurations, tuple(seen))
+    return experiment.VirtualPages({"name": "nhm"}, found.node, found.configurations, tuple(seen))
 
 
 def flat(threads: int, placement: str, first_touch: str) -> float:
@@ -164,6 +168,6 @@ def flat(threads: int, placement: str, first_touch: str) -> float:
     return CORE_GB_S * threads
 
 
-def on_two_cores(**changes: Any) -> samples.Found:
+def on_two_cores(**changes: Any) -> experiment.Measurements:
     found = made_up(TWO | {"name": "here"}, flat, lambda *_: 1.0)
     return replace(found, **{"virtual": virtual_of(made_up(rounds=3)), **changes})

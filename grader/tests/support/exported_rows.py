@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from numalab.course.gradebook.parts import Part, Shown
+from numalab.course.gradebook.parts import GradePart, PartScore
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, result
 from support.invented_class import row
 
 VARIANT = f"{LAB}_variant"
 
 
-def part(name: Any, state: Any, most: float, points: float, why: str = "") -> Part:
-    return Part(Shown(name, state, points / most if most else 0.0, why), 1.0, most, points)
+def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
+    return GradePart(PartScore(name, state, points / most if most else 0.0, why), 1.0, most, points)
 
 
 GRADED = row(
     ADA, LAB, replace(attempt(ADA, result(5, 1, 2, still_open=2)), ended_at="2027-05-04T10:01:30Z"),
-    points=6.25, gradable_points=8.0, is_provisional=True, late_s=5400.4, penalty=0.25,
+    points=6.25, gradable_points=8.0, is_preliminary=True, late_s=5400.4, penalty=0.25,
     language="c", notes=("A note.",), is_late_unknown=True,
 )  # fmt: skip
 FAILED = row(

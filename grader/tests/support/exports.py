@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numalab.harness.topology_reader import export_in
 from numalab.installation import Installation
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 

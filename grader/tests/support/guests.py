@@ -11,8 +11,8 @@ from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
 from numalab.virtual import booting, plan
 from numalab.virtual.guest import Guest
+from numalab.virtual.guest_commands import guest_environment
 from numalab.virtual.guest_plan import Share
-from numalab.virtual.session import guest_environment
 
 GALLERY = sorted(load_gallery(gallery_folder(find_installation("gnu"))))
 

@@ -189,7 +189,7 @@ def evidence(
 ) -> Json:
     """A whole session's record. home: as the writers place it, unless given."""
 
-    def as_written(owner: int, page: int) -> int:
+    def toml_value(owner: int, page: int) -> int:
         return machine.node_of_thread(writer(owner, page))
 
     record: Json = {
@@ -205,7 +205,7 @@ def evidence(
              "outcome": OK},
             *(trace(machine, order, writer, users, "submission")
               for order in ("natural", "ascending", "descending")),
-            placement(machine, home or as_written, "submission"),
+            placement(machine, home or toml_value, "submission"),
             *(generation(machine, one) for one in times),
         ],
     }  # fmt: skip

@@ -33,7 +33,7 @@ def lab_result(
         )
         for one in lab.criteria
     )
-    return Verdict(lab.name, language, "submission", criteria).to_json()
+    return Verdict(lab.name, language, "submission", criteria).json_data()
 
 
 def row(student: Student, lab: str, counting: Attempt | None, **more: Any) -> StandingRow:
@@ -46,7 +46,7 @@ def row(student: Student, lab: str, counting: Attempt | None, **more: Any) -> St
         gradable = round(10 * can / one["max_points"], 2)
     made = StandingRow(
         student=student, lab=lab, attempt=counting, others=(), points=points, max_points=10.0,
-        gradable_points=gradable, is_provisional=False, late_s=0.0, penalty=0.0,
+        gradable_points=gradable, is_preliminary=False, late_s=0.0, penalty=0.0,
         override_reason="", notes=(),
     )  # fmt: skip
     return replace(made, **more)
@@ -102,5 +102,5 @@ def _at_random(
     is_late = dice.random() < 0.1
     return row(
         student, name, counting, others=others, late_s=90_000.0 if is_late else 0.0,
-        penalty=0.1 if is_late else 0.0, is_provisional=node["numa_nodes"] == 1,
+        penalty=0.1 if is_late else 0.0, is_preliminary=node["numa_nodes"] == 1,
     )  # fmt: skip

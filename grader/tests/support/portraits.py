@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.evidence.record import Json
-from numalab.explore.samples import CHASE, Sample
+from numalab.explore.experiment import CHASE, ProgramRun
 from numalab.portrait.plan import HUGE, Asked, Plan
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
@@ -114,10 +114,10 @@ def record_of(asked: Asked, scale: float) -> Json:
     return {**shared, "times": times}
 
 
-def samples_of(plan: Plan, rounds: int = 6) -> list[Sample]:
+def samples_of(plan: Plan, rounds: int = 6) -> list[ProgramRun]:
     """Of each process one, a little slower from round to round."""
     return [
-        Sample(place, number, place, 0.0, record_of(asked, 1 + 0.01 * number))
+        ProgramRun(place, number, place, 0.0, record_of(asked, 1 + 0.01 * number))
         for number in range(rounds)
         for place, asked in enumerate(plan.asked)
     ]

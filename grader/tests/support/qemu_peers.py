@@ -19,7 +19,7 @@ from numalab.evidence.record import Json
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 from numalab.virtual import guest as guests
-from numalab.virtual.guest import Guest, Member
+from numalab.virtual.guest import ClusterMember, Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import GuestKernel
 
@@ -138,7 +138,7 @@ def guest_with_peer(
     monkeypatch: pytest.MonkeyPatch,
     plan: GuestPlan | None = None,
     snapshot: int | None = None,
-    member: Member | None = None,
+    member: ClusterMember | None = None,
 ) -> tuple[Guest, Peer]:
     peers: list[Peer] = []
 

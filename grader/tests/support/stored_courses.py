@@ -10,14 +10,14 @@ from typing import Any
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.records import Attempt, Intake, Item, Student, Submission
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.records import Attempt, GradingTarget, Intake, Student, Submission
 from numalab.files import write_json
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.grading.kit_digests import judged_by, measured_by
 from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.judging.verdict import of_machine
+from numalab.judging.verdict import tag_machine
 from numalab.labs.declaration import load_labs
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ def stored_course(installation: Installation, root: Path, graded: Iterable[Grade
     course = CourseFolder(root)
     (root / "runs").mkdir(parents=True)
     kernels = list(graded)
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         book.add_submissions(Intake("folders", tuple(map(_submission, kernels)), ()))
         book.add_attempts([_attempt(installation, course, kernel) for kernel in kernels])
     return course
@@ -72,7 +72,9 @@ def _submission(kernel: Graded) -> Submission:
 def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -> Attempt:
     """With the files that a grading of a batch leaves."""
     labs, lab = load_labs(installation.root), kernel.here["lab"]
-    item = Item(kernel.student, lab, kernel.digest, measured_by(installation, lab), kernel.effort)
+    item = GradingTarget(
+        kernel.student, lab, kernel.digest, measured_by(installation, lab), kernel.effort
+    )
     partial = attempts.partial_folder(course, item, 1, "20270504T100000000000-abcd", "n1")
     evidence = partial / "evidence" / "c"
     records = {"": kernel.here} | {f"on_{name}": record for name, record in kernel.there.items()}
@@ -81,11 +83,11 @@ def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -
         write_json(evidence / name / "evidence.json", record, indent=None)
     grading = read_grading(evidence, labs)
     shown = judge_again(installation, grading)
-    write_json(evidence / "verdict.json", shown.verdict.to_json())
+    write_json(evidence / "verdict.json", shown.verdict.json_data())
     for name, seen in grading.there.items():
-        verdict = of_machine(judge(labs[lab], seen), name)
-        write_json(evidence / f"on_{name}" / "verdict.json", verdict.to_json())
-    result = shown.to_json() | {"spent_s": {"timing": 1.5}}
+        verdict = tag_machine(judge(labs[lab], seen), name)
+        write_json(evidence / f"on_{name}" / "verdict.json", verdict.json_data())
+    result = shown.json_data() | {"spent_s": {"timing": 1.5}}
     node = {key: value for key, value in kernel.here["node"].items() if key != "pu_list"}
     write_json(
         partial / "result.json",

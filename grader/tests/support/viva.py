@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from numalab.diagnosing.wrong_submissions import WrongSubmission
-from numalab.judging.lightspeed import OfLightspeed
-from numalab.judging.rates import Middle, Rate, Rates
+from numalab.diagnosing.known_mistakes import KnownMistake
+from numalab.judging.rates import Middle, ReferenceShare, RoleRate, TimedRates
 from numalab.judging.verdict import Status, read_verdict
 from numalab.labs.declaration import Lab
 from numalab.teaching.viva.story import LabStory, Stage, Touched
@@ -27,7 +26,7 @@ def stage(
     values: Mapping[str, float] | None = None,
     code: str = PARALLEL,
     touched: Mapping[str, Mapping[str, Touched]] | None = None,
-    rates: Mapping[str, Rates] | None = None,
+    rates: Mapping[str, TimedRates] | None = None,
     nodes: Mapping[str, int] | None = None,
     changed: Mapping[str, Json] | None = None,
     **more: Any,
@@ -43,24 +42,24 @@ def stage(
     )  # fmt: skip
 
 
-def story(lab: Lab, *stages: Stage, mistakes: tuple[WrongSubmission, ...] = ()) -> LabStory:
+def story(lab: Lab, *stages: Stage, mistakes: tuple[KnownMistake, ...] = ()) -> LabStory:
     return LabStory(lab, "c", stages, mistakes, (("hydra", 2), ("nebula", 8)))
 
 
-def rates(own: float = 0.41, solution: float = 0.42) -> Rates:
+def rates(own: float = 0.41, solution: float = 0.42) -> TimedRates:
     """Shares of lightspeed; the submission takes 2 ms for 128 MB."""
 
-    def role(name: str, elapsed_s: float, share: float | None) -> Rate:
-        found = None if share is None else OfLightspeed(share, share - 0.02, share + 0.02, 9)
+    def role(name: str, elapsed_s: float, share: float | None) -> RoleRate:
+        found = None if share is None else ReferenceShare(share, share - 0.02, share + 0.02, 9)
         gb_per_s = 0.128 / elapsed_s
-        return Rate(
+        return RoleRate(
             name,
             Middle(elapsed_s, elapsed_s, elapsed_s),
             Middle(gb_per_s, gb_per_s, gb_per_s),
             found,
         )
 
-    return Rates(
+    return TimedRates(
         None, None, 8_000_000, 9, 0.95, 128_000_000, 0, False,
         (role("submission", 0.002, own), role("solution", 0.002, solution),
          role("handout", 0.008, 0.1), role("probe", 0.001, None)),

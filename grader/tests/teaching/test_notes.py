@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from numalab.commands.root import cli
-from numalab.diagnosing.excerpts import GAP, MOST_LINES, excerpt, without_comments
-from numalab.diagnosing.wrong_submissions import read_wrong
+from numalab.diagnosing.excerpts import GAP, MOST_LINES, excerpt, strip_comments
+from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import LANGUAGES, Lab, Language, load_labs
@@ -166,8 +166,8 @@ def test_an_excerpt_shows_what_differs_and_no_comment() -> None:
     assert excerpt("a\nb\n", right, ".c") == ["a", "b"]  # what is left out shows by its place
     assert excerpt("\n".join(map(str, range(99))), right, ".c") == []
     fortran = "! Wrong: y\n!$omp parallel do\ndo i = 1, n ! all\n"
-    assert without_comments(fortran, ".f90") == ["!$omp parallel do", "do i = 1, n"]
-    assert without_comments("# no\nranks = 2 # why\n", ".toml") == ["ranks = 2"]
+    assert strip_comments(fortran, ".f90") == ["!$omp parallel do", "do i = 1, n"]
+    assert strip_comments("# no\nranks = 2 # why\n", ".toml") == ["ranks = 2"]
 
 
 def test_a_handout_is_taken_apart() -> None:
@@ -212,7 +212,7 @@ def test_a_table_of_mistakes_that_is_not_of_its_form_is_told(
     with pytest.raises(
         NumalabError, match=rf"wrong.toml:\d+: .*{says}" if says[0] != "3" else says
     ):
-        read_wrong(installation, lab)
+        read_mistakes(installation, lab)
 
 
 def test_a_kit_that_lacks_a_text_is_told(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from support.viva import (
 from numalab.commands.root import cli
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.records import Attempt
-from numalab.diagnosing.wrong_submissions import read_wrong
+from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import UserError
 from numalab.installation import Installation
 from numalab.judging.principles import principles
@@ -71,7 +71,7 @@ def perfect(lab: Lab, installation: Installation) -> LabStory:
         lab, values={TOUCHED: 1.0, LOCAL: 1.0, "efficiency": 0.98}, changed=there,
         rates={"efficiency": rates()}, nodes={"here": 1, "hydra": 2},
     )  # fmt: skip
-    return story(lab, one, mistakes=read_wrong(installation, lab))
+    return story(lab, one, mistakes=read_mistakes(installation, lab))
 
 
 # ---- a change ----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_what_fails_is_asked_for_with_the_reports_sentence(
 ) -> None:
     why = "Every page of a was first written by thread 0, and 50 % of them are used by thread 1."
     one = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, changed={TOUCHED: {"why": why}})
-    question = only(of_failures(story(lab, one, mistakes=read_wrong(installation, lab)), DRAW))
+    question = only(of_failures(story(lab, one, mistakes=read_mistakes(installation, lab)), DRAW))
     assert f'The report says: "{why}"' in question.text
     assert "What in kernel.c makes it so" in question.text
     assert "Known mistakes of which the report says the same: Of the three arrays" in told(question)
@@ -196,8 +196,8 @@ def test_a_rate_is_its_bytes_over_its_time(lab: Lab) -> None:
 def test_what_an_interval_leaves_open_is_not_concluded(lab: Lab) -> None:
     found = rates(0.52, 0.55)
     own = found.roles[0]
-    assert own.of_lightspeed is not None
-    wide = replace(own, of_lightspeed=replace(own.of_lightspeed, low=0.22, high=None))
+    assert own.reference_share is not None
+    wide = replace(own, reference_share=replace(own.reference_share, low=0.22, high=None))
     one = stage(
         lab, values={"efficiency": 0.5},
         rates={"efficiency": replace(found, roles=(wide, *found.roles[1:]))},
@@ -280,14 +280,14 @@ def test_one_file_on_two_machines(labs: dict[str, Lab]) -> None:
 def test_a_mistake_is_declared_and_of_a_criterion_that_passes(
     lab: Lab, installation: Installation
 ) -> None:
-    known = {wrong.mistake.rstrip(". "): wrong for wrong in read_wrong(installation, lab)}
+    known = {wrong.mistake.rstrip(". "): wrong for wrong in read_mistakes(installation, lab)}
     asked = of_mistakes(perfect(lab, installation), DRAW)
     assert len({question.about for question in asked}) >= 3
     for question in asked:
         (wrong,) = (known[mistake] for mistake in known if f"mistake: {mistake}." in question.text)
         assert question.answer[0].startswith(f"{wrong.first} fails first.")
         assert wrong.cause not in ("crashed", "not_built", "wrong_result")
-    failed = story(lab, stage(lab, 1, {TOUCHED: "fail"}), mistakes=read_wrong(installation, lab))
+    failed = story(lab, stage(lab, 1, {TOUCHED: "fail"}), mistakes=read_mistakes(installation, lab))
     assert TOUCHED not in {question.about for question in of_mistakes(failed, DRAW)}
 
 
@@ -377,7 +377,9 @@ def test_kinds_and_labs_differ_and_the_students_own_come_first(
     stories = [
         story(lab, before, stage(lab, 2, {}, {TOUCHED: 1.0})),
         story(
-            other, stage(other, 1, {"balanced": "fail"}), mistakes=read_wrong(installation, other)
+            other,
+            stage(other, 1, {"balanced": "fail"}),
+            mistakes=read_mistakes(installation, other),
         ),
     ]
     chosen = choose(stories, Seed(7, "ada"), 4)
@@ -405,7 +407,7 @@ def test_a_sheet_is_80_columns_and_a_page_that_is_sound(
         explanation=f"Each thread touches its pages first, {SCRIPT} says so.",
     )  # fmt: skip
     before = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, code=SERIAL)
-    stories = [story(lab, before, hostile, mistakes=read_wrong(installation, lab))]
+    stories = [story(lab, before, hostile, mistakes=read_mistakes(installation, lab))]
     who = replace(ADA, name=f"Ada {SCRIPT}")
     sheet = Sheet(who, "HPC", stories, choose(stories, Seed(7, "ada"), 5))
     lines = list(sheet_lines(sheet))
@@ -429,7 +431,7 @@ def kept_course(root: Path, lab: Lab) -> CourseFolder:
         ("d1", "2027-05-04T10:00:00+00:00", SERIAL, lab_result(lab, {TOUCHED: "fail"})),
         ("d2", "2027-05-05T10:00:00+00:00", PARALLEL, lab_result(lab, {})),
     ]
-    with open_gradebook(course) as book:
+    with use_gradebook(course) as book:
         for digest, at, code, result in graded:
             book.add_submissions(intake(submission(ADA, digest, at), submission(BOB, "d3", at)))
             one = attempt(ADA, result, digest=digest, at=at)
@@ -439,10 +441,10 @@ def kept_course(root: Path, lab: Lab) -> CourseFolder:
 
 
 def _keep(course: CourseFolder, one: Attempt, code: str) -> None:
-    partial = attempts.partial_folder(course, one.item, 1, "20270504T100000000000-abcd", "n1")
+    partial = attempts.partial_folder(course, one.target, 1, "20270504T100000000000-abcd", "n1")
     partial.mkdir(parents=True)
     assert attempts.publish(course, partial, one)
-    folder = course.submission(one.item.student_id, FIRST, one.item.digest) / FIRST
+    folder = course.submission(one.target.student_id, FIRST, one.target.digest) / FIRST
     folder.mkdir(parents=True)
     (folder / "kernel.c").write_text(code)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.virtual import apart
+from numalab.virtual import guest_sandbox
 from numalab.virtual.qemu_process import is_own_end
 
 USR = Path("/usr")
@@ -28,7 +28,7 @@ def test_only_the_programs_of_a_command_come_along(build: Path) -> None:
         str(build / "monitor"), "trace", "--sandbox", str(build / "guest_confine"),
         "--worker", f"submission={build}/submission", "--n", "7",
     ]  # fmt: skip
-    there = apart.command_for(command, [USR], [build])
+    there = guest_sandbox.command_for(command, [USR], [build])
     assert there.arguments == (
         "/numalab/monitor", "trace", "--sandbox", "/numalab/guest_confine",
         "--worker", "submission=/numalab/submission", "--n", "7",
@@ -46,15 +46,15 @@ def test_what_a_student_writes_names_no_program(build: Path) -> None:
         str(build / "monitor"), "--set", f"submission:OMP_PLACES={solution}",
         "--launch", f"submission:{solution}", solution,
     ]  # fmt: skip
-    there = apart.command_for(command, [USR], [build])
+    there = guest_sandbox.command_for(command, [USR], [build])
     assert list(there.programs) == ["/numalab/monitor"]
     assert there.arguments[1:] == tuple(command[1:])
 
 
 def test_programs_of_the_system_stay_where_they_are_and_the_kits_do_not(build: Path) -> None:
-    assert apart.command_for(["/usr/bin/env", "x"], [USR], [build]).programs == {}
-    assert apart.command_for(["env", "x"], [USR], [build]).arguments == ("env", "x")
-    beside = apart.command_for([str(build / "monitor")], [build.parent], [build])
+    assert guest_sandbox.command_for(["/usr/bin/env", "x"], [USR], [build]).programs == {}
+    assert guest_sandbox.command_for(["env", "x"], [USR], [build]).arguments == ("env", "x")
+    beside = guest_sandbox.command_for([str(build / "monitor")], [build.parent], [build])
     assert list(beside.programs) == ["/numalab/monitor"], "its folder may lie in a visible one"
 
 
@@ -64,7 +64,7 @@ def test_two_programs_of_one_name_are_not_mixed_up(build: Path) -> None:
     (other / "monitor").write_text("")
     command = [str(build / "monitor"), "--worker", f"solution={other}/monitor"]
     with pytest.raises(ValueError, match="two programs"):
-        apart.command_for(command, [USR], [build])
+        guest_sandbox.command_for(command, [USR], [build])
 
 
 def test_of_the_environment_only_what_is_needed_comes_along() -> None:
@@ -73,10 +73,10 @@ def test_of_the_environment_only_what_is_needed_comes_along() -> None:
         "NUMALAB_STARTED": "1", "SLURM_JOB_ID": "1", "PYTHONPATH": "/home/u", "OMPX": "no",
         "PATH": "/home/u/bin:/usr/bin:relative::/usr/local/bin", "LD_LIBRARY_PATH": "/home/u/lib",
     }  # fmt: skip
-    assert apart.environment_for(given, [USR]) == {
+    assert guest_sandbox.environment_for(given, [USR]) == {
         "OMP_PLACES": "cores", "LANG": "C", "PATH": "/usr/bin:/usr/local/bin", "TMPDIR": "/tmp"
     }  # fmt: skip
-    assert apart.environment_for({}, [USR])["PATH"]
+    assert guest_sandbox.environment_for({}, [USR])["PATH"]
 
 
 def test_no_folder_of_the_kits_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +84,8 @@ def test_no_folder_of_the_kits_is_shown(tmp_path: Path, monkeypatch: pytest.Monk
     libraries = {site, installation / "lib", tmp_path, USR / "lib"}
     for folder in libraries:
         folder.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(apart, "library_folders", lambda program: libraries)
-    found = apart.folders_for([Path("monitor")], [installation])
+    monkeypatch.setattr(guest_sandbox, "library_folders", lambda program: libraries)
+    found = guest_sandbox.folders_for([Path("monitor")], [installation])
     assert USR in found and site in found
     assert not any(installation == folder or installation in folder.parents for folder in found)
     assert tmp_path not in found, "it holds the kit"
@@ -101,15 +101,15 @@ def test_a_worker_is_never_root(monkeypatch: pytest.MonkeyPatch, uid: int) -> No
     monkeypatch.setattr(os, "getuid", lambda: uid)
     monkeypatch.setattr(os, "getgid", lambda: uid)
     monkeypatch.setattr(os, "getgroups", lambda: [0, uid, 27])
-    user, groups = apart.worker_user()
-    assert user == (uid or apart.STRANGER)
-    assert groups == ([1000, 27] if uid else [apart.STRANGER]), "nor of root's group"
+    user, groups = guest_sandbox.worker_user()
+    assert user == (uid or guest_sandbox.STRANGER)
+    assert groups == ([1000, 27] if uid else [guest_sandbox.STRANGER]), "nor of root's group"
 
 
 def test_a_kit_within_the_system_is_covered() -> None:
     installation, elsewhere = Path("/usr/local/numalab"), Path("/srv/numalab")
-    options = apart.monitor_options(
-        Path("/c"), apart.Sight([USR], [installation, elsewhere], 4, 1 << 30)
+    options = guest_sandbox.monitor_options(
+        Path("/c"), guest_sandbox.GuestView([USR], [installation, elsewhere], 4, 1 << 30)
     )
     told = words(options)
     assert told[:2] == ["/init", "--user"]
@@ -119,11 +119,11 @@ def test_a_kit_within_the_system_is_covered() -> None:
 
 
 def test_a_job_on_two_nodes_sees_no_more_than_a_worker() -> None:
-    sight = apart.Sight([USR], [Path("/usr/local/numalab")], 4, 1 << 30)
-    job = apart.job_words(sight, "/delivered")
+    sight = guest_sandbox.GuestView([USR], [Path("/usr/local/numalab")], 4, 1 << 30)
+    job = guest_sandbox.job_words(sight, "/delivered")
     assert job[3] == "--share-net"
     assert [job[i + 1] for i, word in enumerate(job) if word == "--bind"] == ["/delivered"]
-    worker = apart.sandbox_words(sight)
+    worker = guest_sandbox.sandbox_words(sight)
     assert job[:3] == worker[:3] and job[-len(worker[3:]) :] == worker[3:]
     shown = [job[i + 1] for i, word in enumerate(job) if word == "--ro-bind"]
     assert set(shown) - set(worker[3:]) == {
@@ -133,7 +133,11 @@ def test_a_job_on_two_nodes_sees_no_more_than_a_worker() -> None:
 
 @pytest.mark.parametrize("memory_mib", [160, 512, 65536])
 def test_folders_in_memory_leave_most_of_it(memory_mib: int) -> None:
-    told = words(apart.monitor_options(Path("/c"), apart.Sight([USR], [], 64, memory_mib << 20)))
+    told = words(
+        guest_sandbox.monitor_options(
+            Path("/c"), guest_sandbox.GuestView([USR], [], 64, memory_mib << 20)
+        )
+    )
     sizes = {told[i + 2]: int(told[i + 1]) for i, word in enumerate(told) if word == "--tmpfs"}
     assert set(sizes) == {"/tmp", "/dev/shm"}
     assert sum(sizes.values()) <= (memory_mib << 20) / 3
@@ -156,9 +160,9 @@ def test_whose_doing_an_end_is(code: int | None, is_own: bool) -> None:
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """1000 with groups 1000 and 27, on a system with one link and one file of its own."""
-    monkeypatch.setattr(apart, "worker_user", lambda: (1000, [1000, 27]))
-    monkeypatch.setattr(apart, "system_links", lambda: iter([("usr/bin", "/bin")]))
-    monkeypatch.setattr(apart, "_SYSTEM_FILES", ("/etc", "/etc/no-such-file"))
+    monkeypatch.setattr(guest_sandbox, "worker_user", lambda: (1000, [1000, 27]))
+    monkeypatch.setattr(guest_sandbox, "system_links", lambda: iter([("usr/bin", "/bin")]))
+    monkeypatch.setattr(guest_sandbox, "_SYSTEM_FILES", ("/etc", "/etc/no-such-file"))
 
 
 @pytest.mark.parametrize(
@@ -171,15 +175,15 @@ def test_what_a_worker_sees(
     """64 MiB are shared and 16 for each core, a quarter of the memory at most; 16 in /tmp, a
     sixteenth at most."""
     hidden = [Path("/usr/local/kit"), Path("/srv/kit"), Path("/opt")]
-    sight = apart.Sight([USR, Path("/opt")], hidden, cores, memory_mib << 20)
+    sight = guest_sandbox.GuestView([USR, Path("/opt")], hidden, cores, memory_mib << 20)
     words = [
         "/init", "--user", "1000:1000:27", "--ro-bind", "/usr", "/usr", "--ro-bind", "/opt", "/opt",
         "--symlink", "usr/bin", "/bin", "--ro-bind", "/etc", "/etc",
         "--cover", "/usr/local/kit", "--cover", "/opt",
         "--tmpfs", str(shared_mib << 20), "/dev/shm", "--tmpfs", str(tmp_mib << 20), "/tmp",
     ]  # fmt: skip
-    assert apart.sandbox_words(sight) == words
-    assert apart.monitor_options(Path("/c"), sight) == [
+    assert guest_sandbox.sandbox_words(sight) == words
+    assert guest_sandbox.monitor_options(Path("/c"), sight) == [
         "--sandbox", "/c", "--sandbox-user", "1000",
         *(option for word in words for option in ("--sandbox-word", word)),
     ]  # fmt: skip
@@ -187,16 +191,16 @@ def test_what_a_worker_sees(
     for path in ("/init", "/numalab-finalize.so", "/etc/numalab-nodes", "/numalab"):
         more += ["--ro-bind", path, path]
     more += ["--symlink", "/init", "/numalab-remote", "--bind", "/out", "/out"]
-    assert apart.job_words(sight, "/out") == [*words[:3], *more, *words[3:]]
+    assert guest_sandbox.job_words(sight, "/out") == [*words[:3], *more, *words[3:]]
 
 
 def test_a_worker_has_so_many_groups_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 7)
     monkeypatch.setattr(os, "getgid", lambda: 0)
     monkeypatch.setattr(os, "getgroups", lambda: [3, 0, 3, *range(100, 200)])
-    assert apart.worker_user() == (7, [3, *range(100, 163)])
+    assert guest_sandbox.worker_user() == (7, [3, *range(100, 163)])
     monkeypatch.setattr(os, "getgroups", list)
-    assert apart.worker_user() == (7, [65533])
+    assert guest_sandbox.worker_user() == (7, [65533])
 
 
 def test_libraries_are_where_ldd_finds_them_and_where_links_lead(
@@ -214,7 +218,7 @@ def test_libraries_are_where_ldd_finds_them_and_where_links_lead(
     )
     ldd.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert apart.library_folders(Path("program")) == {link, real}
+    assert guest_sandbox.library_folders(Path("program")) == {link, real}
 
 
 def test_links_of_the_system_are_told_with_where_they_lead(
@@ -223,19 +227,19 @@ def test_links_of_the_system_are_told_with_where_they_lead(
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "usr/bin").mkdir(parents=True)
     names = tuple(str(tmp_path / name) for name in ("bin", "usr", "none"))
-    monkeypatch.setattr(apart, "_SYSTEM", names)
-    assert list(apart.system_links()) == [("usr/bin", names[0])]
+    monkeypatch.setattr(guest_sandbox, "_SYSTEM", names)
+    assert list(guest_sandbox.system_links()) == [("usr/bin", names[0])]
     asked: list[object] = []
 
     def other_roots(*how: object) -> list[str]:
         asked.extend(how)
         return ["/srv/mpi", "/srv", "/kit/lib"]
 
-    monkeypatch.setattr(apart, "other_roots", other_roots)
-    monkeypatch.setattr(apart, "library_folders", lambda program: {program.parent})
+    monkeypatch.setattr(guest_sandbox, "other_roots", other_roots)
+    monkeypatch.setattr(guest_sandbox, "library_folders", lambda program: {program.parent})
     programs = [Path("/srv/a/p"), tmp_path / "usr/x/p"]
     hidden = [Path("/kit"), Path("/srv/b/kit")]
-    assert apart.folders_for(programs, hidden) == [
+    assert guest_sandbox.folders_for(programs, hidden) == [
         tmp_path / "usr", Path("/srv/a"), Path("/srv/mpi")
     ], "/srv holds one of the hidden ones"  # fmt: skip
     assert asked == [["mpiexec"], {}, Path("/kit")]
@@ -252,20 +256,24 @@ def test_variables_are_of_parallel_programs_and_languages(
     given = dict.fromkeys((*names, "LANGUAGE", "LC_CTYPE", "A_OMP_", "PMI_RANK"), "1")
     given |= {"PATH": "/opt/x:bin:/usr", "LD_LIBRARY_PATH": "/usr/lib:/opt", "TMPDIR": "/scratch"}
     own = {"PATH": "/usr", "LD_LIBRARY_PATH": "/usr/lib", "TMPDIR": "/tmp"}
-    assert apart.environment_for(given, [USR]) == dict.fromkeys(names, "1") | own
+    assert guest_sandbox.environment_for(given, [USR]) == dict.fromkeys(names, "1") | own
     usual = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
-    assert apart.environment_for({"PATH": "/opt"}, [USR]) == usual
+    assert guest_sandbox.environment_for({"PATH": "/opt"}, [USR]) == usual
 
 
 def test_a_program_that_is_not_there_stays_a_word(
     build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(build)
-    assert apart.command_for(["monitor"], [], []) == apart.GuestCommand(("monitor",), {})
+    assert guest_sandbox.command_for(["monitor"], [], []) == guest_sandbox.GuestCommand(
+        ("monitor",), {}
+    )
     none, monitor = str(build / "none"), str(build / "monitor")
-    there = apart.command_for([none, "--worker", "a=b=c", "--worker", monitor, monitor], [], [])
-    assert there == apart.GuestCommand(
+    there = guest_sandbox.command_for(
+        [none, "--worker", "a=b=c", "--worker", monitor, monitor], [], []
+    )
+    assert there == guest_sandbox.GuestCommand(
         (none, "--worker", "a=b=c", "--worker", monitor, monitor), {}
     )
-    twice = apart.command_for([monitor, "--sandbox", monitor], [], [])
+    twice = guest_sandbox.command_for([monitor, "--sandbox", monitor], [], [])
     assert twice.arguments == ("/numalab/monitor", "--sandbox", "/numalab/monitor")

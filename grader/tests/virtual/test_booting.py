@@ -14,7 +14,7 @@ from support.qemu_peers import Process, plan_of
 
 from numalab.errors import NumalabError
 from numalab.virtual import booting
-from numalab.virtual.guest import Member
+from numalab.virtual.guest import ClusterMember
 from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestFailed
 from numalab.virtual.snapshots import Store
@@ -34,7 +34,7 @@ class Host:
 
 
 class FakeGuest(contextlib.AbstractContextManager["FakeGuest"]):
-    def __init__(self, host: Host, snapshot: int | None, member: Member | None) -> None:
+    def __init__(self, host: Host, snapshot: int | None, member: ClusterMember | None) -> None:
         self.number, self.host = len(host.guests), host
         self.process = Process()
         host.guests.append(self)
@@ -87,11 +87,11 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def members(count: int) -> list[Member]:
-    return [Member(node, None, b"") for node in (Node(n + 1, count) for n in range(count))]  # type: ignore[arg-type]
+def members(count: int) -> list[ClusterMember]:
+    return [ClusterMember(node, None, b"") for node in (Node(n + 1, count) for n in range(count))]  # type: ignore[arg-type]
 
 
-def boot(store: Store | None, those: Sequence[Member | None] = (None,)) -> list[str]:
+def boot(store: Store | None, those: Sequence[ClusterMember | None] = (None,)) -> list[str]:
     """Returns what was reported."""
     steps: list[str] = []
     booting.boot_all(plan_of(), store, steps.append, those)

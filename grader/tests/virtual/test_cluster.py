@@ -32,14 +32,14 @@ from numalab.errors import NumalabError
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES, Language
 from numalab.machines.gallery import find_machine, gallery_folder
-from numalab.virtual import apart
+from numalab.virtual import guest_sandbox
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
+from numalab.virtual.guest_commands import guest_environment
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.network import REMOTE_APART
 from numalab.virtual.plan import GuestOptions
 from numalab.virtual.qemu import Card
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed
-from numalab.virtual.session import guest_environment
 
 pytestmark = pytest.mark.boots
 
@@ -156,7 +156,7 @@ def test_ranks_run_on_both_nodes(two: tuple[Cluster, Path]) -> None:
     hello = str(programs / "hello")
     lines = said(cluster, 1, "mpiexec", "-n", "4", "-ppn", "2", hello).splitlines()
     assert sorted(lines) == [f"{rank} of 4 on node{1 + rank // 2}: 6" for rank in range(4)]
-    crossed = cluster.counts().since(before)
+    crossed = cluster.counts().subtract(before)
     for node, other in (crossed.nodes, crossed.nodes[::-1]):
         assert node.sent.tcp_payload_bytes > 0 and node.dropped_frames == 0
         # All is quiet, so what one sent the other has received.
@@ -170,7 +170,7 @@ def test_a_job_on_one_node_sends_nothing(two: tuple[Cluster, Path]) -> None:
     before = cluster.counts()
     lines = said(cluster, 1, "mpiexec", "-hosts", "node1", "-n", "2", str(programs / "hello"))
     assert lines.count("on node1: 1") == 2
-    crossed = cluster.counts().since(before)
+    crossed = cluster.counts().subtract(before)
     assert [node.sent.frames for node in crossed.nodes] == [0, 0]
 
 
@@ -186,7 +186,7 @@ def test_nodes_are_quiet_by_themselves(two: tuple[Cluster, Path]) -> None:
     cluster, _ = two
     before = cluster.counts()
     said(cluster, 1, "sleep", "3")
-    crossed = cluster.counts().since(before)
+    crossed = cluster.counts().subtract(before)
     assert [node.sent.frames for node in crossed.nodes] == [0, 0]
 
 
@@ -241,7 +241,7 @@ def test_no_message_is_faster_than_the_link(two: tuple[Cluster, Path]) -> None:
     assert curve.t0_us == pytest.approx(min(curve.us[n] for n in (0, 16, 64)), rel=1e-3)
     assert curve.mb_s == pytest.approx((1 << 20) / (curve.us[1 << 20] - curve.t0_us), rel=1e-3)
     assert curve.half_bytes == pytest.approx(curve.t0_us * curve.mb_s, rel=2e-3)
-    for node in cluster.counts().since(before).nodes:
+    for node in cluster.counts().subtract(before).nodes:
         assert node.sent.tcp_payload_bytes > sum(curve.us)  # its keys are bytes
 
 
@@ -253,7 +253,7 @@ def test_a_ping_pong_of_two_of_four_nodes(installation: Installation, programs: 
         job = ("mpiexec", "-hosts", "node2,node4", "-n", "2", program, "50", "4096")
         curve = read_curve(said(cluster, 1, *job))
         assert list(curve.us) == [0, 16, 64, 256, 1024, 4096]
-        sent = [node.sent for node in cluster.counts().since(before).nodes]
+        sent = [node.sent for node in cluster.counts().subtract(before).nodes]
         assert sent[2].frames == 0
         assert min(sent[1].tcp_payload_bytes, sent[3].tcp_payload_bytes) > sum(curve.us)
         assert sent[0].tcp_payload_bytes < 4096 * 4  # it has started them
@@ -286,8 +286,10 @@ def test_what_runs_elsewhere_ends_with_its_command(two: tuple[Cluster, Path]) ->
 def test_a_job_is_kept_apart_on_both_nodes(two: tuple[Cluster, Path], tmp_path: Path) -> None:
     """It may ask the other node for whatever it likes, and gets no more there than here."""
     cluster, programs = two
-    sight = apart.Sight(apart.folders_for([], [tmp_path]), [tmp_path], 4, 1 << 29)
-    words = apart.job_words(sight, "/left")
+    sight = guest_sandbox.GuestView(
+        guest_sandbox.folders_for([], [tmp_path]), [tmp_path], 4, 1 << 29
+    )
+    words = guest_sandbox.job_words(sight, "/left")
     (tmp_path / "words").write_text("".join(f"{word}\n" for word in words))
     held = {REMOTE_APART: tmp_path / "words", "/numalab/hello": programs / "hello"}
     cluster.hold(held)
@@ -297,7 +299,7 @@ def test_a_job_is_kept_apart_on_both_nodes(two: tuple[Cluster, Path], tmp_path: 
         "/numalab-remote node1 id -u; mpiexec -n 2 -ppn 1 /numalab/hello | sort"
     )
     lines = said(cluster, 1, *words, "--", "sh", "-c", script).splitlines()
-    user = str(apart.worker_user()[0])
+    user = str(guest_sandbox.worker_user()[0])
     assert lines == [user, "2", user, "2", user, "0 of 2 on node1: 1", "1 of 2 on node2: 1"]
     for node, left in ((1, "here"), (2, "there")):
         assert said(cluster, node, "cat", "/left/one").strip() == left
@@ -348,7 +350,7 @@ def test_a_transfer_is_counted_limited_and_captured(
     with started(installation, programs, 2, rate_mbit_s, card, tmp_path / "out") as cluster:
         before = cluster.counts()
         transfer(cluster, programs, size)
-        crossed = cluster.counts().since(before)
+        crossed = cluster.counts().subtract(before)
     sent = crossed.nodes[0].sent
     # What is sent twice counts twice, as after a pause of a busy host; starting it takes 1 kB.
     assert size < sent.tcp_payload_bytes < size * 1.02

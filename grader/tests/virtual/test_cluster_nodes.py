@@ -19,8 +19,8 @@ from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 from numalab.virtual import cluster
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
-from numalab.virtual.guest import Ended, Input, Member
-from numalab.virtual.network import Node, all_nodes, hosts_text, mpi_environment
+from numalab.virtual.guest import ClusterMember, Ended, Input
+from numalab.virtual.network import Node, address_table, all_nodes, mpi_environment
 from numalab.virtual.plan import GuestOptions
 from numalab.virtual.qemu_process import GuestFailed
 
@@ -32,7 +32,7 @@ def test_mpi_starts_ranks_by_the_kits_means() -> None:
         "UCX_TLS": "tcp,self,sysv", "LD_PRELOAD": "/numalab-finalize.so",
     }  # fmt: skip
     assert all_nodes(2) == [Node(1, 2), Node(2, 2)]
-    assert hosts_text(Node(1, 1)) == "127.0.0.1 localhost\n10.0.0.1 node1\n"
+    assert address_table(Node(1, 1)) == "127.0.0.1 localhost\n10.0.0.1 node1\n"
 
 
 class FakeGuest:
@@ -114,22 +114,28 @@ def test_what_a_cluster_does_all_its_nodes_do(three: Three) -> None:
     assert made.names == ("node1", "node2", "node3")
 
 
-def on_output(data: bytes) -> None:
+def write_output(data: bytes) -> None:
     pass
 
 
-def on_errors(data: bytes) -> None:
+def write_errors(data: bytes) -> None:
     pass
 
 
 def test_a_command_on_a_node_has_mpis_variables(three: Three) -> None:
     made, guests, relay = three
-    assert made.run(2, ["x"], "/w", {"A": "1", "UCX_TLS": "all"}, on_output, on_errors) == Ended(3)
+    assert made.run(
+        2, ["x"], "/w", {"A": "1", "UCX_TLS": "all"}, write_output, write_errors
+    ) == Ended(3)
     variables = {"A": "1", **mpi_environment()}
     assert made.mpi_environment == mpi_environment()
-    assert guests[1].done == [(["x"], "/w", variables, on_output, on_errors, (0, 0), None)]
-    assert made.on(3)(["y"], "/", {}, on_output, on_errors, None, (2, 3), 4.0) == Ended(3)
-    assert guests[2].done == [(["y"], "/", mpi_environment(), on_output, on_errors, (2, 3), 4.0)]
+    assert guests[1].done == [(["x"], "/w", variables, write_output, write_errors, (0, 0), None)]
+    assert made.runner_of(3)(
+        ["y"], "/", {}, write_output, write_errors, None, (2, 3), 4.0
+    ) == Ended(3)
+    assert guests[2].done == [
+        (["y"], "/", mpi_environment(), write_output, write_errors, (2, 3), 4.0)
+    ]
     assert guests[2].source.readers()[0] is relay
     guests[2].source.handle(set(), None, None)
     guests[2].source.consumed()
@@ -160,7 +166,7 @@ def ready(source: Input) -> set[Any]:
 def test_a_command_ends_with_what_it_depends_on(three: Three) -> None:
     made, guests, relay = three
     source = Source(relay.theirs)
-    made.run(2, ["x"], "/", {}, on_output, on_errors, source)
+    made.run(2, ["x"], "/", {}, write_output, write_errors, source)
     watch, selector, line = guests[1].source, object(), object()
     assert len(watch.readers()) == 4 and watch.readers()[:2] == [relay.theirs, relay]
     assert ready(watch) == set()
@@ -229,7 +235,7 @@ def test_a_cluster_is_its_nodes_on_a_relay(
         boot_cluster(installation, machine, [], options, own, print, [Path("/usr")])
     nodes, finalize = all_nodes(2), b"finalize"
     files = [folder / "node1.pcap", folder / "node2.pcap"] if folder else []
-    member: Any = Member  # of words in the place of sockets
+    member: Any = ClusterMember  # of words in the place of sockets
     members = [member(nodes[0], "link1", finalize), member(nodes[1], "link2", finalize)]
     assert done == [
         (installation, machine, [], own, print, [Path("/usr")], 2, "e1000"),

@@ -13,10 +13,10 @@ from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.virtual import kernel, network, plan, qemu
 from numalab.virtual.cluster import ClusterOptions, boot_cluster, check_options
-from numalab.virtual.cluster_session import Lines, as_json, in_words
+from numalab.virtual.cluster_commands import Lines, counts_text, json_record
 from numalab.virtual.kernel import GuestKernel
-from numalab.virtual.link import Counts, NodeCounts, Relay, Traffic, capture_files, counts_of
-from numalab.virtual.network import Node, all_nodes, hosts_text
+from numalab.virtual.link import Counts, LinkTraffic, NodeCounts, Relay, capture_files, counts_of
+from numalab.virtual.network import Node, address_table, all_nodes
 from numalab.virtual.qemu_process import GuestFailed
 
 GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
@@ -29,7 +29,7 @@ def test_nodes_know_each_other_by_name_and_address() -> None:
     second = Node(2, 3)
     assert (second.name, second.ip, second.ethernet) == ("node2", "10.0.0.2", "52:54:00:6e:6c:02")
     assert second.others == [Node(1, 3), Node(3, 3)]
-    lines = hosts_text(second).splitlines()
+    lines = address_table(second).splitlines()
     assert lines[0] == "127.0.0.1 localhost"
     # Its own name is not the loopback's: MPI's launcher tells it to the others.
     assert lines[1:] == ["10.0.0.1 node1", "10.0.0.2 node2", "10.0.0.3 node3"]
@@ -84,12 +84,12 @@ def found(files: dict[str, bytes], *builtin: str) -> kernel.Modules:
 def test_a_network_takes_modules_of_its_own() -> None:
     modules = found(FILES)
     assert list(modules.base) == list(kernel.MODULES)
-    assert modules.found == kernel.NETWORK_MODULES
+    assert modules.drivers == kernel.NETWORK_MODULES
     # virtio_pci is there already.
     wanted = ["failover", "net_failover", "virtio_net", "e1000", "af_packet"]
     assert list(modules.network) == wanted
     builtin = found(FILES, "virtio_net", "af_packet", "e1000")
-    assert (list(builtin.network), builtin.found) == ([], kernel.NETWORK_MODULES)
+    assert (list(builtin.network), builtin.drivers) == ([], kernel.NETWORK_MODULES)
 
 
 def test_without_one_of_them_a_kernel_is_still_good_for_others() -> None:
@@ -100,7 +100,7 @@ def test_without_one_of_them_a_kernel_is_still_good_for_others() -> None:
     ):
         modules = found({name: data for name, data in FILES.items() if name != missing})
         assert list(modules.base) == list(kernel.MODULES)
-        assert modules.found == left and set(left) <= set(modules.network)
+        assert modules.drivers == left and set(left) <= set(modules.network)
 
 
 def test_a_cluster_needs_a_kernel_with_its_card(
@@ -136,15 +136,15 @@ def test_nodes_share_what_the_host_carries() -> None:
 # ---- counts ----------------------------------------------------------------------------------
 
 
-def traffic(frames: int, peak: int = 125_000) -> Traffic:
-    return Traffic(frames, 1000 * frames, frames - 1, 900 * frames, 1514, peak)
+def traffic(frames: int, peak: int = 125_000) -> LinkTraffic:
+    return LinkTraffic(frames, 1000 * frames, frames - 1, 900 * frames, 1514, peak)
 
 
 def test_what_a_job_sent_is_a_difference() -> None:
     before = Counts((NodeCounts(traffic(5), traffic(3), 1), NodeCounts(traffic(3), traffic(5), 0)))
     after = Counts((NodeCounts(traffic(9), traffic(4), 1), NodeCounts(traffic(4), traffic(9), 2)))
-    crossed = after.since(before)
-    assert crossed.nodes[0].sent == Traffic(4, 4000, 4, 3600, 1514, 125_000)
+    crossed = after.subtract(before)
+    assert crossed.nodes[0].sent == LinkTraffic(4, 4000, 4, 3600, 1514, 125_000)
     assert [node.dropped_frames for node in crossed.nodes] == [0, 2]
     assert crossed.nodes[1].received.bytes == 4000
     assert traffic(1).peak_mbit_s == pytest.approx(10.0)
@@ -155,16 +155,16 @@ def test_counts_are_told_in_words_and_numbers() -> None:
         NodeCounts(traffic(1500, 625_000), traffic(2, 200), 0),
         NodeCounts(traffic(2), traffic(1500), 7),
     ))  # fmt: skip
-    said = in_words(("node1", "node2"), counts, 50.0)
+    said = counts_text(("node1", "node2"), counts, 50.0)
     assert "of 50 Mbit/s" in said and "7 frames for nobody" in said
     assert re.search(
         r"node1 sent +1.5 MB, +1,500 frames, TCP payload +1.35 MB, peak 50 Mbit/s", said
     )
     many = Counts((NodeCounts(traffic(99_999, 2_637), traffic(99_999, 2_637), 0),))
-    wide = f"{said}\n{in_words(('node1',), many, 50.0)}"
+    wide = f"{said}\n{counts_text(('node1',), many, 50.0)}"
     assert "99,999 frames" in wide and "peak 0.211 Mbit/s" in wide
     assert max(map(len, wide.splitlines())) <= 80
-    data = as_json("hydra", ClusterOptions(2), counts, 3)
+    data = json_record("hydra", ClusterOptions(2), counts, 3)
     assert data["exit_code"] == 3 and data["nodes"][0]["sent"]["bytes"] == 1_500_000
     assert data["nodes"][1]["name"] == "node2" and data["nodes"][1]["dropped_frames"] == 7
 

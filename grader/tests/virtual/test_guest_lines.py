@@ -21,7 +21,7 @@ from numalab.processes import starting
 from numalab.virtual import channel, qemu, qemu_process
 from numalab.virtual import link as links
 from numalab.virtual.channel import Channel, ChannelClosed, Frame, run_payload
-from numalab.virtual.link import Counts, NodeCounts, Relay, Traffic
+from numalab.virtual.link import Counts, LinkTraffic, NodeCounts, Relay
 from numalab.virtual.network import all_nodes
 from numalab.virtual.qemu_process import GuestFailed
 
@@ -307,15 +307,15 @@ def test_what_has_crossed_is_told_when_all_is_quiet(
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", sleep)
     assert relay.counts() == Counts(
-        (NodeCounts(Traffic(1, 2, 3, 4, 5, 6), Traffic(0, 0, 0, 0, 0, 0), last),)
+        (NodeCounts(LinkTraffic(1, 2, 3, 4, 5, 6), LinkTraffic(0, 0, 0, 0, 0, 0), last),)
     )
     assert slept == pytest.approx(waits)
 
 
 def test_a_difference_keeps_what_is_of_all_the_time() -> None:
-    then = Traffic(1, 10, 100, 1000, 60, 500)
-    now = Traffic(3, 50, 700, 9000, 1514, 800)
-    assert now.since(then) == Traffic(2, 40, 600, 8000, 1514, 800)
+    then = LinkTraffic(1, 10, 100, 1000, 60, 500)
+    now = LinkTraffic(3, 50, 700, 9000, 1514, 800)
+    assert now.subtract(then) == LinkTraffic(2, 40, 600, 8000, 1514, 800)
     assert now.peak_mbit_s == pytest.approx(0.064)
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.qemu_peers import Peer, guest_with_peer, machine_of, plan_of
 
 from numalab.virtual import channel, guest
-from numalab.virtual.guest import Guest, Member
+from numalab.virtual.guest import ClusterMember, Guest
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed
@@ -66,7 +66,7 @@ def test_a_node_of_a_cluster_inherits_its_link_and_a_state_is_read_from_its_star
     with mine, theirs, tempfile.TemporaryFile() as state:
         state.write(b"state")
         state.flush()
-        member = Member(Node(2, 3), mine, b"finalize")
+        member = ClusterMember(Node(2, 3), mine, b"finalize")
         made, peer = guest_with_peer(monkeypatch, None, state.fileno(), member)
         with made:
             assert peer.inherited[3:] == [mine.fileno(), state.fileno()]
@@ -184,8 +184,8 @@ def test_a_guest_that_does_not_answer_is_told(
 
 @pytest.fixture
 def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest, "_host_links", lambda: iter([("usr/bin", "/bin")]))
-    monkeypatch.setattr(guest, "_host_files", lambda: iter([("/etc/passwd", b"root\0")]))
+    monkeypatch.setattr(guest, "_local_links", lambda: iter([("usr/bin", "/bin")]))
+    monkeypatch.setattr(guest, "_local_files", lambda: iter([("/etc/passwd", b"root\0")]))
     monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_000_123_456_789)
     monkeypatch.setattr(os, "urandom", lambda size: b"n" * size)
 
@@ -221,7 +221,7 @@ def test_a_node_of_a_cluster_is_given_its_network(
     monkeypatch: pytest.MonkeyPatch, few_files: None
 ) -> None:
     mine, theirs = socket.socketpair()
-    member = Member(Node(2, 3), mine, b"finalize")
+    member = ClusterMember(Node(2, 3), mine, b"finalize")
     made, peer = guest_with_peer(monkeypatch, plan_of(), None, member)
     with mine, theirs, made:
         peer.tell(channel.PONG)
@@ -243,14 +243,14 @@ def test_a_node_of_a_cluster_is_given_its_network(
 
 
 def test_a_guests_own_files_hold_no_secrets() -> None:
-    files = dict(guest._host_files())
+    files = dict(guest._local_files())
     assert files["/etc/passwd"].splitlines() == [
         b"root:x:0:0:root:/root:/bin/sh", b"nobody:x:65534:65534::/:/bin/false"
     ]  # fmt: skip
     assert files["/etc/group"] == b"root:x:0:\nnogroup:x:65534:\n"
     assert set(files) <= {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf",
                           "/etc/passwd", "/etc/group"}  # fmt: skip
-    links = list(guest._host_links())
+    links = list(guest._local_links())
     top = [path for path in Path("/").iterdir() if path.is_symlink()]
     wanted = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} & set(map(str, top))
     alternatives = {path for _, path in links if path.startswith("/etc/alternatives/")}
@@ -282,9 +282,9 @@ def test_links_of_the_host_are_of_its_programs_and_libraries(
     monkeypatch.setattr(Path, "iterdir", lambda path: iterdir(there[str(path)]))
     links = [(f"usr/{name}", f"{top}/{name}") for name in ("bin", "libx32", "sbin")]
     more = [(f"/usr/bin/{name}", f"{alternatives}/{name}") for name in ("cc", "vi")]
-    assert list(guest._host_links()) == links + more
+    assert list(guest._local_links()) == links + more
     monkeypatch.setattr(Path, "is_dir", lambda path: path.name != "alternatives" and is_dir(path))
-    assert list(guest._host_links()) == links
+    assert list(guest._local_links()) == links
 
 
 # ---- states ----------------------------------------------------------------------------------

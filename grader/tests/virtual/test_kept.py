@@ -17,8 +17,8 @@ import pytest
 
 from numalab.errors import NumalabError, UserError
 from numalab.processes import starting
-from numalab.virtual import host, snapshots
-from numalab.virtual.host import Host
+from numalab.virtual import local_machine, snapshots
+from numalab.virtual.local_machine import LocalMachine
 from numalab.virtual.snapshots import Store
 
 # ---- states ----------------------------------------------------------------------------------
@@ -75,14 +75,14 @@ def test_the_first_state_of_a_name_stays(tmp_path: Path) -> None:
     assert (tmp_path / "a.state").stat().st_mode & 0o777 == 0o600
     store.drop("a")
     store.drop("a")
-    assert store.open("a") is None
+    assert store.read_state("a") is None
 
 
 def test_a_state_that_is_opened_is_the_last_that_was_used(tmp_path: Path) -> None:
     store = Store(tmp_path)
     write(store, "a", 5, 1.0)
     before = time.time()
-    file = store.open("a")
+    file = store.read_state("a")
     assert file is not None
     assert os.read(file, 10) == b"xxxxx"
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -137,10 +137,14 @@ def test_a_file_system_without_room_keeps_nothing(
 
 
 @pytest.fixture
-def examined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Host, bool]]:
+def examined(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[LocalMachine, bool]]:
     """Examines the host; tells whether the probe has run."""
 
-    def examine(output: str = "", boot_id: str = "b", access: str = "a") -> tuple[Host, bool]:
+    def examine(
+        output: str = "", boot_id: str = "b", access: str = "a"
+    ) -> tuple[LocalMachine, bool]:
         ran: list[Any] = []
 
         def run(command: Any, environment: Any, limit_s: float) -> Any:
@@ -152,9 +156,9 @@ def examined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., t
             return SimpleNamespace(stdout=output)
 
         monkeypatch.setattr(starting, "run", run)
-        monkeypatch.setattr(host, "_boot_id", lambda: boot_id)
-        monkeypatch.setattr(host, "_kvm_access", lambda: access)
-        found = host.examine(Path("/probe"), tmp_path)
+        monkeypatch.setattr(local_machine, "_boot_id", lambda: boot_id)
+        monkeypatch.setattr(local_machine, "_kvm_access", lambda: access)
+        found = local_machine.examine(Path("/probe"), tmp_path)
         assert ran in ([], [([Path("/probe")], 30)])
         return found, bool(ran)
 
@@ -165,7 +169,7 @@ FAST = '{"tsc_khz": 2000, "kvm": true, "why": "fast"}'
 
 
 def test_what_was_found_out_is_kept(examined: Any, tmp_path: Path) -> None:
-    fast = Host(2000, True, "fast")
+    fast = LocalMachine(2000, True, "fast")
     assert examined(FAST) == (fast, True)
     assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
     kept = json.loads((tmp_path / "host.json").read_text())
@@ -182,7 +186,7 @@ def test_what_was_found_out_is_kept(examined: Any, tmp_path: Path) -> None:
 
 
 def test_a_host_that_can_not_be_examined(examined: Any, tmp_path: Path) -> None:
-    late = Host(0, False, "examining it took more than 30 s")
+    late = LocalMachine(0, False, "examining it took more than 30 s")
     assert examined("late") == (late, True)
     assert list(tmp_path.iterdir()) == [], "which may be otherwise next time"
     for output in ("none", "no JSON"):
@@ -202,18 +206,18 @@ def test_access_to_kvm_is_who_may_and_whether_this_user_does(
 
     monkeypatch.setattr(Path, "stat", lambda path: status)
     monkeypatch.setattr(os, "access", access)
-    assert host._kvm_access() == "0:104:20660:False"
+    assert local_machine._kvm_access() == "0:104:20660:False"
     assert asked == [("/dev/kvm", os.R_OK | os.W_OK)]
 
     def missing(path: Path) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(Path, "stat", missing)
-    assert host._kvm_access() == "missing"
+    assert local_machine._kvm_access() == "missing"
     monkeypatch.setattr(Path, "read_text", lambda path: f"{path}\n")
-    assert host._boot_id() == "/proc/sys/kernel/random/boot_id"
+    assert local_machine._boot_id() == "/proc/sys/kernel/random/boot_id"
     monkeypatch.setattr(Path, "read_text", missing)
-    assert host._boot_id() == ""
+    assert local_machine._boot_id() == ""
 
 
 def test_where_a_user_keeps_what_can_be_made_again(
@@ -223,11 +227,11 @@ def test_where_a_user_keeps_what_can_be_made_again(
     for variable, folder in (("", ".cache"), (str(tmp_path / "a/b"), "a/b"), ("~/c", "c")):
         monkeypatch.setenv("XDG_CACHE_HOME", variable)
         for _ in range(2):
-            assert host.cache_folder() == tmp_path / folder / "numalab"
+            assert local_machine.cache_folder() == tmp_path / folder / "numalab"
         assert (tmp_path / folder / "numalab").is_dir()
     monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-this-name/c")
     with pytest.raises(UserError, match=r"^can't make the folder ~nobody-of-this-name/c/numalab, "):
-        host.cache_folder()
+        local_machine.cache_folder()
 
 
 def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,27 +242,29 @@ def test_the_probe_runs_once_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     probe.chmod(0o755)
     for _ in range(2):
-        assert host.examine(probe, tmp_path) == host.Host(2, False, "a loop did not end")
+        assert local_machine.examine(probe, tmp_path) == local_machine.LocalMachine(
+            2, False, "a loop did not end"
+        )
     assert ran.read_text() == "x\n"
-    monkeypatch.setattr(host, "_kvm_access", lambda: "0:104:20660:True")
-    host.examine(probe, tmp_path)
+    monkeypatch.setattr(local_machine, "_kvm_access", lambda: "0:104:20660:True")
+    local_machine.examine(probe, tmp_path)
     assert ran.read_text() == "x\nx\n"
-    monkeypatch.setattr(host, "_boot_id", lambda: "another")
-    host.examine(probe, tmp_path)
+    monkeypatch.setattr(local_machine, "_boot_id", lambda: "another")
+    local_machine.examine(probe, tmp_path)
     assert ran.read_text() == "x\nx\nx\n"
     (tmp_path / "host.json").write_text("{")
-    host.examine(probe, tmp_path)
+    local_machine.examine(probe, tmp_path)
     assert ran.read_text() == "x\nx\nx\nx\n"
     probe.write_text("#!/bin/sh\nexit 1\n")
-    monkeypatch.setattr(host, "_boot_id", lambda: "a third")
+    monkeypatch.setattr(local_machine, "_boot_id", lambda: "a third")
     with pytest.raises(NumalabError, match="can't be examined"):
-        host.examine(probe, tmp_path)
+        local_machine.examine(probe, tmp_path)
 
 
 def test_a_cache_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     with pytest.raises(UserError, match=r"/proc/nowhere/numalab.*XDG_CACHE_HOME"):
-        host.cache_folder()
+        local_machine.cache_folder()
 
 
 def keep(store: snapshots.Store, key: str, content: bytes) -> None:
@@ -283,7 +289,7 @@ def test_snapshots_appear_whole_and_the_oldest_go(
     for number, key in enumerate(("a", "b")):
         keep(store, key, b"x" * 100)
         os.utime(tmp_path / "s" / f"{key}.state", (number, number))
-    file = store.open("a")  # now used after b
+    file = store.read_state("a")  # now used after b
     assert file is not None
     assert os.read(file, 200) == b"x" * 100
     os.close(file)
@@ -291,9 +297,9 @@ def test_snapshots_appear_whole_and_the_oldest_go(
     assert {path.name for path in (tmp_path / "s").iterdir()} == {"a.state", "c.state"}
     with pytest.raises(KeyboardInterrupt), store.writing("d"):
         raise KeyboardInterrupt
-    assert store.open("d") is None
+    assert store.read_state("d") is None
     store.drop("a")
-    assert store.open("a") is None
+    assert store.read_state("a") is None
     if not has_nameless_files:
         killed, under_way = (tmp_path / "s" / f"{snapshots._NEW}{name}" for name in "kw")
         for path, written in ((killed, 0.0), (under_way, time.time())):

@@ -29,7 +29,7 @@ def test_without_its_modules_a_kernel_is_refused(tmp_path: Path) -> None:
     given = install(tmp_path, "6.1-nowhere")
     (tmp_path / "lib").rename(tmp_path / "away")
     with pytest.raises(UserError, match=r"are not there: /lib/modules/6\.1-nowhere\. Name a"):
-        kernel.from_file(tmp_path / "store", given)
+        kernel.prepare_named(tmp_path / "store", given)
 
 
 def keep(store: Path, name: str, version: str) -> Path:
@@ -186,7 +186,7 @@ def fetch(store: Path, apt: Apt, monkeypatch: pytest.MonkeyPatch) -> tuple[list[
         return GuestKernel("6.1", store, True, ())
 
     monkeypatch.setattr(kernel, "_run", apt)
-    monkeypatch.setattr(kernel, "_from_packages", unpacked)
+    monkeypatch.setattr(kernel, "_prepare_packages", unpacked)
     assert kernel._fetched(store, steps.append).version == "6.1"
     return steps, files
 
@@ -299,8 +299,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_of_a_package_only_what_guests_need_is_kept(package: Path, tmp_path: Path) -> None:
     wanted = {name: content for name, content in MEMBERS.items() if content != b"no"}
-    assert kernel._wanted_members([package]) == wanted
-    found = kernel._from_packages(tmp_path / "store", [package])
+    assert kernel._needed_members([package]) == wanted
+    found = kernel._prepare_packages(tmp_path / "store", [package])
     assert (found.version, found.is_pvh) == ("6.1", True)
     assert [path.stem for path in found.modules] == list(kernel.MODULES)
     assert [path.stem for path in found.network_modules] == ["failover", "virtio_net"]
@@ -311,10 +311,10 @@ def test_a_package_without_a_kernel_is_told(package: Path, tmp_path: Path) -> No
     with tarfile.open(package, "w"):
         pass
     with pytest.raises(NumalabError, match=r"^kernel\.deb holds no kernel$"):
-        kernel._from_packages(tmp_path / "store", [package])
+        kernel._prepare_packages(tmp_path / "store", [package])
     package.write_bytes(b"junk" * 1000)
     with pytest.raises(NumalabError, match=r"^the package kernel\.deb can't be unpacked: "):
-        kernel._from_packages(tmp_path / "store", [package])
+        kernel._prepare_packages(tmp_path / "store", [package])
 
 
 def test_what_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

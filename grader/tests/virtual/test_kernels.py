@@ -153,7 +153,7 @@ def test_a_module_that_several_need_is_read_once() -> None:
 def test_a_kernel_is_kept_by_its_content_with_the_modules_in_their_order(tmp_path: Path) -> None:
     store = tmp_path / "store"
     given = install(tmp_path, "6.1")
-    found = kernel.from_file(store, given)
+    found = kernel.prepare_named(store, given)
     (folder,) = store.iterdir()
     assert folder.name.startswith("6.1-") and folder.name.endswith("-3")
     assert len(folder.name) == len("6.1--3") + 12 and found.fingerprint == folder.name
@@ -165,17 +165,17 @@ def test_a_kernel_is_kept_by_its_content_with_the_modules_in_their_order(tmp_pat
     assert (folder / "image").read_bytes() == elf(XEN), "unpacked"
     assert (folder / "9p.ko").read_bytes() == module("9pnet-virtio")
     written = (folder / "kernel.json").stat()
-    assert kernel.from_file(store, given) == found
+    assert kernel.prepare_named(store, given) == found
     assert (folder / "kernel.json").stat() == written, "what is there stays"
     (tmp_path / "lib/modules/6.1/kernel/9p.ko.gz").unlink()
     (tmp_path / "lib/modules/6.1/kernel/9p.ko").write_bytes(module())
-    other = kernel.from_file(store, given)
+    other = kernel.prepare_named(store, given)
     assert other.fingerprint != folder.name and len(list(store.iterdir())) == 2
 
 
 def test_a_kernel_without_xens_entry_is_kept_packed(tmp_path: Path) -> None:
     given = install(tmp_path, "6.1", b"no ELF file")
-    found = kernel.from_file(tmp_path / "store", given)
+    found = kernel.prepare_named(tmp_path / "store", given)
     assert not found.is_pvh
     assert found.image.read_bytes() == given.read_bytes()
 
@@ -192,7 +192,7 @@ def test_a_kernel_that_another_command_keeps_meanwhile_is_taken(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", both)
-        found = kernel.from_file(store, given)
+        found = kernel.prepare_named(store, given)
     assert [folder.name for folder in store.iterdir()] == [found.fingerprint]
 
     def full(path: Path, target: Path) -> Path:
@@ -201,19 +201,19 @@ def test_a_kernel_that_another_command_keeps_meanwhile_is_taken(
     shutil.rmtree(store)
     monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(OSError, match="No space left"):
-        kernel.from_file(store, given)
+        kernel.prepare_named(store, given)
     assert list(store.iterdir()) == []
 
 
 def test_a_kept_kernel_that_can_not_be_read_is_damaged(tmp_path: Path) -> None:
     given, store = install(tmp_path, "6.1"), tmp_path / "store"
-    folder = kernel.from_file(store, given).image.parent
+    folder = kernel.prepare_named(store, given).image.parent
     facts = json.loads((folder / "kernel.json").read_text())
     assert list(facts.values())[:3] == [3, "6.1", True]
     for text in ("{", json.dumps(facts | {"prepared_version": 2}), "{}"):
         (folder / "kernel.json").write_text(text)
         with pytest.raises(NumalabError, match=f"{folder} is damaged; remove it"):
-            kernel.from_file(store, given)
+            kernel.prepare_named(store, given)
 
 
 # ---- what guests need, and what is refused ----------------------------------------------------
@@ -246,9 +246,9 @@ def test_what_is_no_kernel_is_said_to_be_none(tmp_path: Path) -> None:
     junk = tmp_path / "vmlinuz"
     junk.write_bytes(b"x" * 4096)
     with pytest.raises(UserError, match="no Linux kernel"):
-        kernel.from_file(tmp_path, junk)
+        kernel.prepare_named(tmp_path, junk)
     with pytest.raises(UserError, match="No such file"):
-        kernel.from_file(tmp_path, tmp_path / "none")
+        kernel.prepare_named(tmp_path, tmp_path / "none")
     assert not kernel.has_pvh_entry(b"x" * 4096)
     with pytest.raises(NumalabError, match="decompressed"):
         kernel.decompress(b"\xfd7zXZ\0broken")

@@ -25,7 +25,7 @@ from support.commands import (
 
 from numalab.installation import Installation
 from numalab.machines.gallery import gallery_folder
-from numalab.virtual import host
+from numalab.virtual import local_machine
 from numalab.virtual.kernel import find_kernel
 from numalab.virtual.qemu import PROGRAM
 from numalab.virtual.qemu_process import confining_words
@@ -275,7 +275,7 @@ def own_folders(tmp_path: Path) -> dict[str, str]:
     folders = {"TMPDIR": tmp_path / "tmp", "XDG_CACHE_HOME": tmp_path / "cache"}
     for folder in folders.values():
         (folder / "numalab").mkdir(parents=True)
-    kernel = find_kernel(host.cache_folder() / "kernels", None, print).image.parent
+    kernel = find_kernel(local_machine.cache_folder() / "kernels", None, print).image.parent
     (tmp_path / "cache" / "numalab" / "kernels").mkdir()
     (tmp_path / "cache" / "numalab" / "kernels" / kernel.name).symlink_to(kernel)
     return {name: str(folder) for name, folder in folders.items()}

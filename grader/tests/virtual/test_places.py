@@ -12,13 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.qemu_peers import TWO_NODES, machine_of, plan_of
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.installation import Installation
 from numalab.machines.machine import Machine
-from numalab.virtual import apart, host, place, seen
+from numalab.virtual import guest_sandbox, local_machine, node_cache, place
 from numalab.virtual.cluster import ClusterOptions
 from numalab.virtual.guest import Ended
 from numalab.virtual.guest_plan import GuestPlan, Share
@@ -55,11 +56,11 @@ class FakeGuest(contextlib.AbstractContextManager["FakeGuest"]):
 
     def run(
         self, arguments: Sequence[str], folder: str, environment: Mapping[str, str],
-        on_output: Any, on_errors: Any, limit_s: float,
+        write_output: Any, write_errors: Any, limit_s: float,
     ) -> Ended | None:  # fmt: skip
         self.done.append((tuple(arguments), folder, dict(environment), limit_s))
-        on_output(json.dumps(NODE).encode())
-        on_errors(b"\xffbad")
+        write_output(json.dumps(NODE).encode())
+        write_errors(b"\xffbad")
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, BaseException):
             raise answer
@@ -93,18 +94,18 @@ def place_of(
 
 def test_a_place_says_what_it_is(installation: Installation) -> None:
     made, guest = place_of(installation, Ended(0))
-    assert made.machine == {
+    assert msgspec.to_builtins(made.machine) == {
         "name": "pair", "source": "me", "accelerator": "tcg", "guest_kernel": "6.1",
         "cores_per_numa_node": 1, "cores_per_numa_node_of_machine": 2,
-        "numa_node_memory_bytes": 256 << 20, "announces_cores": made.machine["announces_cores"],
+        "numa_node_memory_bytes": 256 << 20,
         "architecture": "x86_64",
     }  # fmt: skip
     assert (made.name, made.slowness, made.node) == ("pair", 8.0, NODE)
     assert "1 of 2 cores per NUMA node (2 PUs), 256 MiB" in made.note
-    sight = apart.Sight([Path("/usr"), Path("/opt/mpi")], made._hidden, 2, 512 << 20)
+    sight = guest_sandbox.GuestView([Path("/usr"), Path("/opt/mpi")], made._hidden, 2, 512 << 20)
     assert made._sight == sight
-    assert made.monitor_options == apart.monitor_options(installation.guest_confine, sight)
-    assert made.job_words("/results") == apart.job_words(sight, "/results")
+    assert made.monitor_options == guest_sandbox.monitor_options(installation.guest_confine, sight)
+    assert made.job_words("/results") == guest_sandbox.job_words(sight, "/results")
     made.close()
     assert guest.done == ["closed"]
 
@@ -167,13 +168,13 @@ def test_two_nodes_like_a_place_see_what_it_sees(
     done: list[Any] = []
     made, _ = place_of(installation)
 
-    def programs_are_built(installation: Installation, for_cluster: bool) -> bool:
-        done.append(for_cluster)
+    def programs_are_built(installation: Installation, is_cluster: bool) -> bool:
+        done.append(is_cluster)
         return are_built
 
     monkeypatch.setattr(place, "programs_are_built", programs_are_built)
     monkeypatch.setattr(
-        place, "build_programs", lambda installation, for_cluster: done.append(for_cluster)
+        place, "build_programs", lambda installation, is_cluster: done.append(is_cluster)
     )
     monkeypatch.setattr(place, "boot_cluster", lambda *how: how)
     how: Any = made.boot_cluster(print)
@@ -200,7 +201,7 @@ class Booted:
         monkeypatch.setattr(where, "build_programs", lambda installation: None)
         monkeypatch.setattr(where, "make_plan", self.plan)
         monkeypatch.setattr(where, "boot", self.boot)
-        monkeypatch.setattr(apart, "folders_for", lambda programs, hidden: [*programs])
+        monkeypatch.setattr(guest_sandbox, "folders_for", lambda programs, hidden: [*programs])
 
     def plan(
         self, installation: Installation, machine: Machine, *more: Any
@@ -291,56 +292,56 @@ def test_a_guest_that_says_nothing_of_itself_is_ended(
 
 @pytest.fixture
 def cache(installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(host, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(local_machine, "cache_folder", lambda: tmp_path)
     return tmp_path / "seen"
 
 
 def test_a_node_is_asked_once(
     installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    booted, machine = Booted(monkeypatch, seen), machine_of()
-    assert seen.described_node(installation, machine, print) == NODE
+    booted, machine = Booted(monkeypatch, node_cache), machine_of()
+    assert node_cache.described_node(installation, machine, print) == NODE
     assert booted.planned[0] == ([], GuestOptions(full=True), print, [installation.describe_node])
     assert [json.loads(path.read_text()) for path in cache.iterdir()] == [NODE]
     assert booted.guests[0].done[-1] == "closed"
-    seen.described_node(installation, machine, print)
+    node_cache.described_node(installation, machine, print)
     assert len(booted.guests) == 1
     installation.describe_node.write_text("another")
-    seen.described_node(installation, machine, print)
+    node_cache.described_node(installation, machine, print)
     assert len(booted.guests) == 2 == len(list(cache.iterdir()))
     for path in cache.iterdir():
         path.write_text("[]")
-    seen.described_node(installation, machine, print)
+    node_cache.described_node(installation, machine, print)
     assert len(booted.guests) == 3
 
 
 def test_a_node_that_is_lost_boots_once_more(
     installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    booted = Booted(monkeypatch, seen)
+    booted = Booted(monkeypatch, node_cache)
     booted.answers = (GuestFailed("it hangs"), Ended(0))
     cache.write_text("no folder")  # nothing can be kept
-    assert seen.described_node(installation, machine_of(), print) == NODE
+    assert node_cache.described_node(installation, machine_of(), print) == NODE
     assert booted.stores == [Store(Path("/store")), None]
     assert [guest.done[-1] for guest in booted.guests] == ["closed", "closed"]
     booted.answers = (GuestFailed("it hangs"),)
     with pytest.raises(PlaceLost):
-        seen.described_node(installation, machine_of(), print)
+        node_cache.described_node(installation, machine_of(), print)
     installation.describe_node.unlink()
     with pytest.raises(NumalabError, match=r"^pair can't be booted: No such file or directory \("):
-        seen.described_node(installation, machine_of(), print)
+        node_cache.described_node(installation, machine_of(), print)
 
 
 def test_the_newest_descriptions_are_kept(
     installation: Installation, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Booted(monkeypatch, seen)
+    Booted(monkeypatch, node_cache)
     cache.mkdir()
     for number in range(1001):
         (cache / f"{number}.json").write_text("")
         os.utime(cache / f"{number}.json", (0, time.time() - 2000 + number))
     (cache / "other").write_text("")
-    seen.described_node(installation, machine_of(), print)
+    node_cache.described_node(installation, machine_of(), print)
     left = {path.name for path in cache.iterdir()}
     assert len(left) == 1001 and "other" in left
     assert {f"{number}.json" for number in range(1001)} - left == {"0.json", "1.json"}

@@ -17,7 +17,7 @@ from numalab.installation import Installation, find_installation
 from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
-from numalab.virtual import host, initramfs, kernel, plan, qemu
+from numalab.virtual import initramfs, kernel, local_machine, plan, qemu
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import GuestKernel
 from numalab.virtual.plan import GuestOptions
@@ -229,7 +229,7 @@ def test_what_is_older_than_a_source_is_not_built(
 def test_what_is_missing_is_not_built(small_kit: Installation, name: str, alone: bool) -> None:
     (small_kit.build / "common" / name).unlink()
     assert plan.programs_are_built(small_kit) is alone
-    assert not plan.programs_are_built(small_kit, for_cluster=True)
+    assert not plan.programs_are_built(small_kit, is_cluster=True)
 
 
 def test_what_is_built_is_up_to_date(
@@ -242,9 +242,9 @@ def test_what_is_built_is_up_to_date(
     plan.build_programs(small_kit)
     assert done == [small_kit, [*ALONE]]
     assert plan.programs_are_built(small_kit) and not plan.programs_are_built(small_kit, True)
-    plan.build_programs(small_kit, for_cluster=True)
+    plan.build_programs(small_kit, is_cluster=True)
     assert done[3] == [*ALONE, "guest_finalize", "relay"]
-    assert plan.programs_are_built(small_kit, for_cluster=True)
+    assert plan.programs_are_built(small_kit, is_cluster=True)
 
 
 # ---- folders ---------------------------------------------------------------------------------
@@ -304,8 +304,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     monkeypatch.setattr(plan, "free_memory_mib", lambda: 20_000)
     monkeypatch.setattr(plan, "toolchain_folders", lambda: [Path("/usr"), Path("/opt")])
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 4} if pid == 0 else {5})
-    monkeypatch.setattr(host, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(host, "examine", lambda probe, cache: host.Host(9, found["kvm"], "why"))
+    monkeypatch.setattr(local_machine, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(
+        local_machine,
+        "examine",
+        lambda probe, cache: local_machine.LocalMachine(9, found["kvm"], "why"),
+    )
     return found
 
 

@@ -17,12 +17,12 @@ from support.qemu_peers import Process, plan_of
 
 from numalab.errors import NumalabError, UserError
 from numalab.processes import shell_variables
-from numalab.virtual import cluster_session, session
+from numalab.virtual import cluster_commands, guest_commands
 from numalab.virtual.cluster import ClusterOptions
-from numalab.virtual.cluster_session import as_json, in_words
+from numalab.virtual.cluster_commands import counts_text, json_record
 from numalab.virtual.guest import Ended
 from numalab.virtual.guest_plan import Share
-from numalab.virtual.link import Counts, NodeCounts, Traffic
+from numalab.virtual.link import Counts, LinkTraffic, NodeCounts
 from numalab.virtual.qemu_process import GuestFailed
 
 OWN = {
@@ -39,9 +39,9 @@ def test_a_guests_variables_are_the_callers_less_what_is_of_this_host() -> None:
         "PYTHONPATH": "", "NUMALAB_STARTED": "1", "VIRTUAL_ENV": "/v", "TMPDIR": "/scratch",
     }  # fmt: skip
     kept = {"LANG": "C", "OMP_PLACES": "cores"}
-    assert session.guest_environment(given, "pair", None) == kept | OWN | USUAL
+    assert guest_commands.guest_environment(given, "pair", None) == kept | OWN | USUAL
     path = {"PATH": "/mine"}
-    assert session.guest_environment(path, "pair", Path("/out")) == (
+    assert guest_commands.guest_environment(path, "pair", Path("/out")) == (
         path | OWN | {"NUMALAB_RESULTS": "/out"}
     )
 
@@ -59,33 +59,33 @@ def test_the_current_folder_and_what_is_asked_for_are_shown(folder: Path) -> Non
     more.mkdir()
     link = folder / "link"
     link.symlink_to(more)
-    assert session.shares_for(folder, None, []) == [Share(folder)]
-    assert session.shares_for(folder, results, [link]) == [
+    assert guest_commands.shares_for(folder, None, []) == [Share(folder)]
+    assert guest_commands.shares_for(folder, results, [link]) == [
         Share(folder), Share(more), Share(results, writable=True)
     ]  # fmt: skip
-    assert session.shares_for(folder, folder, []) == [Share(folder, writable=True)]
+    assert guest_commands.shares_for(folder, folder, []) == [Share(folder, writable=True)]
     home = folder.parent  # who names it for results has said so
-    assert session.shares_for(home, home, []) == [Share(home, writable=True)]
+    assert guest_commands.shares_for(home, home, []) == [Share(home, writable=True)]
     with pytest.raises(UserError, match="is or contains your home folder"):
-        session.shares_for(home, results, [])
+        guest_commands.shares_for(home, results, [])
     with pytest.raises(UserError, match=r"^--share .*none: there is no such folder$"):
-        session.shares_for(folder, None, [folder / "none"])
+        guest_commands.shares_for(folder, None, [folder / "none"])
 
 
 @pytest.mark.parametrize("own", ["/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc"])
 def test_folders_that_a_node_has_itself_are_no_place_to_be(own: str) -> None:
     with pytest.raises(UserError, match=rf"^the current folder is {own}, and a virtual node has"):
-        session.shares_for(Path(own), None, [])
-    assert session.shares_for(Path(f"{own}/x"), None, []) == [Share(Path(f"{own}/x"))]
+        guest_commands.shares_for(Path(own), None, [])
+    assert guest_commands.shares_for(Path(f"{own}/x"), None, []) == [Share(Path(f"{own}/x"))]
 
 
 def test_a_folder_for_results_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert session.results_folder(Path("a/b")) == folder / "a/b"
-    assert session.results_folder(Path("a/b")).is_dir(), "it may be there"
+    assert guest_commands.results_folder(Path("a/b")) == folder / "a/b"
+    assert guest_commands.results_folder(Path("a/b")).is_dir(), "it may be there"
     (folder / "file").write_text("")
     with pytest.raises(UserError, match=r"^--results file/x: Not a directory$"):
-        session.results_folder(Path("file/x"))
+        guest_commands.results_folder(Path("file/x"))
     asked: list[int] = []
 
     def access(path: Path, mode: int) -> bool:
@@ -94,7 +94,7 @@ def test_a_folder_for_results_is_made(folder: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(os, "access", access)
     with pytest.raises(UserError, match=r"^--results a: you may not write to this folder$"):
-        session.results_folder(Path("a"))
+        guest_commands.results_folder(Path("a"))
     assert asked == [os.W_OK | os.X_OK]
 
 
@@ -115,7 +115,7 @@ def program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def why(command: str, folder: Path, *visible: Path, reason: int = errno.ENOENT) -> str:
-    return session.why_refused(reason, command, folder, [Share(path) for path in visible])
+    return guest_commands.why_refused(reason, command, folder, [Share(path) for path in visible])
 
 
 def test_why_a_command_is_refused(program: Path, folder: Path) -> None:
@@ -150,7 +150,7 @@ def test_why_a_command_is_refused(program: Path, folder: Path) -> None:
 def test_exit_codes_are_a_shells(
     folder: Path, capsys: pytest.CaptureFixture[str], ended: Ended, code: int
 ) -> None:
-    assert session.exit_code(ended, "./none", folder, []) == code
+    assert guest_commands.exit_code(ended, "./none", folder, []) == code
     said = capsys.readouterr().err
     assert said.startswith("numalab: there is no program ./none") is bool(ended.refused)
 
@@ -163,7 +163,7 @@ def test_all_is_written_however_little_at_once(monkeypatch: pytest.MonkeyPatch) 
         return 3
 
     monkeypatch.setattr(os, "write", write)
-    session.write_all(5, b"12345678")
+    guest_commands.write_all(5, b"12345678")
     assert written == [b"123", b"456", b"78"]
 
 
@@ -193,7 +193,7 @@ class FakeCluster:
             raise answer
         return answer
 
-    def on(self, node: int) -> Any:
+    def runner_of(self, node: int) -> Any:
         return lambda *how: self.run(node, *how)
 
 
@@ -211,13 +211,13 @@ def test_a_command_has_this_process_output(
     streams: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     cluster: Any = FakeCluster(Ended(7), said=b"no line")
-    assert cluster_session.run_on_first(cluster, ["x"], folder, Path("/out")) == 7
+    assert cluster_commands.run_on_first(cluster, ["x"], folder, Path("/out")) == 7
     variables = {"A": "1", **OWN, **USUAL, "NUMALAB_RESULTS": "/out"}
     assert cluster.calls == [(1, ["x"], str(folder), variables)]
     assert streams.readouterr() == ("no line", "bad\n")
     cluster = FakeCluster(GuestFailed("it hangs"))
     with pytest.raises(NumalabError, match=r"^it hangs$"):
-        cluster_session.run_on_first(cluster, ["x"], folder, None)
+        cluster_commands.run_on_first(cluster, ["x"], folder, None)
 
 
 @pytest.mark.parametrize(("is_interactive", "window"), [(True, (30, 100)), (False, (0, 0))])
@@ -225,8 +225,8 @@ def test_a_terminal_has_its_window(
     streams: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_interactive: bool,
     window: tuple[int, int],
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(session, "is_interactive", lambda: is_interactive)
-    monkeypatch.setattr(session, "window_size", lambda: (30, 100))
+    monkeypatch.setattr(guest_commands, "is_interactive", lambda: is_interactive)
+    monkeypatch.setattr(guest_commands, "window_size", lambda: (30, 100))
     given: list[Any] = []
 
     def run(*how: Any) -> Ended:
@@ -234,7 +234,7 @@ def test_a_terminal_has_its_window(
         return Ended(0)
 
     guest: Any = SimpleNamespace(plan=plan_of(), run=run)
-    assert session.run_command(guest, ["x"], Path("/w"), None) == 0
+    assert guest_commands.run_command(guest, ["x"], Path("/w"), None) == 0
     assert given[6] == window and given[5].interactive is is_interactive
 
 
@@ -249,7 +249,7 @@ def test_on_all_nodes_the_first_code_that_is_not_0_is_told(
     streams: pytest.CaptureFixture[str], folder: Path, answers: tuple[Ended, ...], code: int
 ) -> None:
     cluster: Any = FakeCluster(*answers, said=b"one\ntwo")
-    assert cluster_session.run_on_all(cluster, ["x"], folder, None) == code
+    assert cluster_commands.run_on_all(cluster, ["x"], folder, None) == code
     wanted = [(number, ["x"], str(folder), {"A": "1", **OWN, **USUAL}) for number in (1, 2)]
     assert sorted(cluster.calls, key=lambda call: call[0]) == wanted
     told = streams.readouterr()
@@ -264,14 +264,14 @@ def test_on_all_nodes_what_fails_is_told_once(
 ) -> None:
     cluster: Any = FakeCluster(Ended(0), GuestFailed("node2 hangs"), said=b"half a line")
     with pytest.raises(NumalabError, match=r"^node2 hangs$"):
-        cluster_session.run_on_all(cluster, ["x"], folder, None)
+        cluster_commands.run_on_all(cluster, ["x"], folder, None)
     assert sorted(streams.readouterr().out.splitlines()) == [
         "node1: half a line", "node2: half a line"
     ]  # fmt: skip
     assert [guest.process.done for guest in cluster.guests] == [[], []]
     cluster = FakeCluster(Ended(0), KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
-        cluster_session.run_on_all(cluster, ["x"], folder, None)
+        cluster_commands.run_on_all(cluster, ["x"], folder, None)
     assert [guest.process.done for guest in cluster.guests] == [["kill"], ["kill"]]
 
 
@@ -286,11 +286,11 @@ def test_on_all_nodes_what_fails_is_told_once(
     ],
 )  # fmt: skip
 def test_amounts_have_the_largest_unit_that_fits(size: int, said: str) -> None:
-    assert cluster_session._amount(size) == said
+    assert cluster_commands._amount(size) == said
 
 
-SENT = Traffic(1500, 2_000_000, 1400, 1_900_000, 1514, 125_000)
-RECEIVED = Traffic(3, 180, 1, 6, 60, 180)
+SENT = LinkTraffic(1500, 2_000_000, 1400, 1_900_000, 1514, 125_000)
+RECEIVED = LinkTraffic(3, 180, 1, 6, 60, 180)
 COUNTS = Counts((NodeCounts(SENT, RECEIVED, 0), NodeCounts(RECEIVED, SENT, 2)))
 
 
@@ -298,7 +298,7 @@ def test_what_has_crossed_is_told_row_by_row() -> None:
     sent = "sent        2 MB,  1,500 frames, TCP payload  1.9 MB, peak 10 Mbit/s"
     received = "received    2 MB,  1,500 frames, TCP payload  1.9 MB, peak 10 Mbit/s"
     few = "  180 B,      3 frames, TCP payload     6 B, peak 0.0144 Mbit/s"
-    assert in_words(("node1", "node2"), COUNTS, 12.5).splitlines() == [
+    assert counts_text(("node1", "node2"), COUNTS, 12.5).splitlines() == [
         "On the links, of 12.5 Mbit/s in each direction:",
         f"  node1 {sent}", f"        received {few}", f"  node2 sent     {few}",
         f"        {received}", "        2 frames for nobody were dropped",
@@ -306,7 +306,7 @@ def test_what_has_crossed_is_told_row_by_row() -> None:
 
 
 def test_what_has_crossed_is_told_to_programs() -> None:
-    def numbers(traffic: Traffic, peak: float) -> dict[str, Any]:
+    def numbers(traffic: LinkTraffic, peak: float) -> dict[str, Any]:
         return {
             "frames": traffic.frames, "bytes": traffic.bytes, "tcp_frames": traffic.tcp_frames,
             "tcp_payload_bytes": traffic.tcp_payload_bytes,
@@ -315,7 +315,7 @@ def test_what_has_crossed_is_told_to_programs() -> None:
         }  # fmt: skip
 
     sent, received = numbers(SENT, 10.0), numbers(RECEIVED, 0.0144)
-    assert as_json("hydra", ClusterOptions(2, 12.5, "e1000"), COUNTS, 3) == {
+    assert json_record("hydra", ClusterOptions(2, 12.5, "e1000"), COUNTS, 3) == {
         "machine": "hydra", "rate_mbit_s": 12.5, "card": "e1000", "exit_code": 3,
         "nodes": [
             {"name": "node1", "ip": "10.0.0.1", "sent": sent, "received": received,

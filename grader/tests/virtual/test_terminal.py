@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from numalab.virtual import session
+from numalab.virtual import guest_commands
 from numalab.virtual.channel import Channel
-from numalab.virtual.session import HostInput
+from numalab.virtual.guest_commands import ForwardedInput
 
 
 @dataclass
@@ -59,7 +59,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
         channel.close()
 
 
-def turn(source: HostInput, ends: Ends) -> list[tuple[str, bytes]]:
+def turn(source: ForwardedInput, ends: Ends) -> list[tuple[str, bytes]]:
     """One turn of Guest.run()."""
     known = {key.fileobj for key in ends.selector.get_map().values()}
     ready: set[Any] = {key.fileobj for key, _ in ends.selector.select(0)} if known else set()
@@ -67,17 +67,17 @@ def turn(source: HostInput, ends: Ends) -> list[tuple[str, bytes]]:
     return ends.heard()
 
 
-def watch(source: HostInput, ends: Ends) -> None:
+def watch(source: ForwardedInput, ends: Ends) -> None:
     for reader in source.readers():
         ends.selector.register(reader, selectors.EVENT_READ)
 
 
-def is_listened_to(ends: Ends, source: HostInput) -> bool:
+def is_listened_to(ends: Ends, source: ForwardedInput) -> bool:
     return source._stdin in ends.selector.get_map()
 
 
 def test_a_file_is_read_when_the_guest_has_taken_what_came_before(ends: Ends) -> None:
-    source = HostInput(False)
+    source = ForwardedInput(False)
     watch(source, ends)
     assert turn(source, ends) == [] and is_listened_to(ends, source)
     os.write(ends.keyboard, b"x" * (16 * 1024 + 1))
@@ -99,7 +99,7 @@ def test_a_file_is_read_when_the_guest_has_taken_what_came_before(ends: Ends) ->
 
 def test_a_terminal_is_always_listened_to(ends: Ends) -> None:
     """For the way out, Ctrl-] alone."""
-    source = HostInput(True)
+    source = ForwardedInput(True)
     watch(source, ends)
     os.write(ends.keyboard, b"a\x1d")
     assert turn(source, ends) == [("I", b"a\x1d")] and is_listened_to(ends, source)
@@ -116,7 +116,7 @@ def test_a_terminal_is_always_listened_to(ends: Ends) -> None:
 
 
 def test_in_a_file_the_way_out_is_a_letter(ends: Ends) -> None:
-    source = HostInput(False)
+    source = ForwardedInput(False)
     watch(source, ends)
     os.write(ends.keyboard, b"\x1d")
     assert turn(source, ends) == [("I", b"\x1d")]
@@ -131,7 +131,7 @@ def test_without_input_the_guest_is_told_its_end(
     closed.close()
     for stdin in (None, closed):
         monkeypatch.setattr(sys, "stdin", stdin)
-        source = HostInput(False)
+        source = ForwardedInput(False)
         assert source.readers() == [source._signals]
         assert turn(source, ends) == [("I", b"")]
         assert turn(source, ends) == []
@@ -140,7 +140,7 @@ def test_without_input_the_guest_is_told_its_end(
 def test_input_that_can_not_be_read_is_none(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     with os.fdopen(ends.keyboard, "w") as write_only:
         monkeypatch.setattr(sys, "stdin", write_only)
-        assert session._stdin() is None
+        assert guest_commands._stdin() is None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_in_the_background_a_terminal_is_not_read(
 ) -> None:
     monkeypatch.setattr(os, "isatty", lambda descriptor: is_terminal)
     monkeypatch.setattr(os, "tcgetpgrp", lambda descriptor: os.getpgrp() + group)
-    assert (session._stdin() is not None) is is_read
+    assert (guest_commands._stdin() is not None) is is_read
     os.close(ends.keyboard)
 
 
@@ -170,13 +170,13 @@ def test_a_command_has_a_terminal_where_all_three_are_one(
 ) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, Stream(name != without))
-    monkeypatch.setattr(session, "_stdin", lambda: 0)
-    assert session.is_interactive() is (not without)
-    monkeypatch.setattr(session, "_stdin", lambda: None)
-    assert not session.is_interactive()
-    monkeypatch.setattr(session, "_stdin", lambda: 0)
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: 0)
+    assert guest_commands.is_interactive() is (not without)
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: None)
+    assert not guest_commands.is_interactive()
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: 0)
     monkeypatch.setattr(sys, "stderr", None)
-    assert not session.is_interactive()
+    assert not guest_commands.is_interactive()
 
 
 @pytest.mark.parametrize(("lines", "rows"), [(24, 24), (1, 1), (0, 1)])
@@ -185,7 +185,7 @@ def test_a_window_has_a_row_at_least(
 ) -> None:
     os.close(ends.keyboard)
     monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((80, lines)))
-    assert session.window_size() == (rows, 80)
+    assert guest_commands.window_size() == (rows, 80)
 
 
 def send(*numbers: int) -> None:
@@ -201,7 +201,7 @@ def test_ctrl_c_reaches_the_command_and_then_ends_it(
     if stdin == "none":
         monkeypatch.setattr(sys, "stdin", None)
     before, winch = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGWINCH)
-    source = HostInput(False)
+    source = ForwardedInput(False)
     with source.attached() as attached:
         assert attached is source
         ends.selector.register(source._signals, selectors.EVENT_READ)
@@ -225,7 +225,7 @@ def at_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """Somebody's end, and this process's input."""
     somebody, ours = pty.openpty()
     monkeypatch.setattr(sys, "stdin", stdin := os.fdopen(ours))
-    monkeypatch.setattr(session, "_stdin", lambda: ours)
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: ours)
     yield somebody, ours
     stdin.close()
     os.close(somebody)
@@ -242,7 +242,7 @@ def test_a_terminal_is_raw_for_a_while_and_its_window_is_told(
     _, ours = at_terminal
     modes, winch = termios.tcgetattr(ours), signal.getsignal(signal.SIGWINCH)
     termios.tcsetwinsize(ours, (30, 100))
-    source = HostInput(True)
+    source = ForwardedInput(True)
     with source.attached():
         watch(source, ends)
         assert is_raw(ours)
@@ -253,7 +253,7 @@ def test_a_terminal_is_raw_for_a_while_and_its_window_is_told(
 
 
 def test_what_is_no_terminal_for_the_command_stays_as_it_is(at_terminal: tuple[int, int]) -> None:
-    source = HostInput(False)
+    source = ForwardedInput(False)
     with source.attached():
         assert not is_raw(at_terminal[1])
 
@@ -261,25 +261,25 @@ def test_what_is_no_terminal_for_the_command_stays_as_it_is(at_terminal: tuple[i
 def test_a_terminal_may_be_gone_meanwhile(
     at_terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_stdin", lambda: None)
-    with HostInput(True).attached() as source:
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: None)
+    with ForwardedInput(True).attached() as source:
         assert source.readers() == [source._signals]
 
 
 def test_the_terminals_modes_come_back_whatever_happens(at_terminal: tuple[int, int]) -> None:
     modes = termios.tcgetattr(at_terminal[1])
-    with pytest.raises(RuntimeError), HostInput(True).attached():
+    with pytest.raises(RuntimeError), ForwardedInput(True).attached():
         raise RuntimeError
     assert termios.tcgetattr(at_terminal[1]) == modes
 
 
 def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[object, ...]] = []
-    monkeypatch.setattr(session, "_stdin", lambda: 0)
+    monkeypatch.setattr(guest_commands, "_stdin", lambda: 0)
     monkeypatch.setattr(termios, "tcgetattr", lambda descriptor: [descriptor])
     monkeypatch.setattr(tty, "setraw", lambda descriptor: done.append((descriptor,)))
     monkeypatch.setattr(termios, "tcsetattr", lambda *how: done.append(how))
-    with HostInput(True).attached():
+    with ForwardedInput(True).attached():
         pass
     assert done == [(0,), (0, termios.TCSANOW, [0])]
 
@@ -287,14 +287,14 @@ def test_descriptor_0_may_be_the_terminal(monkeypatch: pytest.MonkeyPatch) -> No
         raise termios.error(5, "Input/output error")
 
     monkeypatch.setattr(termios, "tcsetattr", gone)
-    with HostInput(True).attached():
+    with ForwardedInput(True).attached():
         pass
 
 
 def test_many_signals_keep_nobody_waiting(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are they told of at the terminal, where there is no room for one more."""
     os.close(ends.keyboard)
-    source = HostInput(False)
+    source = ForwardedInput(False)
     told: list[Any] = []
 
     def set_wakeup_fd(descriptor: int, **how: bool) -> int:
@@ -305,5 +305,5 @@ def test_many_signals_keep_nobody_waiting(ends: Ends, monkeypatch: pytest.Monkey
     ends_up = source._wakeup.fileno()
     with source.attached():
         assert told == [(ends_up, {"warn_on_full_buffer": False})]
-    source = HostInput(False)
+    source = ForwardedInput(False)
     assert not source._signals.getblocking() and not source._wakeup.getblocking()

@@ -17,21 +17,21 @@ from support.guests import GALLERY, pu_list, run, start, text
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_in
 from numalab.installation import Installation
-from numalab.judging.thread_goals import as_environment, timed_team
+from numalab.judging.thread_goals import environment_of, timed_team
 from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
-from numalab.virtual import booting, guest, host, plan, snapshots
-from numalab.virtual.apart import system_links
+from numalab.virtual import booting, guest, local_machine, plan, snapshots
 from numalab.virtual.guest import Guest
 from numalab.virtual.guest_plan import GuestPlan, Share
+from numalab.virtual.guest_sandbox import system_links
 from numalab.virtual.kernel import find_kernel
+from numalab.virtual.node_cache import described_node
 from numalab.virtual.qemu import has_hmat
 from numalab.virtual.qemu_process import find_qemu
-from numalab.virtual.seen import described_node
 
 pytestmark = pytest.mark.boots
 
@@ -435,8 +435,8 @@ def test_what_is_timed_differs_in_numa_nodes_alone(
     team = timed_team({"numa_nodes": len(machine.numa_nodes), "pu_list": pu_list(machine)})
     table = machine.pu_table
     seen = [
-        pus_of_threads(node, programs / program, team.threads, **as_environment(places))
-        for places in (team.on_one_node, team.on_all_nodes)
+        pus_of_threads(node, programs / program, team.threads, **environment_of(places))
+        for places in (team.single_node, team.all_nodes)
     ]
     assert len(seen[0]) == len(seen[1]) == machine.cores_per_node.most
     for pus in seen:
@@ -680,7 +680,7 @@ def test_fifty_times_in_a_row(
 
 
 def test_snapshots_of_all_machines_differ(installation: Installation) -> None:
-    kernel = find_kernel(host.cache_folder() / "kernels", None, print)
+    kernel = find_kernel(local_machine.cache_folder() / "kernels", None, print)
     keys = set()
     for name in GALLERY:
         for cores in (1, 2):

@@ -14,7 +14,7 @@ from numalab.machines.gallery import gallery_folder, load_gallery
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.seeded import seeded_machine
-from numalab.virtual import guest, initramfs, plan, qemu, session
+from numalab.virtual import guest, guest_commands, initramfs, plan, qemu
 from numalab.virtual.guest_plan import Share
 
 GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
@@ -82,7 +82,7 @@ def test_archives_can_be_read_back() -> None:
 
 
 def test_apic_ids_have_fields_of_whole_bits() -> None:
-    shape = qemu.ApicLayout(sockets=2, dies=1, cores=6, threads=2)
+    shape = qemu.ApicLayout(packages=2, dies=1, cores=6, threads=2)
     assert shape.apic_id(qemu.Position(0, 0, 5, 1)) == 0b0_101_1
     assert shape.apic_id(qemu.Position(1, 0, 0, 0)) == 0b1_000_0
     assert qemu.ApicLayout(2, 3, 4, 1).apic_id(qemu.Position(1, 2, 3, 0)) == 0b1_10_11
@@ -94,7 +94,7 @@ def test_every_pu_has_its_place(machine: Machine, cores: int) -> None:
     scaled = machine.scaled(cores)
     shape, at = qemu.apic_layout(scaled), qemu.positions(scaled)
     assert sorted(at) == list(range(scaled.pus))
-    slots = shape.sockets * shape.dies * shape.cores * shape.threads
+    slots = shape.packages * shape.dies * shape.cores * shape.threads
     numbers = qemu.processor_numbers(scaled)
     assert len(set(numbers)) == scaled.pus and max(numbers) < slots
     # A rank in the order of APIC ids, as QEMU numbers them.
@@ -104,13 +104,13 @@ def test_every_pu_has_its_place(machine: Machine, cores: int) -> None:
     assert len(set(qemu.apic_ids(scaled))) == scaled.pus
     assert qemu.apic_ids(scaled)[0] == 0  # the processor that boots is PU 0
     for pu, place in enumerate(scaled.pu_table):
-        assert (at[pu].socket, at[pu].thread) == (place.package, place.thread)
+        assert (at[pu].package, at[pu].thread) == (place.package, place.thread)
     # A die is what shares an L3, and one that announces a single PU would be a package to Linux.
     groups = [group for node in scaled.numa_nodes for group in node.core_groups]
-    dies = {(at[pu].socket, at[pu].die) for group in groups for core in group for pu in core.pus}
+    dies = {(at[pu].package, at[pu].die) for group in groups for core in group for pu in core.pus}
     assert len(dies) == len(groups)
     for group in groups:
-        assert len({(at[pu].socket, at[pu].die) for core in group for pu in core.pus}) == 1
+        assert len({(at[pu].package, at[pu].die) for core in group for pu in core.pus}) == 1
     assert shape.dies == 1 or shape.cores * shape.threads > 1
 
 
@@ -416,10 +416,10 @@ def test_the_current_folder_may_not_be_home(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(UserError, match=r"Change to a folder of its own below it"):
-        session.shares_for(tmp_path, None, [])
+        guest_commands.shares_for(tmp_path, None, [])
     (tmp_path / "w").mkdir()
-    assert session.shares_for(tmp_path / "w", None, []) == [Share(tmp_path / "w")]
+    assert guest_commands.shares_for(tmp_path / "w", None, []) == [Share(tmp_path / "w")]
     with pytest.raises(UserError, match=r"--share .*: there is no such folder"):
-        session.shares_for(tmp_path / "w", None, [tmp_path / "none"])
+        guest_commands.shares_for(tmp_path / "w", None, [tmp_path / "none"])
     with pytest.raises(UserError, match="--results"):
-        session.results_folder(Path("/proc/none"))
+        guest_commands.results_folder(Path("/proc/none"))

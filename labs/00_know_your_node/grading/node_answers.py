@@ -7,7 +7,7 @@ Its keys are the same for all seeds; what is drawn from the seed stands in the q
 
 from __future__ import annotations
 
-from node_questions import KEYS, QUESTIONS, Answer, asked_about
+from node_questions import KEYS, QUESTIONS, Answer, draw_units
 
 from numalab.labs.seeded_answers import (
     SEED,
@@ -21,7 +21,7 @@ from numalab.machines.machine_file import MAX_PUS
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import structure_of_machine
 from numalab.pu_lists import BadList, parse_pus
-from numalab.toml_files.tables import Table, as_written, parse_table
+from numalab.toml_files.tables import Table, parse_table, toml_value
 
 PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
@@ -51,7 +51,7 @@ def _answer(table: Table, key: str) -> Answer | None:
             return None
         for index, number in enumerate(value):
             if isinstance(number, bool) or not isinstance(number, int):
-                table.fail(f"'{key}' holds {as_written(number)}; {_WRITE}", key, index)
+                table.fail(f"'{key}' holds {toml_value(number)}; {_WRITE}", key, index)
             _check(table, key, number)
         return frozenset(value)
     if isinstance(value, str):
@@ -60,10 +60,10 @@ def _answer(table: Table, key: str) -> Answer | None:
         try:
             numbers = parse_pus(value)
         except BadList as error:
-            table.wrong(key, f"{_WRITE} ({error})")
+            table.refuse(key, f"{_WRITE} ({error})")
         return frozenset(numbers)
     if isinstance(value, bool) or not isinstance(value, int):
-        table.wrong(key, _WRITE)
+        table.refuse(key, _WRITE)
     _check(table, key, value)
     return frozenset({value})
 
@@ -73,10 +73,10 @@ def _check(table: Table, key: str, number: int) -> None:
         table.fail(f"'{key}' holds {number}; it can be 0 to {MAX_PUS}", key)
 
 
-def _right_answers(seed: int) -> str:
-    machine, asked = structure_of_machine(seeded_machine(seed)), asked_about(seed)
-    right = ((question.key, sorted(question.right(machine, asked))) for question in QUESTIONS)
-    return "\n".join(f"{key} = {numbers}" for key, numbers in right)
+def _correct_answers(seed: int) -> str:
+    machine, drawn = structure_of_machine(seeded_machine(seed)), draw_units(seed)
+    correct = ((question.key, sorted(question.answer(machine, drawn))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {numbers}" for key, numbers in correct)
 
 
-register(AnswerFile("topology", read_answers, "node_answers", _right_answers, seeded_machine))
+register(AnswerFile("topology", read_answers, "node_answers", _correct_answers, seeded_machine))

@@ -10,13 +10,12 @@ kit's solution. A node that can't boot the machine judges nothing.
 
 from __future__ import annotations
 
-import msgspec
 from node_answers import PUBLISHED_SEED, Answers, read_answers
 from node_questions import (
     QUESTIONS,
-    Question,
-    asked_about,
-    look_at,
+    MachineQuestion,
+    command_for,
+    draw_units,
     mistake_in,
 )
 
@@ -26,12 +25,12 @@ from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
     are_many,
-    are_the_kits,
-    kits_own,
+    are_published,
+    list_mistakes,
     none_given,
-    wrong_ones,
+    refuse_published,
 )
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.machines.seeded import PREFIX
@@ -48,38 +47,38 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     text = evidence.handed(file.name)
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     answers = read_answers(text.text)
     name = f"{PREFIX}{answers.seed}"
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab machine questions {name}")
-    seen = evidence.seeded_node
-    if seen is None or seen.seed != answers.seed:
-        return not_looked_at(criterion, evidence)
-    if seen.node is None:
-        why = f"Nobody could look at {name} here: {(seen.error or '').removesuffix('.')}."
+    seeded = evidence.seeded_node
+    if seeded is None or seeded.seed != answers.seed:
+        return not_measured(criterion, evidence)
+    if seeded.node is None:
+        why = f"Nobody could look at {name} here: {(seeded.error or '').removesuffix('.')}."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    structure = structure_of_node(msgspec.to_builtins(seen.node))
-    asked = asked_about(answers.seed)
-    wrong = [q for q in QUESTIONS if answers.given[q.key] != q.right(structure, asked)]
-    if not wrong and are_the_kits(answers, PUBLISHED_SEED, evidence):
-        return kits_own(criterion, f"about {name}", "what is asked about that machine")
-    if not wrong:
+    structure = structure_of_node(seeded.description)
+    drawn = draw_units(answers.seed)
+    mistaken = [q for q in QUESTIONS if answers.given[q.key] != q.answer(structure, drawn)]
+    if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
+        return refuse_published(criterion, f"about {name}", "what is asked about that machine")
+    if not mistaken:
         why = f"All {len(QUESTIONS)} answers are what hwloc sees on {name}."
-        return by_value(criterion, 0.0, why, UNIT)
-    return by_value(criterion, float(len(wrong)), _why(answers, wrong, structure), UNIT)
+        return judge_value(criterion, 0.0, why, UNIT)
+    return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken, structure), UNIT)
 
 
-def _why(answers: Answers, wrong: list[Question], seen: Structure) -> str:
-    asked = asked_about(answers.seed)
-    told = wrong_ones(
-        answers, wrong, lambda question, given: mistake_in(question, given, seen, asked)
+def _why(answers: Answers, mistaken: list[MachineQuestion], structure: Structure) -> str:
+    drawn = draw_units(answers.seed)
+    told = list_mistakes(
+        answers, mistaken, lambda question, given: mistake_in(question, given, structure, drawn)
     )
     name = f"{PREFIX}{answers.seed}"
     why = f"Wrong about {name}: {told}."
-    if are_many(answers, wrong):
+    if are_many(answers, mistaken):
         why += f" So many: were they looked up on {name}, which the file's seed says?"
-    return f"{why} Look: {look_at(wrong[0], answers.seed, asked)}"
+    return f"{why} Look: {command_for(mistaken[0], answers.seed, drawn)}"
 
 
 explain(

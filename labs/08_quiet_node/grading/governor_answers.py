@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from governor_tree import GOVERNOR, POLICY, TICK_US, Recording, recording
+from governor_tree import GOVERNOR, POLICY, TICK_US, Recording, make_recording
 
 from numalab.labs.seeded_answers import (
     SEED,
@@ -24,28 +24,28 @@ _HUGE = 1e15
 
 
 @dataclass(frozen=True)
-class Question:
+class GovernorQuestion:
     """right: the answer; tolerance: how far off one may be, as a share of it; mistakes: wrong
     answers with the sentence that each deserves, without what is right; look: the file that says
     it, or its folder, in what is written of a recording."""
 
     key: str
     text: str
-    right: Callable[[Recording], float]
+    answer: Callable[[Recording], float]
     mistakes: Callable[[Recording], Iterator[tuple[float, str]]]
-    look: str
+    file: str
     tolerance: float = 0.0
 
-    def is_right(self, given: float, about: Recording) -> bool:
+    def is_correct(self, given: float, recording: Recording) -> bool:
         """Written so that NaN is not."""
-        right = self.right(about)
-        return abs(given - right) <= self.tolerance * right
+        answer = self.answer(recording)
+        return abs(given - answer) <= self.tolerance * answer
 
-    def mistake(self, given: float, about: Recording) -> str | None:
+    def mistake(self, given: float, recording: Recording) -> str | None:
         """What a wrong answer rests on, where it is one of those that are known."""
-        for wrong, sentence in self.mistakes(about):
-            near = abs(given - wrong) <= max(self.tolerance, 1e-9) * abs(wrong)
-            if near and not self.is_right(wrong, about):
+        for mistaken, sentence in self.mistakes(recording):
+            near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
+            if near and not self.is_correct(mistaken, recording):
                 return sentence
         return None
 
@@ -54,131 +54,131 @@ _SWAPPED = "in trans_table a row is left and a column taken up"
 _OWN_TIME = "that is where it spent most time, and no transition"
 
 
-def _from(about: Recording) -> float:
-    return about.most_often[0]
+def _left_khz(recording: Recording) -> float:
+    return recording.most_often[0]
 
 
-def _to(about: Recording) -> float:
-    return about.most_often[1]
+def _entered_khz(recording: Recording) -> float:
+    return recording.most_often[1]
 
 
-def _longest(about: Recording) -> float:
-    return max(about.ticks, key=lambda khz: about.ticks[khz])
+def _longest(recording: Recording) -> float:
+    return max(recording.ticks, key=lambda khz: recording.ticks[khz])
 
 
-def _from_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    yield about.most_often[1], _SWAPPED
-    yield about.most_often[0] / 1000, "the table is in kHz, and so is the answer"
-    yield _longest(about), _OWN_TIME
+def _left_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    yield recording.most_often[1], _SWAPPED
+    yield recording.most_often[0] / 1000, "the table is in kHz, and so is the answer"
+    yield _longest(recording), _OWN_TIME
 
 
-def _to_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    yield about.most_often[0], _SWAPPED
-    yield about.most_often[1] / 1000, "the table is in kHz, and so is the answer"
-    yield _longest(about), _OWN_TIME
+def _entered_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    yield recording.most_often[0], _SWAPPED
+    yield recording.most_often[1] / 1000, "the table is in kHz, and so is the answer"
+    yield _longest(recording), _OWN_TIME
 
 
-def _total(about: Recording) -> float:
-    return about.total
+def _total(recording: Recording) -> float:
+    return recording.total
 
 
-def _total_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    yield len(about.transitions), "that is how many kinds of transition there were"
-    yield max(about.transitions.values()), "that is the most frequent kind alone"
-    yield about.total / 2, "up and down are a transition each"
-    yield sum(about.ticks.values()), "that is a time, in time_in_state's unit"
+def _total_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    yield len(recording.transitions), "that is how many kinds of transition there were"
+    yield max(recording.transitions.values()), "that is the most frequent kind alone"
+    yield recording.total / 2, "up and down are a transition each"
+    yield sum(recording.ticks.values()), "that is a time, in time_in_state's unit"
 
 
-def _average_mhz(about: Recording) -> float:
-    spent = sum(khz * ticks for khz, ticks in about.ticks.items())
-    return spent / sum(about.ticks.values()) / 1000
+def _average_mhz(recording: Recording) -> float:
+    spent = sum(khz * ticks for khz, ticks in recording.ticks.items())
+    return spent / sum(recording.ticks.values()) / 1000
 
 
-def _average_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    table = about.frequencies_khz
-    yield _average_mhz(about) * 1000, "that is in kHz; it is asked for in MHz"
+def _average_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    table = recording.frequencies_khz
+    yield _average_mhz(recording) * 1000, "that is in kHz; it is asked for in MHz"
     yield sum(table) / len(table) / 1000, "each frequency counts as long as it lasted"
-    used = [khz for khz, ticks in about.ticks.items() if ticks]
+    used = [khz for khz, ticks in recording.ticks.items() if ticks]
     yield sum(used) / len(used) / 1000, "each frequency counts as long as it lasted"
     yield (table[0] + table[-1]) / 2000, "the middle of the ends is not the average"
-    reached = sum(to * count for (_, to), count in about.transitions.items())
-    yield reached / about.total / 1000, "that weighs by transitions, not by time"
+    reached = sum(to * count for (_, to), count in recording.transitions.items())
+    yield reached / recording.total / 1000, "that weighs by transitions, not by time"
 
 
-def _latency_us(about: Recording) -> float:
-    return about.latency_ns / 1000
+def _latency_us(recording: Recording) -> float:
+    return recording.latency_ns / 1000
 
 
-def _up_least_us(about: Recording) -> float:
+def _up_least_us(recording: Recording) -> float:
     """Load that appears so early after a sample that the rest of the window is just enough."""
-    return about.sampling_us * about.up_threshold / 100 + _latency_us(about)
+    return recording.sampling_us * recording.up_threshold / 100 + _latency_us(recording)
 
 
-def _up_most_us(about: Recording) -> float:
+def _up_most_us(recording: Recording) -> float:
     """Load that appears a little too late for its first window waits for the next one, too."""
-    return _up_least_us(about) + about.sampling_us
+    return _up_least_us(recording) + recording.sampling_us
 
 
 _NO_LATENCY = "the transition takes time, too"
 _NANO = "a transition latency is in ns, a sampling rate in us"
 
 
-def _up_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    window, up = about.sampling_us, about.sampling_us * about.up_threshold / 100
+def _up_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    window, up = recording.sampling_us, recording.sampling_us * recording.up_threshold / 100
     yield up, _NO_LATENCY
     yield up + window, _NO_LATENCY
-    yield up + window + about.latency_ns, _NANO
-    yield _latency_us(about), "the governor looks once per sampling period only"
-    yield _up_most_us(about), "that is the most, and the least is asked for"
-    yield _up_least_us(about), "that is the least, and the most is asked for"
+    yield up + window + recording.latency_ns, _NANO
+    yield _latency_us(recording), "the governor looks once per sampling period only"
+    yield _up_most_us(recording), "that is the most, and the least is asked for"
+    yield _up_least_us(recording), "that is the least, and the most is asked for"
     whole = "of the window in which load appears the part up_threshold has to be busy, not all"
-    yield window + _latency_us(about), whole
-    yield 2 * window + _latency_us(about), whole
+    yield window + _latency_us(recording), whole
+    yield 2 * window + _latency_us(recording), whole
     yield window, whole
     yield 2 * window, whole
 
 
-def _transitions_ms(about: Recording) -> float:
-    return about.total * about.latency_ns / 1e6
+def _transitions_ms(recording: Recording) -> float:
+    return recording.total * recording.latency_ns / 1e6
 
 
-def _time_mistakes(about: Recording) -> Iterator[tuple[float, str]]:
-    right = _transitions_ms(about)
+def _time_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
+    answer = _transitions_ms(recording)
     # What sampling periods of so many us would give, too.
-    yield right * 1000, "a latency of so many ns, not us, and the answer in ms"
-    yield right / 1000, "that is in s; it is asked for in ms"
-    ticks = sum(about.ticks.values())
+    yield answer * 1000, "a latency of so many ns, not us, and the answer in ms"
+    yield answer / 1000, "that is in s; it is asked for in ms"
+    ticks = sum(recording.ticks.values())
     yield ticks * TICK_US / 1000, "that is how long was recorded"
 
 
 QUESTIONS = (
-    Question(
+    GovernorQuestion(
         "most_from_khz", "the most frequent transition: the frequency that was left, in kHz",
-        _from, _from_mistakes, f"{POLICY}/stats/trans_table",
+        _left_khz, _left_mistakes, f"{POLICY}/stats/trans_table",
     ),
-    Question(
+    GovernorQuestion(
         "most_to_khz", "and the frequency that was taken up, in kHz",
-        _to, _to_mistakes, f"{POLICY}/stats/trans_table",
+        _entered_khz, _entered_mistakes, f"{POLICY}/stats/trans_table",
     ),
-    Question(
+    GovernorQuestion(
         "transitions", "all transitions, whatever they were",
         _total, _total_mistakes, f"{POLICY}/stats/trans_table",
     ),
-    Question(
+    GovernorQuestion(
         "average_mhz", "the average frequency over the time of the recording, in MHz",
         _average_mhz, _average_mistakes, f"{POLICY}/stats/time_in_state", tolerance=0.002,
     ),
-    Question(
+    GovernorQuestion(
         "up_least_us",
         "an idle processor gets work that keeps it busy all the time: how long, in us, the clock "
         "takes at least to be at its highest frequency",
         _up_least_us, _up_mistakes, f"{GOVERNOR}/", tolerance=1e-6,
     ),
-    Question(
+    GovernorQuestion(
         "up_most_us", "and at most, in us",
         _up_most_us, _up_mistakes, f"{GOVERNOR}/", tolerance=1e-6,
     ),
-    Question(
+    GovernorQuestion(
         "transitions_ms", "how long all transitions took together, in ms",
         _transitions_ms, _time_mistakes, f"{POLICY}/cpuinfo_transition_latency", tolerance=0.002,
     ),
@@ -203,13 +203,13 @@ def _answer(table: Table, key: str) -> float | None:
         return None
     found = table.number(key)
     if not math.fabs(found) < _HUGE:
-        table.wrong(key, "that is more than anything that is asked about")
+        table.refuse(key, "that is more than anything that is asked about")
     return found
 
 
-def _right_answers(seed: int) -> str:
-    about = recording(seed)
-    return "\n".join(f"{one.key} = {one.right(about):.10g}" for one in QUESTIONS)
+def _correct_answers(seed: int) -> str:
+    recording = make_recording(seed)
+    return "\n".join(f"{one.key} = {one.answer(recording):.10g}" for one in QUESTIONS)
 
 
-register(AnswerFile("governor", read_record_answers, "governor_answers", _right_answers))
+register(AnswerFile("governor", read_record_answers, "governor_answers", _correct_answers))

@@ -9,20 +9,20 @@ used. Nothing is run, so any node can judge it.
 
 from __future__ import annotations
 
-from governor_answers import QUESTIONS, Question, RecordAnswers, read_record_answers
-from governor_tree import PUBLISHED_SEED, Recording, recording
+from governor_answers import QUESTIONS, GovernorQuestion, RecordAnswers, read_record_answers
+from governor_tree import PUBLISHED_SEED, Recording, make_recording
 
 from numalab.evidence.record import Evidence
 from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
-    are_the_kits,
-    kits_own,
+    are_published,
+    list_mistakes,
     none_given,
-    wrong_ones,
+    refuse_published,
 )
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
 
@@ -34,35 +34,38 @@ def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     text = evidence.handed(file.name)
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     answers = read_record_answers(text.text)
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab governor {answers.seed}")
-    about = recording(answers.seed)
-    wrong = [question for question in QUESTIONS if not _is_right(question, answers, about)]
-    if not wrong and are_the_kits(answers, PUBLISHED_SEED, evidence):
-        return kits_own(
+    recording = make_recording(answers.seed)
+    mistaken = [question for question in QUESTIONS if not _is_correct(question, answers, recording)]
+    if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
+        return refuse_published(
             criterion, f"about seed {answers.seed}", "what is asked about that recording"
         )
-    if not wrong:
+    if not mistaken:
         why = (
             f"All {len(QUESTIONS)} answers follow from the recording of seed {answers.seed}, of "
-            f"{about.total:,} transitions."
+            f"{recording.total:,} transitions."
         )
-        return by_value(criterion, 0.0, why, UNIT)
-    return by_value(criterion, float(len(wrong)), _why(answers, wrong, about), UNIT)
+        return judge_value(criterion, 0.0, why, UNIT)
+    return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken, recording), UNIT)
 
 
-def _is_right(question: Question, answers: RecordAnswers, about: Recording) -> bool:
+def _is_correct(question: GovernorQuestion, answers: RecordAnswers, recording: Recording) -> bool:
     given = answers.given[question.key]
-    return given is not None and question.is_right(given, about)
+    return given is not None and question.is_correct(given, recording)
 
 
-def _why(answers: RecordAnswers, wrong: list[Question], about: Recording) -> str:
-    told = wrong_ones(answers, wrong, lambda question, given: question.mistake(given, about))
+def _why(answers: RecordAnswers, mistaken: list[GovernorQuestion], recording: Recording) -> str:
+    told = list_mistakes(
+        answers, mistaken, lambda question, given: question.mistake(given, recording)
+    )
     return (
         f"Wrong about the recording of seed {answers.seed}: {told}. Look: "
-        f"FOLDER/{wrong[0].look}, which ./numalab governor {answers.seed} --output FOLDER writes."
+        f"FOLDER/{mistaken[0].file}, which ./numalab governor {answers.seed} --output FOLDER "
+        "writes."
     )
 
 

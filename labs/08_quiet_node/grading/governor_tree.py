@@ -25,7 +25,7 @@ PUBLISHED_SEED = 2012  # of the kit's own answers; its governor is the published
 
 HIGHEST_KHZ, SECOND_KHZ, STEP_KHZ, STATES = 2_661_000, 2_660_000, 133_000, 14
 TICK_US = 10_000  # of time_in_state: USER_HZ is 100
-_SAMPLES = range(4_000, 9_000)
+_PERIOD_COUNTS = range(4_000, 9_000)
 _MOST_ATTEMPTS = 1_000
 _FULL = 100
 
@@ -61,16 +61,16 @@ def frequencies() -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def recording(seed: int) -> Recording:
+def make_recording(seed: int) -> Recording:
     """seed: one of SEEDS. The most frequent transition is one alone."""
     if seed not in SEEDS:
         raise ValueError(f"seed {seed}")
     found = (_recorded(seed, attempt) for attempt in range(_MOST_ATTEMPTS))
-    return next(one for one in found if _is_clear(one))
+    return next(recorded for recorded in found if _is_clear(recorded))
 
 
-def _is_clear(one: Recording) -> bool:
-    counts = sorted(one.transitions.values(), reverse=True)
+def _is_clear(recorded: Recording) -> bool:
+    counts = sorted(recorded.transitions.values(), reverse=True)
     return len(counts) > 1 and counts[0] > counts[1]
 
 
@@ -79,7 +79,7 @@ def _recorded(seed: int, attempt: int) -> Recording:
     is_published = seed == PUBLISHED_SEED
     latency_ns = 10_000 if is_published else pick(f"{name} latency", (10_000, 20_000, 40_000))
     threshold = 95 if is_published else pick(f"{name} threshold", (70, 75, 80, 85, 90, 95))
-    samples = pick(f"{name} samples", _SAMPLES)
+    samples = pick(f"{name} samples", _PERIOD_COUNTS)
     sampling_us = latency_ns  # times 1,000, from ns to us
     table = frequencies()
     now = HIGHEST_KHZ
@@ -120,48 +120,51 @@ def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
 
 # ---- files -------------------------------------------------------------------------------------
 
-_CPU = "sys/devices/system/cpu"
+_PU = "sys/devices/system/cpu"
 # Of the first PU, and of the governor, which serves all.
-POLICY, GOVERNOR = f"{_CPU}/cpu0/cpufreq", f"{_CPU}/cpufreq/ondemand"
+POLICY, GOVERNOR = f"{_PU}/cpu0/cpufreq", f"{_PU}/cpufreq/ondemand"
 
 
-def tree(one: Recording) -> dict[str, str]:
+def tree(recorded: Recording) -> dict[str, str]:
     """All files, by their paths below the recording's folder, as Linux writes them."""
-    lowest, highest = one.frequencies_khz[-1], one.frequencies_khz[0]
+    lowest, highest = recorded.frequencies_khz[-1], recorded.frequencies_khz[0]
     policy = {
         "affected_cpus": "0",
         "cpuinfo_max_freq": f"{highest}",
         "cpuinfo_min_freq": f"{lowest}",
-        "cpuinfo_transition_latency": f"{one.latency_ns}",
+        "cpuinfo_transition_latency": f"{recorded.latency_ns}",
         "related_cpus": "0",
-        "scaling_available_frequencies": " ".join(map(str, one.frequencies_khz)),
+        "scaling_available_frequencies": " ".join(map(str, recorded.frequencies_khz)),
         "scaling_available_governors": "ondemand performance powersave",
-        "scaling_cur_freq": f"{one.last_khz}",
+        "scaling_cur_freq": f"{recorded.last_khz}",
         "scaling_driver": "acpi-cpufreq",
         "scaling_governor": "ondemand",
         "scaling_max_freq": f"{highest}",
         "scaling_min_freq": f"{lowest}",
         "stats/time_in_state": "\n".join(
-            f"{khz} {one.ticks.get(khz, 0)}" for khz in one.frequencies_khz
+            f"{khz} {recorded.ticks.get(khz, 0)}" for khz in recorded.frequencies_khz
         ),
-        "stats/total_trans": f"{one.total}",
-        "stats/trans_table": _trans_table(one),
+        "stats/total_trans": f"{recorded.total}",
+        "stats/trans_table": _trans_table(recorded),
     }
     governor = {
         "ignore_nice_load": "0",
         "sampling_down_factor": "1",
-        "sampling_rate": f"{one.sampling_us}",
-        "up_threshold": f"{one.up_threshold}",
+        "sampling_rate": f"{recorded.sampling_us}",
+        "up_threshold": f"{recorded.up_threshold}",
     }
     files = {f"{POLICY}/{name}": text for name, text in policy.items()}
     files |= {f"{GOVERNOR}/{name}": text for name, text in governor.items()}
     return {path: f"{text}\n" for path, text in sorted(files.items())}
 
 
-def _trans_table(one: Recording) -> str:
+def _trans_table(recorded: Recording) -> str:
     """A row for each frequency that was left, a column for each that was taken up."""
-    lines = ["   From  :    To", "         :" + "".join(f"{k:>10}" for k in one.frequencies_khz)]
-    for left in one.frequencies_khz:
-        counts = (one.transitions.get((left, taken), 0) for taken in one.frequencies_khz)
+    lines = [
+        "   From  :    To",
+        "         :" + "".join(f"{k:>10}" for k in recorded.frequencies_khz),
+    ]
+    for left in recorded.frequencies_khz:
+        counts = (recorded.transitions.get((left, taken), 0) for taken in recorded.frequencies_khz)
         lines.append(f"{left:>9}:" + "".join(f"{count:>10}" for count in counts))
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from numalab.evidence.run_formats import DrawnSeries
 from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.series_answers import (
+    ANSWERS,
     TOLERANCE,
     Answer,
     KindCount,
@@ -22,7 +23,7 @@ from numalab.judging.series_answers import (
     describe_kinds,
     meaning_of,
 )
-from numalab.judging.soundness import by_value, missing_runs
+from numalab.judging.soundness import judge_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 
@@ -48,7 +49,7 @@ MEANS: Mapping[str, str] = {
     "two modes": "times that are either short or long, for both programs",
     "some times far off": "a few times far off, in either direction",
 }
-_MOST_TOLD = 3
+_MAX_LISTED = 3
 
 
 describe_kinds(MEANS)
@@ -57,37 +58,38 @@ describe_kinds(MEANS)
 def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
     """The worst of kinds, each with how many of it are meant."""
     told = [f"{meaning_of(of.kind)} ({count} of {of.count})" for of, count in kinds]
-    more = len(told) - _MOST_TOLD
-    return "; ".join([*told[:_MOST_TOLD], *([f"{more} more kinds"] if more > 0 else [])])
+    more = len(told) - _MAX_LISTED
+    return "; ".join([*told[:_MAX_LISTED], *([f"{more} more kinds"] if more > 0 else [])])
 
 
 def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, int]]:
-    counted = [(of, int(getattr(of, answer))) for of in kinds]
-    found = [pair for pair in counted if pair[1]]
-    return sorted(found, key=lambda pair: -pair[1])
+    counted = [(of, of.answers[answer]) for of in kinds]
+    reported = [pair for pair in counted if pair[1]]
+    return sorted(reported, key=lambda pair: -pair[1])
 
 
-def _asked(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
+def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
     """What the kernel was asked, or the verdict where it was not."""
     missing = missing_runs(criterion, evidence, evidence.of(SERIES))
     if missing:
         return missing
-    return [one for run in evidence.of(SERIES) for one in run.series]
+    return [drawn for run in evidence.of(SERIES) for drawn in run.series]
 
 
 # ---- stops ------------------------------------------------------------------------------
 
 
-def _stops_in_words(one: DrawnSeries) -> str:
-    (stops, stolen_ns), (found, found_ns) = one.truth, one.told
+def _stops_in_words(drawn: DrawnSeries) -> str:
+    (stops, steal_ns), (reported, reported_ns) = drawn.truth, drawn.told
     return (
-        f"Of {meaning_of(one.kind)}, for example: {words.count(stops, 'stop')}, "
-        f"{_time(1e-9 * stolen_ns)} in all, and noise found {_found(found, 1e-9 * found_ns)}."
+        f"Of {meaning_of(drawn.kind)}, for example: {words.count(stops, 'stop')}, "
+        f"{_time(1e-9 * steal_ns)} in all, and noise found "
+        f"{_stops_text(reported, 1e-9 * reported_ns)}."
     )
 
 
-def _found(count: int, stolen_s: float) -> str:
-    return "no number of them" if count < 0 else f"{words.count(count, 'stop')}, {_time(stolen_s)}"
+def _stops_text(count: int, steal_s: float) -> str:
+    return "no number of them" if count < 0 else f"{words.count(count, 'stop')}, {_time(steal_s)}"
 
 
 def _time(seconds: float) -> str:
@@ -100,11 +102,11 @@ def _time(seconds: float) -> str:
 
 
 @Rule("stops_found", runs=(SERIES,))
-def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    series = _asked(criterion, evidence)
+def noise_stops(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    series = _drawn_series(criterion, evidence)
     if isinstance(series, CriterionVerdict):
         return series
-    wrong = [one for one in series if answer_of(one) != "right"]
+    wrong = [drawn for drawn in series if answer_of(drawn) != "right"]
     if not wrong:
         why = (
             f"Of {len(series)} clocks, in each the number of stops and what they take are within "
@@ -112,9 +114,9 @@ def stops_found(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
     else:
         worst = _worst(count_kinds(series), "wrong")
-        example = next(one for one in wrong if one.kind == worst[0][0].kind)
+        example = next(drawn for drawn in wrong if drawn.kind == worst[0][0].kind)
         why = f"Of {len(series)} clocks these: {_listed(worst)}. {_stops_in_words(example)}"
-    return by_value(criterion, float(len(wrong)), why, unit="clocks misread")
+    return judge_value(criterion, float(len(wrong)), why, unit="clocks misread")
 
 
 # Fewer stops than that, and one that is missed may be chance.
@@ -123,15 +125,15 @@ _LEAST_STOPS = 8
 _MOST_LOST = 0.5
 # Of the least length of a stop: so long, on a busy node, what was to be too short may count.
 _ARGUABLE = 0.8
-_OFF = "off, as a share of their number or time"
+_ERROR_UNIT = "off, as a share of their number or time"
 
 
-def _over(found: float, least: float, most: float) -> float:
+def _relative_excess(reported: float, least: float, most: float) -> float:
     """By what share of the least a figure is outside of both."""
-    return max(0.0, least - found, found - most) / least if least > 0 else 0.0
+    return max(0.0, least - reported, reported - most) / least if least > 0 else 0.0
 
 
-def _is_too_busy(run: LiveStops) -> str | None:
+def _too_noisy_text(run: LiveStops) -> str | None:
     made, lost_s = len(run.stops), run.lost_s
     if made >= _LEAST_STOPS and lost_s <= _MOST_LOST * run.stopped_s[0]:
         return None
@@ -154,7 +156,7 @@ def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidenc
     runs = evidence.of(STOPS)
     if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.most_looks:
         return False
-    first, *later = (_of_stops(criterion, run).status for run in runs)
+    first, *later = (_judge_stops(criterion, run).status for run in runs)
     return first == "fail" and all(status == "pass" for status in later)
 
 
@@ -167,7 +169,7 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     missing = missing_runs(criterion, evidence, runs)
     if missing:
         return missing
-    first, *later = (_of_stops(criterion, run) for run in runs[: STOPS.most_looks])
+    first, *later = (_judge_stops(criterion, run) for run in runs[: STOPS.most_looks])
     if first.status != "fail" or not later:
         return first
     others = [verdict for verdict in later if verdict.status != "pass"]
@@ -176,7 +178,7 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return later[-1] if len(runs) == STOPS.most_looks else first
 
 
-def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
+def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     """What the node itself takes from the thread is counted for the kernel: it may find that, or
     not, where it is too short to count."""
     assert run.found is not None
@@ -190,19 +192,19 @@ def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     made, (least_s, most_s) = len(run.stops), run.stopped_s
     arguable = [most for _, most in run.too_short if most >= _ARGUABLE * run.least_s]
     off = max(
-        _over(run.found.count, made, made + len(arguable) + run.more_stops),
-        _over(run.found.stolen_s, least_s, most_s + sum(arguable) + run.lost_s),
+        _relative_excess(run.found.count, made, made + len(arguable) + run.more_stops),
+        _relative_excess(run.found.stolen_s, least_s, most_s + sum(arguable) + run.lost_s),
     )
-    busy = _is_too_busy(run)
+    busy = _too_noisy_text(run)
     if busy is not None:
-        return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_OFF)
+        return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_ERROR_UNIT)
     why = (
         f"While noise watched, the kit made {words.count(made, 'stop')}, {_time(most_s)} in all"
-        f"{_apart(run)}; noise found {_found(run.found.count, run.found.stolen_s)}."
+        f"{_apart(run)}; noise found {_stops_text(run.found.count, run.found.stolen_s)}."
     )
     if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."
-    return by_value(criterion, off, why, unit=_OFF)
+    return judge_value(criterion, off, why, unit=_ERROR_UNIT)
 
 
 # ---- decisions --------------------------------------------------------------------------
@@ -210,13 +212,11 @@ def _of_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
 
 @Rule("decided", runs=(SERIES,))
 def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    series = _asked(criterion, evidence)
+    series = _drawn_series(criterion, evidence)
     if isinstance(series, CriterionVerdict):
         return series
     kinds = count_kinds(series)
-    right, wrong, left_open = (
-        sum(getattr(of, answer) for of in kinds) for answer in ("right", "wrong", "open")
-    )
+    right, wrong, left_open = (sum(of.answers[answer] for of in kinds) for answer in ANSWERS)
     score = (right - wrong) / max(1, len(series))
     why = (
         f"Of {len(series)} series {right} answers were right, {wrong} wrong, {left_open} left open "
@@ -226,11 +226,11 @@ def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why += f" Wrong: {_listed(_worst(kinds, 'wrong'))}."
     if left_open:
         why += f" Left open: {_listed(_worst(kinds, 'open'))}."
-    return by_value(criterion, score, why, unit="share of the series")
+    return judge_value(criterion, score, why, unit="share of the series")
 
 
 explain(
-    stops_found,
+    noise_stops,
     Principle(
         "A gap between two readings of a clock is what reading takes and what was stolen. The "
         "shortest one is what reading takes, however many stops there are.",

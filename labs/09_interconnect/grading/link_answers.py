@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from link_questions import KEYS, QUESTIONS, asked_about
+from link_questions import KEYS, QUESTIONS, draw_links
 
 from numalab.labs.seeded_answers import (
     SEED,
@@ -41,18 +41,18 @@ def _answer(table: Table, key: str) -> Fraction | None:
     value = table.values.get(key, "")
     if isinstance(value, str):
         if value.strip():
-            table.wrong(key, "write a number, without quotes and without its unit")
+            table.refuse(key, "write a number, without quotes and without its unit")
         return None
     number = table.number(key, most=_MOST)
     if not number > 0:
-        table.wrong(key, "it must be above 0")
+        table.refuse(key, "it must be above 0")
     return Fraction(number)
 
 
-def _right_answers(seed: int) -> str:
-    asked = asked_about(seed)
-    right = ((question.key, float(question.right(asked))) for question in QUESTIONS)
-    return "\n".join(f"{key} = {number:.6g}" for key, number in right)
+def _correct_answers(seed: int) -> str:
+    drawn = draw_links(seed)
+    correct = ((question.key, float(question.answer(drawn))) for question in QUESTIONS)
+    return "\n".join(f"{key} = {number:.6g}" for key, number in correct)
 
 
-register(AnswerFile("rates", read_rates, "rates_answers", _right_answers))
+register(AnswerFile("rates", read_rates, "rates_answers", _correct_answers))

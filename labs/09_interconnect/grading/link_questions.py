@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Asked:
+class DrawnLinks:
     """What is drawn. The path is from port to port; slot is the PCIe slot of slot_port."""
 
     old: Link
@@ -50,27 +50,27 @@ class Asked:
     message: Link
     message_mib: int
     counter: int
-    around: Link
+    wraparound: Link
     path: tuple[Link, Link, Link]
     slot_port: Link
     slot: Link
-    items: int
-    item_bytes: int
+    entries: int
+    entry_bytes: int
 
 
 @dataclass(frozen=True)
-class Question:
+class LinkQuestion:
     """text: what is asked. right: the answer. mistakes: wrong answers with the sentence that each
     deserves, without what is right; of those that are alike, the first counts."""
 
     key: str
-    text: Callable[[Asked], str]
-    right: Callable[[Asked], Fraction]
-    mistakes: Callable[[Asked], Iterator[tuple[Fraction, str]]]
+    text: Callable[[DrawnLinks], str]
+    answer: Callable[[DrawnLinks], Fraction]
+    mistakes: Callable[[DrawnLinks], Iterator[tuple[Fraction, str]]]
 
 
 @lru_cache(maxsize=256)
-def asked_about(seed: int) -> Asked:
+def draw_links(seed: int) -> DrawnLinks:
     """What a seed draws, for ever the same."""
 
     def one(what: str, choices: Sequence[_T]) -> _T:
@@ -80,7 +80,7 @@ def asked_about(seed: int) -> Asked:
         return Link(one(f"{what}: lane", lanes), one(f"{what}: width", widths))
 
     slot_port, slot = one("slot", _SLOTS)
-    return Asked(
+    return DrawnLinks(
         old=link("old", OLD_LANES),
         newer=link("newer", NEWER_LANES),
         pam4=link("PAM4", PAM4_LANES),
@@ -88,24 +88,24 @@ def asked_about(seed: int) -> Asked:
         message=link("message", LANES),
         message_mib=one("message: MiB", range(24, 1001, 8)),
         counter=20_000_000 + draws.draw(f"link {seed} counter", 4_000_000_000),
-        around=link("around", LANES),
+        wraparound=link("around", LANES),
         path=one("path", _paths()),
         slot_port=slot_port,
         slot=slot,
-        items=one("items", range(2_000, 90_001, 1_000)),
-        item_bytes=one("item's bytes", range(8, 65, 8)),
+        entries=one("items", range(2_000, 90_001, 1_000)),
+        entry_bytes=one("item's bytes", range(8, 65, 8)),
     )
 
 
-def is_close(given: Fraction, right: Fraction) -> bool:
-    return abs(given - right) <= CLOSE * right
+def is_close(given: Fraction, correct: Fraction) -> bool:
+    return abs(given - correct) <= CLOSE * correct
 
 
-def mistake_in(question: Question, given: Fraction, asked: Asked) -> str | None:
+def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
     """What a wrong answer rests on, where it is one of those that are known."""
-    right = question.right(asked)
-    for wrong, sentence in question.mistakes(asked):
-        if is_close(given, wrong) and not is_close(wrong, right):
+    correct = question.answer(drawn)
+    for mistaken, sentence in question.mistakes(drawn):
+        if is_close(given, mistaken) and not is_close(mistaken, correct):
             return sentence
     return None
 
@@ -113,7 +113,7 @@ def mistake_in(question: Question, given: Fraction, asked: Asked) -> str | None:
 # ---- paths and slots ---------------------------------------------------------------------------
 
 
-def _of(width: int, name: str) -> Link:
+def _port_link(width: int, name: str) -> Link:
     return Link(next(lane for lane in LANES if lane.name == name), width)
 
 
@@ -121,7 +121,7 @@ def _slot_of(width: int, name: str) -> Link:
     return Link(next(lane for lane in SLOT_LANES if lane.name == name), width)
 
 
-def _is_told_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
+def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
     """Whether the narrowest is neither the one of the fewest lanes nor that of the oldest kind.
     path: links with what they carry."""
     (least, narrowest), (next_least, _), _ = sorted(path, key=lambda pair: pair[0])
@@ -140,22 +140,28 @@ def _paths() -> tuple[tuple[Link, Link, Link], ...]:
     return tuple(
         (path[0][1], path[1][1], path[2][1])
         for path in product(rated, repeat=3)
-        if _is_told_apart(path)
+        if _tells_mistakes_apart(path)
     )
 
 
-_PORTS = (_of(4, "QDR"), _of(4, "FDR"), _of(4, "EDR"), _of(4, "HDR"), _of(4, "NDR"))
+_PORTS = (
+    _port_link(4, "QDR"),
+    _port_link(4, "FDR"),
+    _port_link(4, "EDR"),
+    _port_link(4, "HDR"),
+    _port_link(4, "NDR"),
+)
 # Three slots that are slower than the port for one that is faster.
 _ALL_SLOTS = tuple(
     (port, Link(lane, width)) for port in _PORTS for lane in SLOT_LANES for width in SLOT_WIDTHS
 )
 _SLOTS = (
     *(pair for pair in _ALL_SLOTS if pair[1].data_gbit_s < pair[0].data_gbit_s),
-    (_of(4, "QDR"), _slot_of(8, "Gen3")),
-    (_of(4, "FDR"), _slot_of(16, "Gen3")),
-    (_of(4, "EDR"), _slot_of(16, "Gen3")),
-    (_of(4, "EDR"), _slot_of(8, "Gen4")),
-    (_of(4, "HDR"), _slot_of(16, "Gen4")),
+    (_port_link(4, "QDR"), _slot_of(8, "Gen3")),
+    (_port_link(4, "FDR"), _slot_of(16, "Gen3")),
+    (_port_link(4, "EDR"), _slot_of(16, "Gen3")),
+    (_port_link(4, "EDR"), _slot_of(8, "Gen4")),
+    (_port_link(4, "HDR"), _slot_of(16, "Gen4")),
 )
 
 # ---- one link ----------------------------------------------------------------------------------
@@ -164,17 +170,17 @@ _SIGNAL = "that is what its lanes signal, code and all; asked is the data"
 _OTHER_CODE = "that is with the code of another generation"
 _BOTH = "that is both ways together; asked is one"
 _BYTES = "that is in gigabytes; asked are gigabits"
-_ONE_LANE = "that is one lane's"
+_SINGLE_LANE = "that is one lane's"
 
 
-def _one_link_mistakes(link: Link) -> Iterator[tuple[Fraction, str]]:
+def _link_mistakes(link: Link) -> Iterator[tuple[Fraction, str]]:
     yield link.signal_gbit_s, _SIGNAL
     yield 2 * link.data_gbit_s, _BOTH
     yield 2 * link.signal_gbit_s, "that is what its lanes signal both ways; asked is data, one way"
     for code in (EIGHT_IN_TEN, SIXTYFOUR_IN_66):
         yield link.signal_gbit_s * code, _OTHER_CODE
     yield link.data_gbit_s / _BITS, _BYTES
-    yield link.data_gbit_s / link.width, _ONE_LANE
+    yield link.data_gbit_s / link.width, _SINGLE_LANE
     yield link.data_gbit_s / 2, "PAM4's two bits per symbol are in the signalling rate already"
 
 
@@ -182,108 +188,111 @@ def _data_text(link: Link) -> str:
     return f"How many Gbit/s of data does a {link.name} link carry, one way?"
 
 
-def _old_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    yield from _one_link_mistakes(asked.old)
+def _old_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    yield from _link_mistakes(drawn.old)
 
 
-def _newer_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    yield from _one_link_mistakes(asked.newer)
+def _newer_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    yield from _link_mistakes(drawn.newer)
 
 
-def _pam4_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    yield from _one_link_mistakes(asked.pam4)
+def _pam4_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    yield from _link_mistakes(drawn.pam4)
 
 
-def _both_gb_s(asked: Asked) -> Fraction:
-    return 2 * asked.both.data_gbit_s / _BITS
+def _both_gb_s(drawn: DrawnLinks) -> Fraction:
+    return 2 * drawn.both.data_gbit_s / _BITS
 
 
-def _both_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    right = _both_gb_s(asked)
-    yield right / 2, "that is one way; asked are both together"
-    yield right * _BITS, "that is in gigabits; asked are gigabytes"
-    yield right * _BITS / 2, "that is one way, and in gigabits"
-    yield 2 * asked.both.signal_gbit_s / _BITS, _SIGNAL
-    yield right * _GIGA / 2**30, "that is in GiB, 2^30 bytes; a GB has 10^9"
+def _both_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    correct = _both_gb_s(drawn)
+    yield correct / 2, "that is one way; asked are both together"
+    yield correct * _BITS, "that is in gigabits; asked are gigabytes"
+    yield correct * _BITS / 2, "that is one way, and in gigabits"
+    yield 2 * drawn.both.signal_gbit_s / _BITS, _SIGNAL
+    yield correct * _GIGA / 2**30, "that is in GiB, 2^30 bytes; a GB has 10^9"
 
 
 # ---- times, and counters -----------------------------------------------------------------------
 
 
-def _message_ms(asked: Asked) -> Fraction:
-    bits = asked.message_mib * _MIB * _BITS
-    return 1000 * bits / (asked.message.data_gbit_s * _GIGA)
+def _message_ms(drawn: DrawnLinks) -> Fraction:
+    bits = drawn.message_mib * _MIB * _BITS
+    return 1000 * bits / (drawn.message.data_gbit_s * _GIGA)
 
 
-def _message_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    right = _message_ms(asked)
-    yield right * _MB / _MIB, "that is of as many MB of 10^6 bytes; a MiB has 2^20"
-    yield right * asked.message.lane.efficiency, "that is at the signalling rate; data is slower"
-    yield right / 2, "that is at the rate of both ways; a message takes one"
-    yield right / _BITS, "bytes are not bits: the rate is in Gbit/s"
-    yield right / 1000, "that is in seconds; asked are milliseconds"
-    yield right * 1000, "that is in microseconds; asked are milliseconds"
+def _message_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    correct = _message_ms(drawn)
+    yield correct * _MB / _MIB, "that is of as many MB of 10^6 bytes; a MiB has 2^20"
+    yield correct * drawn.message.lane.efficiency, "that is at the signalling rate; data is slower"
+    yield correct / 2, "that is at the rate of both ways; a message takes one"
+    yield correct / _BITS, "bytes are not bits: the rate is in Gbit/s"
+    yield correct / 1000, "that is in seconds; asked are milliseconds"
+    yield correct * 1000, "that is in microseconds; asked are milliseconds"
 
 
-def _counter_mib(asked: Asked) -> Fraction:
-    return Fraction(asked.counter * WORD_BYTES, _MIB)
+def _counter_mib(drawn: DrawnLinks) -> Fraction:
+    return Fraction(drawn.counter * WORD_BYTES, _MIB)
 
 
-def _counter_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    right = _counter_mib(asked)
-    yield right / WORD_BYTES, "the counter does not count bytes, but words of the link"
-    yield right * 2, "a word is not 8 bytes there, whatever a processor's is"
-    yield right * _MIB / _MB, "that is in MB, 10^6 bytes; a MiB has 2^20"
-    yield right * _MIB / _MB / WORD_BYTES, "bytes taken for words, and MB for MiB"
-    yield right / _BITS, "that takes it for a number of bits"
+def _counter_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    correct = _counter_mib(drawn)
+    yield correct / WORD_BYTES, "the counter does not count bytes, but words of the link"
+    yield correct * 2, "a word is not 8 bytes there, whatever a processor's is"
+    yield correct * _MIB / _MB, "that is in MB, 10^6 bytes; a MiB has 2^20"
+    yield correct * _MIB / _MB / WORD_BYTES, "bytes taken for words, and MB for MiB"
+    yield correct / _BITS, "that takes it for a number of bits"
 
 
-def _around_s(asked: Asked) -> Fraction:
-    return 2**32 * WORD_BYTES * _BITS / (asked.around.data_gbit_s * _GIGA)
+def _wraparound_s(drawn: DrawnLinks) -> Fraction:
+    return 2**32 * WORD_BYTES * _BITS / (drawn.wraparound.data_gbit_s * _GIGA)
 
 
-def _around_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    right = _around_s(asked)
-    yield right / WORD_BYTES, "the counter does not count bytes, but words of the link"
-    yield right / WORD_BYTES / _BITS, "the counter does not count bits"
-    yield right / 2, "that is of a number with a sign; a counter has none"
-    yield right * asked.around.lane.efficiency, "that is at the signalling rate; data is slower"
-    yield right / _BITS, "bytes are not bits: the rate is in Gbit/s"
+def _wraparound_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    correct = _wraparound_s(drawn)
+    yield correct / WORD_BYTES, "the counter does not count bytes, but words of the link"
+    yield correct / WORD_BYTES / _BITS, "the counter does not count bits"
+    yield correct / 2, "that is of a number with a sign; a counter has none"
+    yield (
+        correct * drawn.wraparound.lane.efficiency,
+        "that is at the signalling rate; data is slower",
+    )
+    yield correct / _BITS, "bytes are not bits: the rate is in Gbit/s"
 
 
 # ---- several links -----------------------------------------------------------------------------
 
 
-def _path_gbit_s(asked: Asked) -> Fraction:
-    return min(link.data_gbit_s for link in asked.path)
+def _path_gbit_s(drawn: DrawnLinks) -> Fraction:
+    return min(link.data_gbit_s for link in drawn.path)
 
 
-def _path_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    narrowest = min(asked.path, key=lambda link: link.data_gbit_s)
-    fewest = min(asked.path, key=lambda link: link.width)
-    oldest = min(asked.path, key=lambda link: link.lane.signal_gbit_s)
+def _path_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    narrowest = min(drawn.path, key=lambda link: link.data_gbit_s)
+    fewest = min(drawn.path, key=lambda link: link.width)
+    oldest = min(drawn.path, key=lambda link: link.lane.signal_gbit_s)
     yield narrowest.signal_gbit_s, _SIGNAL
     yield oldest.data_gbit_s, "that is the link of the slowest lanes; how many of them has it?"
     yield fewest.data_gbit_s, "that is the link of the fewest lanes; how fast are they?"
     yield 2 * narrowest.data_gbit_s, _BOTH
     yield (
-        sum((link.data_gbit_s for link in asked.path), Fraction(0)),
+        sum((link.data_gbit_s for link in drawn.path), Fraction(0)),
         ("links one behind the other do not add up"),
     )
 
 
-def _slot_gbit_s(asked: Asked) -> Fraction:
-    return min(asked.slot_port.data_gbit_s, asked.slot.data_gbit_s)
+def _slot_gbit_s(drawn: DrawnLinks) -> Fraction:
+    return min(drawn.slot_port.data_gbit_s, drawn.slot.data_gbit_s)
 
 
-def _slot_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    yield asked.slot_port.data_gbit_s, "that is the port; what does its slot carry?"
-    yield asked.slot.data_gbit_s, "that is the slot; what does the port carry?"
-    yield asked.slot.signal_gbit_s, "that is what the slot's lanes signal, code and all"
-    yield asked.slot_port.signal_gbit_s, "that is what the port's lanes signal, code and all"
+def _slot_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    yield drawn.slot_port.data_gbit_s, "that is the port; what does its slot carry?"
+    yield drawn.slot.data_gbit_s, "that is the slot; what does the port carry?"
+    yield drawn.slot.signal_gbit_s, "that is what the slot's lanes signal, code and all"
+    yield drawn.slot_port.signal_gbit_s, "that is what the port's lanes signal, code and all"
     for code in (EIGHT_IN_TEN, SIXTYFOUR_IN_66):
-        yield asked.slot.signal_gbit_s * code, _OTHER_CODE
-    yield 2 * _slot_gbit_s(asked), _BOTH
+        yield drawn.slot.signal_gbit_s * code, _OTHER_CODE
+    yield 2 * _slot_gbit_s(drawn), _BOTH
 
 
 # ---- small items over Ethernet -----------------------------------------------------------------
@@ -294,103 +303,103 @@ _MTU_BYTES = 1500  # of what comes behind the header of Ethernet
 _SEGMENT_BYTES = _MTU_BYTES - (_HEADER_BYTES - _ETHERNET_BYTES)
 
 
-def _in_mb(number: int | Fraction) -> Fraction:
+def _mb(number: int | Fraction) -> Fraction:
     return Fraction(number) / _MB
 
 
-def _alone_mb(asked: Asked) -> Fraction:
-    return _in_mb(asked.items * (asked.item_bytes + _HEADER_BYTES))
+def _alone_mb(drawn: DrawnLinks) -> Fraction:
+    return _mb(drawn.entries * (drawn.entry_bytes + _HEADER_BYTES))
 
 
-def _alone_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    items, size = asked.items, asked.item_bytes
-    yield _in_mb(items * size), "that is the items alone; each travels behind headers of its own"
-    yield _in_mb(items * (size + _ETHERNET_BYTES)), "IP and TCP have headers, too"
-    yield _in_mb(items * (size + _HEADER_BYTES - _ETHERNET_BYTES)), "Ethernet has a header, too"
-    yield _in_mb(items * (size + _HEADER_BYTES - _OPTION_BYTES)), "TCP has options there, too"
-    yield _in_mb(items * 1514), "a frame is as long as it has to be, and not as it may be"
+def _alone_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    entries, size = drawn.entries, drawn.entry_bytes
+    yield _mb(entries * size), "that is the items alone; each travels behind headers of its own"
+    yield _mb(entries * (size + _ETHERNET_BYTES)), "IP and TCP have headers, too"
+    yield _mb(entries * (size + _HEADER_BYTES - _ETHERNET_BYTES)), "Ethernet has a header, too"
+    yield _mb(entries * (size + _HEADER_BYTES - _OPTION_BYTES)), "TCP has options there, too"
+    yield _mb(entries * 1514), "a frame is as long as it has to be, and not as it may be"
 
 
-def _together_mb(asked: Asked) -> Fraction:
-    payload = asked.items * asked.item_bytes
+def _together_mb(drawn: DrawnLinks) -> Fraction:
+    payload = drawn.entries * drawn.entry_bytes
     segments = -(-payload // _SEGMENT_BYTES)
-    return _in_mb(payload + segments * _HEADER_BYTES)
+    return _mb(payload + segments * _HEADER_BYTES)
 
 
-def _together_mistakes(asked: Asked) -> Iterator[tuple[Fraction, str]]:
-    payload = asked.items * asked.item_bytes
-    yield _in_mb(payload), "that is the items alone; each segment travels behind headers"
-    yield _in_mb(payload + asked.items * _HEADER_BYTES), "that is each item in a segment of its own"
+def _together_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
+    payload = drawn.entries * drawn.entry_bytes
+    yield _mb(payload), "that is the items alone; each segment travels behind headers"
+    yield _mb(payload + drawn.entries * _HEADER_BYTES), "that is each item in a segment of its own"
     segments = -(-payload // _SEGMENT_BYTES)
-    yield _in_mb(payload + segments * _ETHERNET_BYTES), "IP and TCP have headers, too"
+    yield _mb(payload + segments * _ETHERNET_BYTES), "IP and TCP have headers, too"
 
 
-def _alone_text(asked: Asked) -> str:
+def _alone_text(drawn: DrawnLinks) -> str:
     return (
-        f"{asked.items} items of {asked.item_bytes} bytes go over Ethernet, each in a TCP segment "
-        "of its own. How many MB of frames are on the link?"
+        f"{drawn.entries} items of {drawn.entry_bytes} bytes go over Ethernet, each in a TCP "
+        "segment of its own. How many MB of frames are on the link?"
     )
 
 
-def _path_text(asked: Asked) -> str:
-    first, middle, last = asked.path
+def _path_text(drawn: DrawnLinks) -> str:
+    first, middle, last = drawn.path
     return (
         f"A port is {first.name}, the link between two switches {middle.name}, the other port "
         f"{last.name}. How many Gbit/s of data go from port to port, at most, one way?"
     )
 
 
-def _slot_text(asked: Asked) -> str:
+def _slot_text(drawn: DrawnLinks) -> str:
     return (
-        f"A {asked.slot_port.name} port sits in a slot of PCIe {asked.slot.lane.name} "
-        f"x{asked.slot.width}. How many Gbit/s of data can the node send, at most?"
+        f"A {drawn.slot_port.name} port sits in a slot of PCIe {drawn.slot.lane.name} "
+        f"x{drawn.slot.width}. How many Gbit/s of data can the node send, at most?"
     )
 
 
-QUESTIONS: tuple[Question, ...] = (
-    Question(
-        "old_gbit_s", lambda asked: _data_text(asked.old),
-        lambda asked: asked.old.data_gbit_s, _old_mistakes,
+QUESTIONS: tuple[LinkQuestion, ...] = (
+    LinkQuestion(
+        "old_gbit_s", lambda drawn: _data_text(drawn.old),
+        lambda drawn: drawn.old.data_gbit_s, _old_mistakes,
     ),
-    Question(
-        "newer_gbit_s", lambda asked: _data_text(asked.newer),
-        lambda asked: asked.newer.data_gbit_s, _newer_mistakes,
+    LinkQuestion(
+        "newer_gbit_s", lambda drawn: _data_text(drawn.newer),
+        lambda drawn: drawn.newer.data_gbit_s, _newer_mistakes,
     ),
-    Question(
-        "pam4_gbit_s", lambda asked: _data_text(asked.pam4),
-        lambda asked: asked.pam4.data_gbit_s, _pam4_mistakes,
+    LinkQuestion(
+        "pam4_gbit_s", lambda drawn: _data_text(drawn.pam4),
+        lambda drawn: drawn.pam4.data_gbit_s, _pam4_mistakes,
     ),
-    Question(
+    LinkQuestion(
         "both_ways_gb_s",
-        lambda asked: f"How many GB/s of data does a {asked.both.name} link carry, both ways "
+        lambda drawn: f"How many GB/s of data does a {drawn.both.name} link carry, both ways "
         "together?",
         _both_gb_s, _both_mistakes,
     ),
-    Question(
+    LinkQuestion(
         "message_ms",
-        lambda asked: f"How many ms does a message of {asked.message_mib} MiB take on a "
-        f"{asked.message.name} link, latency and headers left out?",
+        lambda drawn: f"How many ms does a message of {drawn.message_mib} MiB take on a "
+        f"{drawn.message.name} link, latency and headers left out?",
         _message_ms, _message_mistakes,
     ),
-    Question(
+    LinkQuestion(
         "counted_mib",
-        lambda asked: f"PortXmitData has gone up by {asked.counter}. How many MiB were sent?",
+        lambda drawn: f"PortXmitData has gone up by {drawn.counter}. How many MiB were sent?",
         _counter_mib, _counter_mistakes,
     ),
-    Question(
+    LinkQuestion(
         "around_s",
-        lambda asked: f"A PortRcvData of 32 bits counts on a {asked.around.name} link that is "
+        lambda drawn: f"A PortRcvData of 32 bits counts on a {drawn.wraparound.name} link that is "
         "full. After how many seconds has it had all its values once?",
-        _around_s, _around_mistakes,
+        _wraparound_s, _wraparound_mistakes,
     ),
-    Question("alone_mb", _alone_text, _alone_mb, _alone_mistakes),
-    Question(
+    LinkQuestion("alone_mb", _alone_text, _alone_mb, _alone_mistakes),
+    LinkQuestion(
         "together_mb",
-        lambda asked: "And how many, if all of them are sent side by side, in segments that are as "
+        lambda drawn: "And how many, if all of them are sent side by side, in segments that are as "
         "full as they can be?",
         _together_mb, _together_mistakes,
     ),
-    Question("path_gbit_s", _path_text, _path_gbit_s, _path_mistakes),
-    Question("slot_gbit_s", _slot_text, _slot_gbit_s, _slot_mistakes),
+    LinkQuestion("path_gbit_s", _path_text, _path_gbit_s, _path_mistakes),
+    LinkQuestion("slot_gbit_s", _slot_text, _slot_gbit_s, _slot_mistakes),
 )  # fmt: skip
 KEYS = tuple(question.key for question in QUESTIONS)

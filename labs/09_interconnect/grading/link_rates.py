@@ -15,7 +15,7 @@ from fractions import Fraction
 
 EIGHT_IN_TEN = Fraction(8, 10)
 SIXTYFOUR_IN_66 = Fraction(64, 66)
-WITH_FEC = Fraction(514, 544) * Fraction(256, 257)
+REED_SOLOMON = Fraction(514, 544) * Fraction(256, 257)
 SLOT_128_IN_130 = Fraction(128, 130)
 
 
@@ -60,8 +60,8 @@ NEWER_LANES = (
     Lane("EDR", Fraction("25.78125"), SIXTYFOUR_IN_66),
 )
 PAM4_LANES = (
-    Lane("HDR", Fraction("53.125"), WITH_FEC),
-    Lane("NDR", Fraction("106.25"), WITH_FEC),
+    Lane("HDR", Fraction("53.125"), REED_SOLOMON),
+    Lane("NDR", Fraction("106.25"), REED_SOLOMON),
 )
 LANES = (*OLD_LANES, *NEWER_LANES, *PAM4_LANES)
 

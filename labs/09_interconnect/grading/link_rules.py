@@ -10,7 +10,7 @@ with the kit's solution.
 from __future__ import annotations
 
 from link_answers import PUBLISHED_SEED, Rates, read_rates
-from link_questions import QUESTIONS, Question, asked_about, is_close, mistake_in
+from link_questions import QUESTIONS, LinkQuestion, draw_links, is_close, mistake_in
 
 from numalab.evidence.record import Evidence
 from numalab.judging.principles import Principle, explain
@@ -18,12 +18,12 @@ from numalab.judging.registry import Rule
 from numalab.judging.seeded_answers import (
     UNIT,
     are_many,
-    are_the_kits,
-    kits_own,
+    are_published,
+    list_mistakes,
     none_given,
-    wrong_ones,
+    refuse_published,
 )
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 
@@ -38,29 +38,31 @@ def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     text = evidence.handed(file.name)
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     answers = read_rates(text.text)
     if answers.are_none:
         return none_given(criterion, len(QUESTIONS), f"./numalab rates {answers.seed}")
-    wrong = [question for question in QUESTIONS if not _is_right(question, answers)]
-    if not wrong and are_the_kits(answers, PUBLISHED_SEED, evidence):
-        return kits_own(criterion, f"for seed {answers.seed}", "what it asks")
-    if not wrong:
+    mistaken = [question for question in QUESTIONS if not _is_correct(question, answers)]
+    if not mistaken and are_published(answers, PUBLISHED_SEED, evidence):
+        return refuse_published(criterion, f"for seed {answers.seed}", "what it asks")
+    if not mistaken:
         why = f"All {len(QUESTIONS)} answers for seed {answers.seed} are right."
-        return by_value(criterion, 0.0, why, UNIT)
-    return by_value(criterion, float(len(wrong)), _why(answers, wrong), UNIT)
+        return judge_value(criterion, 0.0, why, UNIT)
+    return judge_value(criterion, float(len(mistaken)), _why(answers, mistaken), UNIT)
 
 
-def _is_right(question: Question, answers: Rates) -> bool:
+def _is_correct(question: LinkQuestion, answers: Rates) -> bool:
     given = answers.given[question.key]
-    return given is not None and is_close(given, question.right(asked_about(answers.seed)))
+    return given is not None and is_close(given, question.answer(draw_links(answers.seed)))
 
 
-def _why(answers: Rates, wrong: list[Question]) -> str:
-    asked = asked_about(answers.seed)
-    told = wrong_ones(answers, wrong, lambda question, given: mistake_in(question, given, asked))
+def _why(answers: Rates, mistaken: list[LinkQuestion]) -> str:
+    drawn = draw_links(answers.seed)
+    told = list_mistakes(
+        answers, mistaken, lambda question, given: mistake_in(question, given, drawn)
+    )
     why = f"Wrong for seed {answers.seed}: {told}."
-    if are_many(answers, wrong):
+    if are_many(answers, mistaken):
         why += " So many: are they answers to the questions of the seed that the file has?"
     return f"{why} Asked: ./numalab rates {answers.seed}"
 

@@ -101,7 +101,7 @@ def audit(
     except Interrupted:
         return EXIT_INTERRUPTED
     if json_path is not None:
-        results = [proof.verdict.to_json() for proof in proofs]
+        results = [proof.verdict.json_data() for proof in proofs]
         write_json(json_path, {"schema": 1, "node": node, "results": results})
     wrong = sum(bool(proof.complaints) for proof in proofs)
     for proof in proofs:

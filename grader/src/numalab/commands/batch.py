@@ -14,7 +14,7 @@ from numalab.commands.batch_rejudge import rejudge_class
 from numalab.commands.shared import course_at
 from numalab.course.jobs import runs
 from numalab.course.jobs.progress import class_text, known_states, status_of, text_of
-from numalab.course.jobs.slurm import Slurm, is_here
+from numalab.course.jobs.slurm import Slurm, is_available
 from numalab.course.locks import is_held
 from numalab.errors import UserError, wrapped
 from numalab.installation import Installation
@@ -23,7 +23,7 @@ from numalab.terminal import make_console
 if TYPE_CHECKING:
     from numalab.course.course_folder import CourseFolder
     from numalab.course.jobs.progress import RunStatus
-    from numalab.course.jobs.runs import Run
+    from numalab.course.jobs.runs import BatchRun
 
 
 @click.group(short_help="Grade a whole class, on Slurm or here.")
@@ -55,10 +55,10 @@ def _has_head(course: CourseFolder) -> bool:
 
 
 def _look(
-    course: CourseFolder, installation: Installation, shown: Sequence[Run]
+    course: CourseFolder, installation: Installation, shown: Sequence[BatchRun]
 ) -> list[RunStatus]:
     asked = [run for run in shown if run.engine == "slurm"]
-    seen = Slurm(course, installation).look(asked) if asked and is_here() else None
+    seen = Slurm(course, installation).poll(asked) if asked and is_available() else None
     known = known_states(course)
     return [status_of(course, run, (seen or {}).get(run.id), known) for run in shown]
 
@@ -95,7 +95,7 @@ def status(installation: Installation, course_path: Path, watch: bool) -> None:
     course = course_at(course_path)
 
     def look() -> tuple[list[str], bool]:
-        shown = runs.open_runs(course) or runs.last_run(course)
+        shown = runs.active_runs(course) or runs.last_run(course)
         found = _look(course, installation, shown)
         return _lines(course, found), all(status.is_over for status in found)
 
@@ -131,7 +131,7 @@ def cancel(installation: Installation, course_path: Path) -> None:
       ./numalab batch cancel course
     """
     course = course_at(course_path)
-    found = runs.open_runs(course)
+    found = runs.active_runs(course)
     for run in found:
         # First: a command that follows the run must not begin it again.
         runs.mark_cancelled(course, run)

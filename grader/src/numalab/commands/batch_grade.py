@@ -16,19 +16,30 @@ from numalab.commands.batch_versions import confirmed
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import list_column_option, progress_line, rules_of_course, taking_one
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.gradebook.open_points import is_open, names_words, open_points
-from numalab.course.intake.intake import take_in
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.gradebook.undecided_points import (
+    criteria_text,
+    is_worth_regrading,
+    undecided_points,
+)
+from numalab.course.intake.intake import import_submissions
 from numalab.course.intake.layouts import LAYOUTS
 from numalab.course.intake.starting import StartingCode
-from numalab.course.intake.student_list import parse_named
+from numalab.course.intake.student_list import parse_column_options
 from numalab.course.jobs import slurm
-from numalab.course.jobs.head import Head, Pace, RunPlan, course_lock, missing, wanted_items
+from numalab.course.jobs.dispatcher import (
+    Dispatcher,
+    PollRate,
+    RunPlan,
+    course_lock,
+    missing_tasks,
+    requested_gradings,
+)
 from numalab.course.jobs.local import Local
-from numalab.course.jobs.runs import Grading, SlurmOptions, usual_in_job
+from numalab.course.jobs.runs import GradingOptions, SlurmOptions, usual_job_size
 from numalab.course.jobs.slurm import node_count
-from numalab.course.other_versions import under_kept_digests
-from numalab.course.rejudging import digests_of, pending, under_way
+from numalab.course.other_versions import use_stored_digests
+from numalab.course.rejudging import current_digests, find_pending, running_targets
 from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.former_digests import known_as
@@ -42,10 +53,10 @@ if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
     from numalab.course.gradebook.gradebook import Gradebook
     from numalab.course.gradebook.rules import Rules
+    from numalab.course.jobs.dispatcher import Dispatcher, RequestedGrading, RunPlan
     from numalab.course.jobs.engine import Engine
-    from numalab.course.jobs.head import Head, RunPlan, Wanted
-    from numalab.course.jobs.runs import Grading, SlurmOptions
-    from numalab.course.records import Intake, Item
+    from numalab.course.jobs.runs import GradingOptions, SlurmOptions
+    from numalab.course.records import GradingTarget, Intake
 
 MOST_TOLD = 10  # of what could not be graded or read; the rest is counted
 
@@ -109,11 +120,11 @@ class _Options:
                     f"--sbatch {option!r} is no option of sbatch; write --sbatch=--qos=NAME"
                 )
 
-    def grading(self) -> Grading:
+    def grading(self) -> GradingOptions:
         """Strangers' code is kept apart where that is possible."""
         sandbox = "--require-sandbox" if self.require_sandbox else "--sandbox"
         options = (sandbox, *(["--force"] if self.force else []))
-        return Grading(
+        return GradingOptions(
             self.effort, self.command, () if self.command else options, self.limit_s or 0
         )
 
@@ -126,9 +137,9 @@ class _Options:
 
 def _engine(options: _Options, course: CourseFolder, installation: Installation) -> Engine:
     """Raises UserError."""
-    choice = options.choice or ("slurm" if slurm.is_here() else "local")
+    choice = options.choice or ("slurm" if slurm.is_available() else "local")
     if choice == "slurm":
-        if not slurm.is_here():
+        if not slurm.is_available():
             raise UserError("--slurm: there is no sbatch here. Is Slurm's module loaded?")
         return slurm.Slurm(course, installation)
     if on_login_node() and not options.force and not options.command:
@@ -147,12 +158,12 @@ def _share(count: int, jobs: int | None, per_job: int) -> int:
     return max(1, count) if jobs is None else max(1, min(per_job, -(-count // jobs)))
 
 
-def _run_plan(options: _Options, wanted: Sequence[Wanted], is_slurm: bool) -> RunPlan:
+def _run_plan(options: _Options, wanted: Sequence[RequestedGrading], is_slurm: bool) -> RunPlan:
     """How many submissions a job has, and how they are graded. Raises UserError."""
     jobs, count = options.jobs, len(wanted)
     nodes = min(node_count(options.partition), jobs or count or 1) if is_slurm else jobs or 1
     languages = max((len(submission.languages) for submission in wanted), default=1)
-    per_job = options.per_job or usual_in_job(count, nodes, options.effort, languages)
+    per_job = options.per_job or usual_job_size(count, nodes, options.effort, languages)
     return RunPlan(
         options.grading(), options.slurm(), options.requeues,
         per_job if is_slurm else _share(count, jobs, per_job), nodes,
@@ -171,8 +182,12 @@ def _tell_problems(intake: Intake) -> None:
 
 
 def _chosen(
-    installation: Installation, intake: Intake, student: str, effort: str, kept: Collection[Item]
-) -> tuple[Wanted, ...]:
+    installation: Installation,
+    intake: Intake,
+    student: str,
+    effort: str,
+    kept: Collection[GradingTarget],
+) -> tuple[RequestedGrading, ...]:
     """kept: what the course has attempts of, or jobs are at. Raises UserError where there is no
     such student, and NumalabError."""
     submissions = list(intake.submissions)
@@ -184,8 +199,8 @@ def _chosen(
         submissions = [submission for submission in submissions if submission.student.id == student]
     labs = {submission.lab for submission in submissions}
     digests = {lab: known_as(installation, lab) for lab in labs}
-    wanted = wanted_items(submissions, lambda lab: digests[lab][0], effort)
-    return under_kept_digests(wanted, digests, kept)
+    wanted = requested_gradings(submissions, lambda lab: digests[lab][0], effort)
+    return use_stored_digests(wanted, digests, kept)
 
 
 def _taken_in(
@@ -194,20 +209,20 @@ def _taken_in(
     course: CourseFolder,
     rules: Rules,
     book: Gradebook,
-) -> tuple[Wanted, ...]:
+) -> tuple[RequestedGrading, ...]:
     """Reads the delivery into the course; what of it is to be graded. Raises UserError and
     NumalabError."""
     all_labs = labs_and_variants(installation.root)
     names = [name for given in options.labs for name in given.split(",") if name]
     chosen = {lab.name: lab for lab in choose_labs(all_labs, names)}
     with progress_line("intake") as progress:
-        intake = take_in(
+        intake = import_submissions(
             options.submissions, course, chosen, progress, options.students, options.layout,
-            rules=rules, columns=parse_named(options.list_columns),
+            rules=rules, columns=parse_column_options(options.list_columns),
             is_starting=StartingCode(installation.root),
         )  # fmt: skip
         book.add_submissions(intake)
-        kept = under_way(course) | {item for item, _ in book.states()}
+        kept = running_targets(course) | {item for item, _ in book.states()}
         wanted = _chosen(installation, intake, options.student, options.effort, kept)
     _tell_problems(intake)
     return wanted
@@ -216,25 +231,27 @@ def _taken_in(
 @contextmanager
 def _head(
     options: _Options, course: CourseFolder, engine: Engine, book: Gradebook,
-    wanted: Sequence[Wanted],
-) -> Iterator[Head]:  # fmt: skip
+    wanted: Sequence[RequestedGrading],
+) -> Iterator[Dispatcher]:  # fmt: skip
     """That shows how far it is. Raises UserError."""
     plan = _run_plan(options, wanted, engine.name == "slurm")
     with progress_line("batch") as progress:
-        yield Head(
-            course, engine, book, plan, Pace(options.poll_s, options.grace_s),
-            frozenset(each.item for each in wanted), lambda count: progress(count.text),
+        yield Dispatcher(
+            course, engine, book, plan, PollRate(options.poll_s, options.grace_s),
+            frozenset(each.target for each in wanted), lambda count: progress(count.text),
         )  # fmt: skip
 
 
-def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence[Wanted]) -> bool:
+def _grade(
+    options: _Options, course: CourseFolder, head: Dispatcher, wanted: Sequence[RequestedGrading]
+) -> bool:
     """Grades what is missing; False where it was interrupted. Raises UserError and NumalabError."""
     head.note_earlier()
     earlier = frozenset(head.graded)
     try:
-        under_way = head.take_up()
-        but = under_way if options.regrade else under_way | earlier | head.graded
-        head.submit(list(missing(course, wanted, but)))
+        running_targets = head.take_up()
+        but = running_targets if options.regrade else running_targets | earlier | head.graded
+        head.submit(list(missing_tasks(course, wanted, but)))
         if options.no_wait:
             head.submit_later()
         else:
@@ -246,9 +263,9 @@ def _grade(options: _Options, course: CourseFolder, head: Head, wanted: Sequence
     return True
 
 
-def _tell_open(head: Head, book: Gradebook) -> None:
+def _tell_open(head: Dispatcher, book: Gradebook) -> None:
     """Who has points that are not decided, of what the command is about."""
-    left = [attempt for attempt in book.open_hand_ins() if attempt.item in head.wanted]
+    left = [attempt for attempt in book.undecided_hand_ins() if attempt.target in head.requested]
     if not left:
         return
     click.echo(
@@ -258,29 +275,29 @@ def _tell_open(head: Head, book: Gradebook) -> None:
             "there are:"
         )
     )
-    for attempt in sorted(left, key=lambda each: each.item.key)[:MOST_TOLD]:
-        item = attempt.item
+    for attempt in sorted(left, key=lambda each: each.target.key)[:MOST_TOLD]:
+        item = attempt.target
         told = [
-            f"{LANGUAGE_NAMES[result['language']]}: {names_words(open_points(result))}"
+            f"{LANGUAGE_NAMES[result['language']]}: {criteria_text(undecided_points(result))}"
             for result in attempt.results
-            if is_open(result)
+            if is_worth_regrading(result)
         ]
         click.echo(wrapped(f"  {visible(item.student_id)} {item.lab}, {'; '.join(told)}"))
     if len(left) > MOST_TOLD:
         click.echo(f"  and {len(left) - MOST_TOLD} more: ./numalab gradebook show names all")
 
 
-def _tell_end(head: Head, course: CourseFolder, book: Gradebook) -> int:
+def _tell_end(head: Dispatcher, course: CourseFolder, book: Gradebook) -> int:
     """What came of it; the exit code."""
-    click.echo(f"numalab: {head.count().text}")
-    failed = [attempt for item, attempt in head.failed.items() if item in head.wanted]
+    click.echo(f"numalab: {head.status().text}")
+    failed = [attempt for item, attempt in head.failed.items() if item in head.requested]
     for attempt in failed[:MOST_TOLD]:
-        item = attempt.item
+        item = attempt.target
         state = attempt.state.replace("_", " ")
         click.echo(wrapped(f"  {item.student_id} {item.lab}: {state}. {attempt.why}"))
     if len(failed) > MOST_TOLD:
         click.echo(f"  and {len(failed) - MOST_TOLD} more")
-    left = head.wanted - head.graded
+    left = head.requested - head.graded
     if left:
         click.echo("The same command grades once more what could not be graded.")
     _tell_open(head, book)
@@ -292,7 +309,7 @@ def _tell_rejudging(installation: Installation, course: CourseFolder, book: Grad
     """That results were judged by other rules than the present ones; they are not judged again
     at once, since that changes grades that nobody has looked at yet."""
     labs = {item.lab for item, _ in book.states()} & labs_and_variants(installation.root).keys()
-    left = pending(book.attempts(), digests_of(installation, labs)).attempts
+    left = find_pending(book.attempts(), current_digests(installation, labs)).attempts
     if left:
         results = "1 result was" if len(left) == 1 else f"{len(left)} results were"
         click.echo(
@@ -434,7 +451,7 @@ def grade_class(installation: Installation, options: _Options) -> int:
     rules = rules_of_course(installation, course)
     options.check(rules)
     engine = _engine(options, course, installation)
-    with course_lock(course), open_gradebook(course) as book:
+    with course_lock(course), use_gradebook(course) as book:
         wanted = _taken_in(installation, options, course, rules, book)
         if not options.regrade:
             try:
@@ -446,11 +463,11 @@ def grade_class(installation: Installation, options: _Options) -> int:
             is_whole = _grade(options, course, head, wanted)
         if not is_whole:
             jobs_go_on = engine.name == "slurm" and head.is_under_way
-            click.echo(f"numalab: {head.count().text}", err=True)
+            click.echo(f"numalab: {head.status().text}", err=True)
             click.echo(wrapped(_how_to_go_on(course, jobs_go_on)), err=True)
             return EXIT_INTERRUPTED
         if options.no_wait and head.is_under_way:
-            click.echo(f"numalab: {head.count().text}")
+            click.echo(f"numalab: {head.status().text}")
             click.echo(wrapped(_how_to_go_on(course, True)))
             return EXIT_PASSED
         code = _tell_end(head, course, book)

@@ -16,9 +16,15 @@ from rich.cells import cell_len, set_cell_size
 from numalab import words
 from numalab.commands.shared import course_at, progress_line, taking_one
 from numalab.course import attempts
-from numalab.course.gradebook.gradebook import open_gradebook
-from numalab.course.jobs.head import course_lock
-from numalab.course.rejudging import digests_of, judge_all, pending, publish, under_way
+from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.jobs.dispatcher import course_lock
+from numalab.course.rejudging import (
+    current_digests,
+    find_pending,
+    judge_all,
+    publish,
+    running_targets,
+)
 from numalab.errors import WIDTH, NumalabError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.installation import Installation
@@ -31,7 +37,7 @@ if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
     from numalab.course.gradebook.gradebook import Gradebook
     from numalab.course.records import Attempt
-    from numalab.course.rejudging import Digests, Outcome, Pending, Rejudged
+    from numalab.course.rejudging import Digests, Pending, Rejudged, RejudgedCourse
 
 MOST_TOLD = 10  # of what can't be judged again; the rest is counted
 HEADS = ("student", "lab", "language", "criterion", "verdict", "points")
@@ -53,9 +59,9 @@ class _Options:
 
 def change_rows(rejudged: Sequence[Rejudged]) -> Iterator[Sequence[str]]:
     """A row for each criterion that changes."""
-    ordered = sorted(rejudged, key=lambda each: (each.old.item.lab, each.old.item.student_id))
+    ordered = sorted(rejudged, key=lambda each: (each.old.target.lab, each.old.target.student_id))
     for each in ordered:
-        item = each.old.item
+        item = each.old.target
         for change in each.changes:
             yield (
                 visible(item.student_id),
@@ -80,10 +86,10 @@ def change_lines(rejudged: Sequence[Rejudged]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _summary(outcome: Outcome, found: Pending) -> str:
+def _summary(outcome: RejudgedCourse, found: Pending) -> str:
     results = sum(len(each.new.results) for each in outcome.rejudged)
     changed = [each for each in outcome.rejudged if each.changes]
-    students = {each.old.item.student_id for each in changed}
+    students = {each.old.target.student_id for each in changed}
     told = [
         f"{words.count(results, 'result')} judged again from records; "
         f"{words.count(len(students), 'student')} would see a change."
@@ -111,7 +117,7 @@ def _left_out(found: Pending) -> Iterator[str]:
 
 def _tell_failed(failed: Sequence[tuple[Attempt, str]]) -> None:
     for attempt, why in failed[:MOST_TOLD]:
-        item = attempt.item
+        item = attempt.target
         told = f"numalab: {item.student_id} {item.lab} can't be judged again: {why}"
         click.echo(wrapped(told), err=True)
     if len(failed) > MOST_TOLD:
@@ -135,17 +141,17 @@ def _may_write(options: _Options) -> bool:
 
 def _judged(
     installation: Installation, course: CourseFolder, book: Gradebook, digests: Digests
-) -> tuple[Outcome, Pending, int]:
+) -> tuple[RejudgedCourse, Pending, int]:
     """What would become of the course, and how many attempts jobs are at. Raises UserError and
     NumalabError."""
     with progress_line("rejudge") as progress:
         progress("reading attempts")
-        kept = list(attempts.kept_attempts(course))
+        kept = list(attempts.all_attempts(course))
         known = book.states()  # behind the files where a command was killed
-        book.add_attempts(a for a in kept if (a.item, a.number) not in known)
-        found = pending(kept, digests)
-        busy = under_way(course)
-        free = [attempt for attempt in found.attempts if attempt.item not in busy]
+        book.add_attempts(a for a in kept if (a.target, a.number) not in known)
+        found = find_pending(kept, digests)
+        busy = running_targets(course)
+        free = [attempt for attempt in found.attempts if attempt.target not in busy]
         outcome = judge_all(
             course, installation, labs_and_variants(installation.root), free, digests, progress
         )
@@ -197,8 +203,8 @@ def rejudge_class(installation: Installation, options: _Options) -> int:
       ./numalab batch rejudge course --yes
     """
     course = course_at(options.course_path)
-    digests = digests_of(installation, labs_and_variants(installation.root))
-    with course_lock(course), open_gradebook(course) as book:
+    digests = current_digests(installation, labs_and_variants(installation.root))
+    with course_lock(course), use_gradebook(course) as book:
         outcome, found, busy = _judged(installation, course, book, digests)
         for line in change_lines(outcome.rejudged):
             click.echo(line)

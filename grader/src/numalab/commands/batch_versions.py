@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING
 import click
 
 from numalab import words
-from numalab.course.gradebook.counting import duration_words
-from numalab.course.other_versions import results_of_others, seconds_taken
-from numalab.course.rejudging import under_way
+from numalab.course.gradebook.counting import format_duration
+from numalab.course.other_versions import results_of_other_versions, seconds_taken
+from numalab.course.rejudging import running_targets
 from numalab.errors import UserError, wrapped
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder
     from numalab.course.gradebook.gradebook import Gradebook
-    from numalab.course.jobs.head import Wanted
+    from numalab.course.jobs.dispatcher import RequestedGrading
 
 
 def confirmed(
-    wanted: Sequence[Wanted], course: CourseFolder, book: Gradebook, measure_again: bool | None
-) -> Sequence[Wanted]:
+    wanted: Sequence[RequestedGrading],
+    course: CourseFolder,
+    book: Gradebook,
+    measure_again: bool | None,
+) -> Sequence[RequestedGrading]:
     """Return what is to be graded: of what another version has measured only what somebody wants
     measured again.
 
@@ -36,7 +39,7 @@ def confirmed(
         UserError: nobody can be asked.
         NumalabError: the course's runs can't be read.
     """
-    graded = results_of_others(wanted, book.attempts(), under_way(course))
+    graded = results_of_other_versions(wanted, book.attempts(), running_targets(course))
     if not graded or measure_again:
         return wanted
     hand_ins = words.count(len(graded), "hand-in")
@@ -44,14 +47,14 @@ def confirmed(
         return wanted
     told = f"numalab: {hand_ins} not measured again: the results of another version stay"
     click.echo(wrapped(told), err=True)
-    return [each for each in wanted if each.item not in graded]
+    return [each for each in wanted if each.target not in graded]
 
 
 def _is_confirmed(hand_ins: str, took_s: float) -> bool:
     """Raises UserError where nobody can be asked."""
     is_one = hand_ins.startswith("1 ")
     what = f"{hand_ins} of this course {'was' if is_one else 'were'} measured by another version of"
-    took = f"{duration_words(took_s)}, one after another"
+    took = f"{format_duration(took_s)}, one after another"
     if not sys.stdin.isatty():
         raise UserError(
             f"nothing was graded: {what} numalab, and nobody can be asked here. Repeat with "

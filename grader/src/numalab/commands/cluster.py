@@ -18,7 +18,7 @@ from numalab.files import write_json
 from numalab.installation import Installation
 from numalab.machines.gallery import find_machine
 from numalab.virtual import cluster as clusters
-from numalab.virtual import cluster_session, plan, session
+from numalab.virtual import cluster_commands, guest_commands, plan
 from numalab.virtual.cluster import LEAST_NODES, MOST_NODES, MOST_RATE_MBIT_S, ClusterOptions
 from numalab.virtual.qemu import Card
 from numalab.virtual.qemu_process import GuestFailed
@@ -140,8 +140,8 @@ def run(installation: Installation, asked: RunOptions) -> int:
     check_json_target(asked.json_path)
     described = find_machine(installation, asked.name)
     folder = Path.cwd()
-    written = None if asked.results is None else session.results_folder(asked.results)
-    shares = session.shares_for(folder, written, asked.more)
+    written = None if asked.results is None else guest_commands.results_folder(asked.results)
+    shares = guest_commands.shares_for(folder, written, asked.more)
     of_each = plan.GuestOptions(
         asked.cores,
         False,
@@ -151,20 +151,20 @@ def run(installation: Installation, asked: RunOptions) -> int:
         not asked.no_snapshot,
     )
     with progress_line(f"{described.name} x{asked.nodes}") as progress:
-        guest_options.build_what_is_needed(installation, progress, for_cluster=True)
+        guest_options.build_what_is_needed(installation, progress, is_cluster=True)
         booted = clusters.boot_cluster(installation, described, shares, options, of_each, progress)
     with booted:
         guest_options.tell_of_scaling(booted.guests[0].plan)
-        start = cluster_session.run_on_all if asked.on_all else cluster_session.run_on_first
+        start = cluster_commands.run_on_all if asked.on_all else cluster_commands.run_on_first
         code = start(booted, asked.command, folder, written)
         try:
             counts = booted.counts()
         except GuestFailed as error:
             raise NumalabError(str(error)) from error
-    click.echo(cluster_session.in_words(booted.names, counts, options.rate_mbit_s), err=True)
+    click.echo(cluster_commands.counts_text(booted.names, counts, options.rate_mbit_s), err=True)
     if asked.json_path is not None:
         write_json(
             asked.json_path,
-            cluster_session.as_json(described.name, options, counts, code),
+            cluster_commands.json_record(described.name, options, counts, code),
         )
     return code

@@ -12,7 +12,8 @@ from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, shown_path, taking_one, virtual_places
 from numalab.commands.which_lab import named_lab
 from numalab.commands.whose import seed_of_options, whose_options
-from numalab.diagnosing.case import Case, Question, make_case
+from numalab.diagnosing.case import Case, CaseQuestion, make_case
+from numalab.diagnosing.case_run import CaseRun, run_case
 from numalab.diagnosing.handed_in import (
     FILE,
     Answer,
@@ -20,7 +21,6 @@ from numalab.diagnosing.handed_in import (
     file_text,
     keep_first,
 )
-from numalab.diagnosing.looking import Looked, look
 from numalab.diagnosing.report import (
     LETTERS,
     chosen_by_letters,
@@ -130,16 +130,16 @@ def diagnose(installation: Installation, options: _Options) -> int:
     return _graded(installation, case, answered(case, chosen), is_kept=options.seed is None)
 
 
-def _looked(installation: Installation, case: Case) -> Looked:
+def _looked(installation: Installation, case: Case) -> CaseRun:
     with (
         installation.lock(),
         virtual_places(installation) as places,
         progress_line(case.name) as progress,
     ):
-        return look(installation, case, places, progress)
+        return run_case(installation, case, places, progress)
 
 
-def _show(question: Question) -> None:
+def _show(question: CaseQuestion) -> None:
     for line in question_lines(question, _COLUMNS):
         click.echo(line)
 
@@ -183,10 +183,10 @@ def _graded(
         if not is_first:
             told = f"{path} has the answers that you gave first: those count."
         click.echo(wrapped(told))
-    return EXIT_PASSED if all(answer.right for answer in answers) else EXIT_FAILED
+    return EXIT_PASSED if all(answer.is_correct for answer in answers) else EXIT_FAILED
 
 
-def _write(folder: Path, case: Case, looked: Looked) -> int:
+def _write(folder: Path, case: Case, looked: CaseRun) -> int:
     """Raises NumalabError."""
     lines = [line.plain.rstrip() for line in report_lines(case, looked, _COLUMNS)]
     for number, question in enumerate(case.questions, 1):

@@ -41,7 +41,7 @@ from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.processes.shell_variables import not_passed_on
 from numalab.terminal import make_console, stripped
-from numalab.virtual import host
+from numalab.virtual import local_machine
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.doctor.findings import Finding
@@ -51,7 +51,7 @@ def _examine_virtual_nodes(installation: Installation, progress: Callable[[str],
     unable = prepare_virtual_nodes(installation, progress)
     if unable is not None:
         return virtual_nodes(unable, None)
-    abilities = host.examine(installation.probe_host, host.cache_folder())
+    abilities = local_machine.examine(installation.kvm_probe, local_machine.cache_folder())
     return virtual_nodes(None, None if abilities.kvm else abilities.why)
 
 

@@ -142,7 +142,7 @@ def explore_command(installation: Installation, asked: Asked) -> int:
         with stripped(console):
             explore_report.show(exploration, console)
         if asked.json_path is not None:
-            found = {"kit_version": numalab.__version__, **exploration.to_json()}
+            found = {"kit_version": numalab.__version__, **exploration.json_data()}
             write_json(asked.json_path, found)
         plot_path = asked.plot_path
         if plot_path is None:

@@ -18,6 +18,7 @@ from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
 from numalab.harness.build import build_explorations
 from numalab.installation import Installation
+from numalab.labs import lab_modules
 from numalab.machines.gallery import find_machine
 from numalab.terminal import make_console, stripped
 
@@ -49,6 +50,7 @@ class Asked:
 
 def explore_memory(installation: Installation, asked: Asked) -> int:
     """Raises UserError and NumalabError."""
+    lab_modules.need_module("memory_experiment", LAB)
     on, balancing, json_path = asked.on, asked.balancing, asked.json_path
     check_json_target(json_path)
     if (balancing or on) and asked.rounds:
@@ -78,8 +80,9 @@ def _program(installation: Installation, name: str) -> Path:
 def _measure_here(
     installation: Installation, quick: bool, rounds: int | None
 ) -> tuple[int, dict[str, Any]]:
-    from numalab.explore import memory_report as report
-    from numalab.explore.memory import copy_memory, multiply, run_jobs
+    import memory_experiment_report as report
+    from memory_experiment import copy_memory, multiply, run_jobs
+
     from numalab.portrait.measure import measure
     from numalab.portrait.terminal import show_pairs
 
@@ -102,10 +105,10 @@ def _measure_here(
         report.show_products(products, is_one_node, console)
         if is_one_node:
             console.print()
-            console.print(report.ONE_NODE, markup=False, highlight=False)
-    told = products if isinstance(products, str) else products.to_json()
+            console.print(report.SINGLE_NUMA_NODE, markup=False, highlight=False)
+    told = products if isinstance(products, str) else products.json_data()
     return EXIT_PASSED, {
-        "pairs": pairs.to_json(),
+        "pairs": pairs.json_data(),
         "copies": asdict(copies),
         "jobs": [asdict(rates) for rates in jobs],
         "products": told,
@@ -113,8 +116,9 @@ def _measure_here(
 
 
 def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
-    from numalab.explore import memory_report as report
-    from numalab.explore.memory import copy_memory, look_at_pairs
+    import memory_experiment_report as report
+    from memory_experiment import copy_memory, observe_pairs
+
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
@@ -125,7 +129,7 @@ def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, A
         build_explorations(installation, [installation.probe.name, copier.name])
         with VirtualPlaces(installation, GuestOptions()) as places:
             place = places.get(machine, [installation.probe, copier], progress)
-            found = look_at_pairs(installation.probe, machine, place, progress)
+            found = observe_pairs(installation.probe, machine, place, progress)
             copies = copy_memory(copier, place.node, 1, progress, place)
     console = make_console()
     with stripped(console):
@@ -135,8 +139,9 @@ def _look_there(installation: Installation, name: str) -> tuple[int, dict[str, A
 
 
 def _heal(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
-    from numalab.explore import memory_report as report
-    from numalab.explore.memory import heal
+    import memory_experiment_report as report
+    from memory_experiment import heal
+
     from numalab.virtual.place import VirtualPlaces
     from numalab.virtual.plan import GuestOptions
 
@@ -156,4 +161,4 @@ def _heal(installation: Installation, name: str) -> tuple[int, dict[str, Any]]:
     console = make_console()
     with stripped(console):
         report.show_healing(found, console)
-    return EXIT_PASSED if found.is_as_expected else EXIT_FAILED, {"healing": asdict(found)}
+    return EXIT_PASSED if found.is_as_expected else EXIT_FAILED, {"healing": found.json_data()}

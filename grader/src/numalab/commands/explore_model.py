@@ -50,7 +50,7 @@ def explore_model(
     with stripped(console):
         model_report.show(found, console)
     if json_path is not None:
-        write_json(json_path, {"kit_version": numalab.__version__, **found.to_json()})
+        write_json(json_path, {"kit_version": numalab.__version__, **found.json_data()})
     if found.interrupted:
         click.echo("numalab: interrupted; what was measured so far is above", err=True)
         return EXIT_INTERRUPTED

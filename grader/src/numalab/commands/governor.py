@@ -57,10 +57,10 @@ def governor(installation: Installation, seed: int | None, folder: Path | None, 
     del installation
     lab_modules.need_module("governor_answers", "08_quiet_node")
     from governor_answers import KEYS, QUESTIONS
-    from governor_tree import recording, tree
+    from governor_tree import make_recording, tree
 
     if folder is not None:
-        _write(tree(recording(seed)), folder)
+        _write(tree(make_recording(seed)), folder)
         click.echo(f"The recording is in {folder / 'sys/devices/system/cpu'}")
     click.echo("In governor.toml:")
     width = max(map(len, KEYS))

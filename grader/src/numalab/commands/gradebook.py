@@ -28,7 +28,7 @@ from numalab.course.exports.gradescope import results
 from numalab.course.exports.pseudonyms import assign
 from numalab.course.gradebook import gradebook as books
 from numalab.course.gradebook.explanation import explanation
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE
 from numalab.errors import UserError, reason_of, wrapped
@@ -41,7 +41,7 @@ from numalab.processes import shell_variables
 from numalab.strangers.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
-    from numalab.course.exports.exports import Export
+    from numalab.course.exports.exports import ExportedFile
     from numalab.course.gradebook.standing import Standing, StandingRow
     from numalab.course.records import Problem
 
@@ -101,7 +101,7 @@ def standing_of(installation: Installation, root: Path, labs: Sequence[str] = ()
 
     course = _open(root)
     rules = rules_of_course(installation, course)
-    with open_gradebook(course, read_only=True) as book:
+    with use_gradebook(course, read_only=True) as book:
         standing = book.standing(rules)
     chosen = _lab_choice(installation, labs, {row.lab for row in standing.rows})
     if not chosen:
@@ -179,8 +179,8 @@ def explain(installation: Installation, root: Path, student: str, lab: str | Non
     """
     course = _open(root)
     rules = rules_of_course(installation, course)
-    with open_gradebook(course, read_only=True) as book:
-        accounts = book.accounts(rules, student)
+    with use_gradebook(course, read_only=True) as book:
+        accounts = book.grade_traces(rules, student)
     chosen = _lab_choice(
         installation, [lab] if lab else [], {account.row.lab for account in accounts}
     )
@@ -290,7 +290,7 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     if options.format_ == "gradescope":
         data = results(rows, problems)
     else:
-        run = classroom50.run_of(shell_variables.for_numalab())
+        run = classroom50.read_runner_context(shell_variables.for_numalab())
         data = classroom50.result(rows, problems, run, datetime.now().astimezone())
     write_json(options.out, data)
 
@@ -322,11 +322,11 @@ def codes(
       ./numalab gradebook codes course --students class.csv --csv codes.csv
       ./numalab gradebook codes course --for ada
     """
-    from numalab.course.codes import as_csv, codes_of
-    from numalab.course.intake.student_list import parse_named
+    from numalab.course.codes import format_codes, list_codes
+    from numalab.course.intake.student_list import parse_column_options
 
     course = CourseFolder(root.resolve())
-    found, remarks = codes_of(course, students, parse_named(list_columns))
+    found, remarks = list_codes(course, students, parse_column_options(list_columns))
     if student is not None:
         found = [one for one in found if one[0].id == student]
         if not found:
@@ -335,7 +335,7 @@ def codes(
                 f"{root} lists all"
             )
     if csv_path is not None:
-        write_named(csv_path, as_csv(found), "--csv", write_private)
+        write_named(csv_path, format_codes(found), "--csv", write_private)
         click.echo(
             wrapped(
                 f"{csv_path} has {words.count(len(found), 'code')}. Keep it to yourself, and send "
@@ -362,14 +362,16 @@ def alike(installation: Installation, root: Path) -> None:
     Example:
       ./numalab gradebook alike course
     """
-    from numalab.course.alike import alike_in
+    from numalab.course.similarity import find_equal_kernels
 
-    found = alike_in(_open(root), installation)
+    found = find_equal_kernels(_open(root), installation)
     for one in found:
         changed = f"{one.changed} words and signs are not the handout's"
         whose = ", ".join(one.students)
         click.echo(
-            wrapped(f"{one.lab} {LANGUAGE_NAMES[one.language]}, {one.how} ({changed}): {whose}")
+            wrapped(
+                f"{one.lab} {LANGUAGE_NAMES[one.language]}, {one.description} ({changed}): {whose}"
+            )
         )
     if not found:
         click.echo("No kernels say the same, but for handouts.")
@@ -463,27 +465,27 @@ def export(installation: Installation, options: _ExportOptions) -> int:
         made = _table(standing, options, named)
         write_whole(options.out, made.text)
         _tell_problems(standing)
-        _tell(made.told)
+        _tell(made.remarks)
     click.echo(f"{options.out} is written.", file=sys.stderr)
     return EXIT_PASSED
 
 
-def _table(standing: Standing, options: _ExportOptions, named: dict[str, str]) -> Export:
+def _table(standing: Standing, options: _ExportOptions, named: dict[str, str]) -> ExportedFile:
     template = options.template
     if options.format_ == "canvas":
         assert template is not None
-        return canvas.filled(read_table(template), standing.rows, named, str(template))
+        return canvas.fill_table(read_table(template), standing.rows, named, str(template))
     if options.format_ == "moodle":
         rows = _one_lab(standing)
         if template is None:
             return moodle.worksheet(rows)
-        return moodle.filled(
+        return moodle.fill_worksheet(
             read_table(template), rows, str(template), options.grade_column, options.feedback_column
         )
     if options.pseudonyms is not None:
         students = (row.student for row in standing.rows)
-        return exports.pseudonymous(standing, assign(options.pseudonyms, students))
-    return exports.plain(standing)
+        return exports.export_pseudonymous(standing, assign(options.pseudonyms, students))
+    return exports.export_csv(standing)
 
 
 # ---- fixing ----------------------------------------------------------------------------

@@ -64,15 +64,15 @@ def boot_limit(are_up: str) -> Decorator:
 
 
 def build_what_is_needed(
-    installation: Installation, progress: Callable[[str], None], for_cluster: bool = False
+    installation: Installation, progress: Callable[[str], None], is_cluster: bool = False
 ) -> None:
     """Raises NumalabError, and BusyError where another command holds the build folder."""
-    if plan.programs_are_built(installation, for_cluster):
+    if plan.programs_are_built(installation, is_cluster):
         return
-    relay = ", and the relay between them" if for_cluster else ""
+    relay = ", and the relay between them" if is_cluster else ""
     progress(f"building the first process of virtual nodes{relay}")
     with installation.lock():
-        plan.build_programs(installation, for_cluster)
+        plan.build_programs(installation, is_cluster)
 
 
 def tell_of_scaling(ready: GuestPlan) -> None:

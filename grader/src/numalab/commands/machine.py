@@ -23,7 +23,7 @@ from numalab.machines.picture import description, heading
 from numalab.machines.seeded import PREFIX
 from numalab.palette import keep_matplotlib_in
 from numalab.terminal import make_console, plain_table, stripped
-from numalab.virtual import booting, plan, session
+from numalab.virtual import booting, guest_commands, plan
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +79,7 @@ def list_command(installation: Installation) -> None:
 def _list(machines: Mapping[str, Machine], console: Console) -> None:
     from rich.text import Text
 
-    table = plain_table(between=1)
+    table = plain_table(gap=1)
     table.add_column("machine", no_wrap=True)
     table.add_column("shape", no_wrap=True)
     table.add_column("PUs", justify="right", no_wrap=True)
@@ -184,9 +184,9 @@ def questions(installation: Installation, name: str) -> None:
             f"that is made from a number, such as {PREFIX}1234"
         )
     lab_modules.need_module("node_questions", "00_know_your_node")
-    from node_questions import KEYS, QUESTIONS, asked_about, text_of
+    from node_questions import KEYS, QUESTIONS, draw_units, text_of
 
-    asked = asked_about(seed)
+    asked = draw_units(seed)
     width = max(map(len, KEYS))
     click.echo(f"Of {name}, by Linux's numbers (P#, not hwloc's L#), in node.toml:")
     click.echo(f"  {'seed':{width}} = {seed}")
@@ -264,8 +264,8 @@ def run(installation: Installation, asked: RunOptions) -> int:
         raise UserError("--full and --cores exclude each other")
     described = find_machine(installation, asked.name)
     folder = Path.cwd()
-    written = None if asked.results is None else session.results_folder(asked.results)
-    shares = session.shares_for(folder, written, asked.more)
+    written = None if asked.results is None else guest_commands.results_folder(asked.results)
+    shares = guest_commands.shares_for(folder, written, asked.more)
     options = plan.GuestOptions(
         asked.cores,
         asked.full,
@@ -280,7 +280,7 @@ def run(installation: Installation, asked: RunOptions) -> int:
         node = booting.boot(ready, store, progress)
     with node:
         guest_options.tell_of_scaling(ready)
-        return session.run_command(node, asked.command, folder, written)
+        return guest_commands.run_command(node, asked.command, folder, written)
 
 
 machine.add_command(import_command)

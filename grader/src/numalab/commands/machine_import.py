@@ -17,7 +17,7 @@ from numalab.harness.topology_reader import (
 )
 from numalab.installation import Installation
 from numalab.machines.gallery import machine_names
-from numalab.machines.imported import machine_text
+from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.own import own_file, own_folder
 from numalab.machines.picture import summary

@@ -86,7 +86,7 @@ def portrait(
                     return EXIT_INTERRUPTED
             kept = installation.build / "portrait" / "node.json"
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_json(kept, found.to_json(), indent=None)
+            write_json(kept, found.json_data(), indent=None)
     try:
         _show(installation, found, html_path)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -94,7 +94,7 @@ def portrait(
             raise
         raise UserError(f"{from_path} is no whole portrait: {error!r}") from error
     if json_path is not None:
-        write_json(json_path, found.to_json())
+        write_json(json_path, found.json_data())
     written = [path for path in (kept, json_path, html_path) if path is not None]
     if written:
         click.echo(f"\nKept in: {', '.join(str(shown_path(path)) for path in written)}")

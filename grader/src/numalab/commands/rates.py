@@ -19,9 +19,9 @@ def rates(seed: int) -> None:
       ./numalab rates 1234
     """
     lab_modules.need_module("link_questions", "09_interconnect")
-    from link_questions import KEYS, QUESTIONS, asked_about
+    from link_questions import KEYS, QUESTIONS, draw_links
 
-    asked, width = asked_about(seed), max(map(len, KEYS))
+    asked, width = draw_links(seed), max(map(len, KEYS))
     click.echo(f"In rates.toml, with seed = {seed}:")
     for question in QUESTIONS:
         key = f"  {question.key:{width}}   "

@@ -10,9 +10,9 @@ import click
 
 from numalab.commands import shared
 from numalab.commands.gradebook import standing_of
-from numalab.course.alike import alike_in
 from numalab.course.course_folder import CourseFolder
 from numalab.course.pages.reports import write_class_reports, write_reports
+from numalab.course.similarity import find_equal_kernels
 from numalab.errors import UserError
 from numalab.installation import Installation
 
@@ -52,6 +52,6 @@ def report(
         write = write_class_reports if class_only else partial(write_reports, students=only)
         if only is None:
             progress("hand-ins that are alike")
-            write = partial(write, alike=alike_in(CourseFolder(course), installation))
+            write = partial(write, alike=find_equal_kernels(CourseFolder(course), installation))
         page = write(CourseFolder(course), installation, standing, progress)
     click.echo(f"Page: {page}")

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import numalab
 from numalab.commands.shared import progress_line, shown_path
-from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
+from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
 from numalab.errors import NumalabError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json, write_whole
@@ -78,7 +78,7 @@ class Reporter:
     def _show_diagnoses(self) -> None:
         """What a diagnose.toml beside the kernels is worth."""
         for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
-            found = diagnosis_beside(
+            found = score_diagnosis(
                 self.installation, lab, self.request.folder(self.installation, lab)
             )
             if found is not None:
@@ -138,7 +138,7 @@ class Reporter:
         data = result_json(graded, level_of(self.request.sandbox))
         for kernel, result in zip(graded.kernels, data["results"], strict=True):
             folder = self.request.folder(self.installation, kernel.lab)
-            diagnosis = diagnosis_beside(self.installation, kernel.lab, folder)
+            diagnosis = score_diagnosis(self.installation, kernel.lab, folder)
             if diagnosis is not None:
                 result["diagnosis"] = diagnosis
         write_result(path, data)
@@ -172,7 +172,7 @@ def result_json(graded: Graded, sandbox: str) -> Json:
         "sandbox": sandbox,
         "node": {key: value for key, value in graded.node.items() if key != "pu_list"},
         "machines": [msgspec.to_builtins(machine) for machine in graded.machines.values()],
-        "results": [kernel.to_json() for kernel in graded.kernels],
+        "results": [kernel.json_data() for kernel in graded.kernels],
     }
 
 

@@ -77,7 +77,7 @@ def taking_one(
 @contextmanager
 def progress_line(title: str) -> Iterator[Callable[[str], None]]:
     """A line that says what is going on: live at a terminal, else one line per step."""
-    console = make_console(to_stderr=True)
+    console = make_console(is_stderr=True)
     if console.is_terminal:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
         from rich.table import Column
@@ -108,14 +108,16 @@ def prepare_virtual_nodes(
 ) -> str | None:
     """Fetches and builds what they need; otherwise the first of them does. Returns why
     that can't be done."""
-    from numalab.virtual import host, plan
+    from numalab.virtual import local_machine, plan
     from numalab.virtual.kernel import find_kernel
     from numalab.virtual.qemu_process import find_qemu
 
     try:
         find_qemu()
-        find_kernel(host.cache_folder() / "kernels", None, progress, installation.guest_kernels)
-        plan.build_programs(installation, for_cluster=True)
+        find_kernel(
+            local_machine.cache_folder() / "kernels", None, progress, installation.guest_kernels
+        )
+        plan.build_programs(installation, is_cluster=True)
     except (UserError, NumalabError) as error:
         return str(error)
     except OSError as error:

@@ -11,7 +11,7 @@ import click
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import check_json_target, rules_of_course, write_named
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.secret import seed_of
 from numalab.errors import UserError
 from numalab.installation import Installation
@@ -74,8 +74,8 @@ def viva(
         )
     course, labs = CourseFolder(root), labs_and_variants(installation.root)
     rules = rules_of_course(installation, course)
-    with open_gradebook(course, read_only=True) as book:
-        accounts = book.accounts(rules, student)
+    with use_gradebook(course, read_only=True) as book:
+        accounts = book.grade_traces(rules, student)
     chosen = {lab.name for lab in choose_labs(labs, names)} if names else None
     accounts = [one for one in accounts if chosen is None or one.row.lab in chosen]
     seed = seed_of(course, student)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from numalab.course import records
 from numalab.course.course_folder import PARTIAL, CourseFolder
-from numalab.course.records import Attempt, Item
+from numalab.course.records import Attempt, GradingTarget
 from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
@@ -37,24 +37,24 @@ def read_attempt(folder: Path) -> Attempt | None:
         ) from error
 
 
-def numbers(course: CourseFolder, item: Item) -> list[int]:
+def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
     """Of the item's attempts that are over, in order."""
     try:
-        names = [path.name for path in course.attempts(item).iterdir()]
+        names = [path.name for path in course.attempts(target).iterdir()]
     except FileNotFoundError:
         return []
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def attempts_of(course: CourseFolder, item: Item) -> Iterator[Attempt]:
+def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt]:
     """All that are over, oldest first. Raises NumalabError."""
-    for number in numbers(course, item):
-        attempt = read_attempt(course.attempt(item, number))
+    for number in attempt_numbers(course, target):
+        attempt = read_attempt(course.attempt(target, number))
         if attempt is not None:
             yield attempt
 
 
-def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
+def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
     """Every attempt of the course that is over. Raises NumalabError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
@@ -62,21 +62,25 @@ def kept_attempts(course: CourseFolder) -> Iterator[Attempt]:
             yield attempt
 
 
-def is_over(course: CourseFolder, item: Item, number: int) -> bool:
-    return (course.attempt(item, number) / FILE).is_file()
+def is_over(course: CourseFolder, target: GradingTarget, number: int) -> bool:
+    return (course.attempt(target, number) / FILE).is_file()
 
 
 # ---- writing -------------------------------------------------------------------------
 
 
-def partial_folder(course: CourseFolder, item: Item, number: int, run_id: str, who: str) -> Path:
+def partial_folder(
+    course: CourseFolder, target: GradingTarget, number: int, run_id: str, writer: str
+) -> Path:
     """Where an attempt is written; who tells apart those that may write it at a time."""
-    return course.attempts(item) / f"{PARTIAL}{number}-{run_id}-{who}"
+    return course.attempts(target) / f"{PARTIAL}{number}-{run_id}-{writer}"
 
 
-def partials(course: CourseFolder, item: Item, number: int, run_id: str) -> list[Path]:
+def partial_folders(
+    course: CourseFolder, target: GradingTarget, number: int, run_id: str
+) -> list[Path]:
     """What a run has begun and not ended of this attempt."""
-    folder = course.attempts(item)
+    folder = course.attempts(target)
     begins = f"{PARTIAL}{number}-{run_id}-"
     try:
         return sorted(path for path in folder.iterdir() if path.name.startswith(begins))
@@ -93,12 +97,12 @@ def _remove(path: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def remove_partials(course: CourseFolder, item: Item, number: int, run_id: str) -> None:
-    for path in partials(course, item, number, run_id):
+def remove_partials(course: CourseFolder, target: GradingTarget, number: int, run_id: str) -> None:
+    for path in partial_folders(course, target, number, run_id):
         _remove(path)
 
 
-def _to_disk(folder: Path) -> None:
+def _sync_to_disk(folder: Path) -> None:
     """So that a node that loses its power leaves a whole attempt or none."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
@@ -115,10 +119,10 @@ def publish(course: CourseFolder, partial: Path, attempt: Attempt) -> bool:
     or the folder was taken away since its owner was thought dead. Raises OSError."""
     try:
         write_json(partial / FILE, records.attempt_json(attempt))
-        _to_disk(partial)
-        partial.rename(course.attempt(attempt.item, attempt.number))
+        _sync_to_disk(partial)
+        partial.rename(course.attempt(attempt.target, attempt.number))
     except OSError:
-        if partial.is_dir() and not is_over(course, attempt.item, attempt.number):
+        if partial.is_dir() and not is_over(course, attempt.target, attempt.number):
             raise
         shutil.rmtree(partial, ignore_errors=True)
         return False

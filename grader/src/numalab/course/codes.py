@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.csv_files import Table, defused
+from numalab.course.csv_files import CsvTable, escape_formula
 from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.students import identify, read_known, write_known
-from numalab.course.locks import held
+from numalab.course.locks import hold_lock
 from numalab.course.records import Student
 from numalab.course.secret import seed_of
 from numalab.errors import NumalabError, UserError, reason_of
@@ -18,7 +18,7 @@ from numalab.labs.seeds import Seed
 HEADER = ("id", "name", "code")
 
 
-def codes_of(
+def list_codes(
     course: CourseFolder,
     listed: Path | None = None,
     columns: Mapping[str, str] | None = None,
@@ -29,7 +29,7 @@ def codes_of(
     remarks: list[str] = []
     try:
         course.root.mkdir(parents=True, exist_ok=True)
-        with held(course.lock, lambda who: f"the course is held by {who}; wait for it"):
+        with hold_lock(course.lock, lambda who: f"the course is held by {who}; wait for it"):
             known = read_known(course.students)
             if listed is not None:
                 lines, told = read_student_list(listed, columns)
@@ -47,6 +47,6 @@ def codes_of(
     return [(student, seed_of(course, student.id)) for student in students], remarks
 
 
-def as_csv(codes: list[tuple[Student, Seed]]) -> str:
-    rows = [(s.id, defused(s.name), seed.code) for s, seed in codes]
-    return Table([HEADER, *rows]).text()
+def format_codes(codes: list[tuple[Student, Seed]]) -> str:
+    rows = [(s.id, escape_formula(s.name), seed.code) for s, seed in codes]
+    return CsvTable([HEADER, *rows]).text()

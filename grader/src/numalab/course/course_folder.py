@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.course.records import Item
+from numalab.course.records import GradingTarget
 
 # What is being written has a name that begins so, until it is renamed into place; what a run that
 # was killed has left of it the next one removes.
@@ -40,13 +40,13 @@ class CourseFolder:
         return self.root / "gradebook.lock"
 
     @property
-    def deliveries(self) -> Path:
+    def collection_records(self) -> Path:
         """Every delivery as it was read, numbered from 1; the gradebook is made again from
         them."""
         return self.root / "deliveries"
 
-    def delivery(self, number: int) -> Path:
-        return self.deliveries / f"{number:04}.json"
+    def collection_record(self, number: int) -> Path:
+        return self.collection_records / f"{number:04}.json"
 
     @property
     def lock(self) -> Path:
@@ -72,21 +72,21 @@ class CourseFolder:
         folder above NN_name/ is what `grade --submission` takes."""
         return self.submissions / student_id / f"{lab}-{digest[:12]}"
 
-    def attempts(self, item: Item) -> Path:
-        return self.root / "attempts" / item.key
+    def attempts(self, target: GradingTarget) -> Path:
+        return self.root / "attempts" / target.key
 
-    def attempts_alike(self, item: Item) -> Iterator[Path]:
+    def comparable_attempts(self, target: GradingTarget) -> Iterator[Path]:
         """Folders of all attempts at what a student has handed in for a lab, whatever the files,
         measured by the same kit with the same effort."""
-        ending = self.attempts(item).name.partition("-")[2]
-        for folder in self.attempts(item).parent.glob(f"*-{ending}"):
+        ending = self.attempts(target).name.partition("-")[2]
+        for folder in self.attempts(target).parent.glob(f"*-{ending}"):
             yield from (path for path in folder.iterdir() if path.name.isdigit())
 
-    def attempt(self, item: Item, number: int) -> Path:
+    def attempt(self, target: GradingTarget, number: int) -> Path:
         """Holds attempt.json, whose being there says that it is over, result.json of
         `grade --json`, report.html, evidence/ with a record for each language and place, and
         output.txt."""
-        return self.attempts(item) / str(number)
+        return self.attempts(target) / str(number)
 
     def run(self, run_id: str) -> Path:
         """One call of `batch grade`: its job scripts, lists of items, and logs."""

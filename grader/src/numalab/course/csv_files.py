@@ -21,7 +21,7 @@ MOST_BYTES = 64 * 2**20  # of a template; a worksheet of 10,000 students has a t
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def defused(text: str) -> str:
+def escape_formula(text: str) -> str:
     """A spreadsheet takes a cell that begins so for a formula, and runs it
     (https://owasp.org/www-community/attacks/CSV_Injection); with an apostrophe it is text.
     For whatever somebody else has written; numbers are ours."""
@@ -30,7 +30,7 @@ def defused(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """A file's cells, and how it separates them, so that it can be written again as it was."""
 
     rows: Sequence[Sequence[str]]
@@ -45,15 +45,15 @@ class Table:
         )
         return (BOM if self.has_bom else "") + file.getvalue()
 
-    def with_rows(self, rows: Sequence[Sequence[str]]) -> Table:
+    def replace_rows(self, rows: Sequence[Sequence[str]]) -> CsvTable:
         return replace(self, rows=rows)
 
 
-def table_text(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: bool) -> str:
-    return Table([header, *rows], has_bom=has_bom).text()
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: bool) -> str:
+    return CsvTable([header, *rows], has_bom=has_bom).text()
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> CsvTable:
     """Comma, semicolon or tab, whichever the first line has most of. Raises UserError."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8")
@@ -76,7 +76,7 @@ def read_table(path: Path) -> Table:
         raise UserError(f"{path} is not a table of comma separated values: {error}") from error
     if not rows:
         raise UserError(f"{path} is empty")
-    return Table(rows, delimiter, line_end, has_bom)
+    return CsvTable(rows, delimiter, line_end, has_bom)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalab.errors import BusyError, UserError, reason_of
+from numalab.errors import LockedError, UserError, reason_of
 from numalab.file_systems.locks import LockFile, NoLocks, lock_file
 from numalab.files import read_text
 
@@ -20,20 +20,20 @@ def _own_name() -> str:
 
 
 @contextmanager
-def held(path: Path, busy: Callable[[str], str]) -> Iterator[None]:
+def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     """Keep others out for as long as this process lives; the file says who it is. busy: what is
     said where another one has it, from who that is. Where the file system has no locks, a second
     file beside it, which one process alone can make, keeps out those of other nodes. Raises
-    BusyError, and UserError where the file can't be written."""
+    LockedError, and UserError where the file can't be written."""
     try:
         file = LockFile(path)
     except OSError as error:
         raise UserError(f"can't write to {path.parent}: {reason_of(error)}") from error
     with file:
         if not file.try_lock():
-            raise BusyError(busy(read_text(path) or "another process"))
+            raise LockedError(refusal(read_text(path) or "another process"))
         if file.lacks:
-            with _marked(_mark(path), busy):
+            with _hold_mark(_mark(path), refusal):
                 yield
             return
         file.say(f"{_own_name()}\n")
@@ -57,7 +57,7 @@ def _mark(path: Path) -> Path:
 
 
 @contextmanager
-def _marked(mark: Path, busy: Callable[[str], str]) -> Iterator[None]:
+def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     """Have a file that only one can make (O_EXCL, which NFS knows from version 3 on). Whose process
     is gone from this node has left it behind. Raises as `held`."""
     try:
@@ -66,8 +66,8 @@ def _marked(mark: Path, busy: Callable[[str], str]) -> Iterator[None]:
         except FileExistsError:
             holder = read_text(mark) or "a process that has not said its name"
             if not _is_gone(holder):
-                raise BusyError(
-                    f"{busy(holder)} The file system has no file locks: if that process was "
+                raise LockedError(
+                    f"{refusal(holder)} The file system has no file locks: if that process was "
                     f"killed, remove {mark}, then try again."
                 ) from None
             file = os.open(mark, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)

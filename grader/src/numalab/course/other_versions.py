@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from numalab.course.jobs.head import Wanted
-from numalab.course.records import Attempt, Item
+from numalab.course.jobs.dispatcher import RequestedGrading
+from numalab.course.records import Attempt, GradingTarget
 
 
-def under_kept_digests(
-    wanted: Iterable[Wanted], known_as: Mapping[str, Sequence[str]], kept: Collection[Item]
-) -> tuple[Wanted, ...]:
+def use_stored_digests(
+    requested: Iterable[RequestedGrading],
+    equal_digests: Mapping[str, Sequence[str]],
+    stored: Collection[GradingTarget],
+) -> tuple[RequestedGrading, ...]:
     """Return the items under the digests that the course has them by, so that what an equal version
     measured is not measured again.
 
@@ -22,36 +24,41 @@ def under_kept_digests(
         kept: items that have attempts, or that jobs are at.
     """
     return tuple(
-        replace(each, item=_under_kept(each.item, known_as[each.item.lab], kept)) for each in wanted
+        replace(each, target=_stored_target(each.target, equal_digests[each.target.lab], stored))
+        for each in requested
     )
 
 
-def _under_kept(item: Item, digests: Iterable[str], kept: Collection[Item]) -> Item:
-    same = (replace(item, kit_digest=digest) for digest in digests)
-    return next((one for one in same if one in kept), item)
+def _stored_target(
+    target: GradingTarget, digests: Iterable[str], stored: Collection[GradingTarget]
+) -> GradingTarget:
+    same = (replace(target, numalab_digest=digest) for digest in digests)
+    return next((one for one in same if one in stored), target)
 
 
-def results_of_others(
-    wanted: Iterable[Wanted], attempts: Iterable[Attempt], under_way: Collection[Item] = ()
-) -> dict[Item, Attempt]:
+def results_of_other_versions(
+    requested: Iterable[RequestedGrading],
+    attempts: Iterable[Attempt],
+    running: Collection[GradingTarget] = (),
+) -> dict[GradingTarget, Attempt]:
     """Return the items that only other versions have graded, each with the last such attempt. What
     this version was begun with before, or a job is at, is not among them."""
-    by_files = {_files(each.item): each.item for each in wanted}
-    last: dict[Item, Attempt] = {}
-    begun = set(under_way)
+    by_files = {_files(each.target): each.target for each in requested}
+    last: dict[GradingTarget, Attempt] = {}
+    begun = set(running)
     for attempt in attempts:
-        item = by_files.get(_files(attempt.item))
+        item = by_files.get(_files(attempt.target))
         if item is None:
             continue
-        if attempt.item == item:
+        if attempt.target == item:
             begun.add(item)
         elif attempt.state == "graded":
             last[item] = max(last.get(item, attempt), attempt, key=lambda a: (a.ended_at, a.number))
     return {item: attempt for item, attempt in last.items() if item not in begun}
 
 
-def _files(item: Item) -> tuple[str, ...]:
-    return item.student_id, item.lab, item.digest, item.effort
+def _files(target: GradingTarget) -> tuple[str, ...]:
+    return target.student_id, target.lab, target.digest, target.effort
 
 
 def seconds_taken(attempts: Iterable[Attempt]) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 
-def paragraph(title: str, until: str | None, contact: str | None) -> str:
+def paragraph(title: str, kept_until: str | None, contact: str | None) -> str:
     """title: of the course, empty: it has none; until, contact: as the instructor writes them,
     empty or None where nothing is."""
     of = f"In the course {title}" if title else "In this course"
-    end = f"until {until}" if until else "until the instructors remove the course's folder"
+    end = (
+        f"until {kept_until}" if kept_until else "until the instructors remove the course's folder"
+    )
     ask = " Questions, and wishes to see or correct what is kept of you: "
     return (
         f"{of} your hand-ins are graded by numalab. Of you it keeps your name and the keys by "

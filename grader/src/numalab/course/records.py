@@ -84,21 +84,20 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class Item:
-    """What is graded at once, and everything that its evidence depends on. kit_digest: what of
+class GradingTarget:
+    """What is graded at once, and everything that its evidence depends on. numalab_digest: what of
     the kit it is measured by; effort: "quick" or "default"."""
 
     student_id: str
     lab: str
     digest: str
-    kit_digest: str
+    numalab_digest: str
     effort: str
 
     @property
     def key(self) -> str:
-        return (
-            f"{self.student_id}/{self.lab}/{self.digest[:12]}-{self.kit_digest[:12]}-{self.effort}"
-        )
+        digests = f"{self.digest[:12]}-{self.numalab_digest[:12]}"
+        return f"{self.student_id}/{self.lab}/{digests}-{self.effort}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Attempt:
     are those of the measuring. reopened: what the rules that changed have left open in it, as
     "language criterion": it is to be graded on."""
 
-    item: Item
+    target: GradingTarget
     number: int
     state: AttemptState
     started_at: str
@@ -139,8 +138,24 @@ def intake_json(intake: Intake) -> Json:
     return asdict(intake)
 
 
+def target_json(target: GradingTarget) -> Json:
+    """Return a target under the keys by which attempt.json and run.json have it."""
+    return {
+        "student_id": target.student_id, "lab": target.lab, "digest": target.digest,
+        "kit_digest": target.numalab_digest, "effort": target.effort,
+    }  # fmt: skip
+
+
+def parse_target(data: Mapping[str, Any]) -> GradingTarget:
+    """Read what target_json has written. Raises KeyError and TypeError."""
+    rest = dict(data)
+    return GradingTarget(numalab_digest=rest.pop("kit_digest"), **rest)
+
+
 def attempt_json(attempt: Attempt) -> Json:
-    return asdict(attempt)
+    data = asdict(attempt)
+    del data["target"]
+    return {"item": target_json(attempt.target), **data}
 
 
 def _student(data: Mapping[str, Any]) -> Student:
@@ -184,7 +199,7 @@ def parse_attempt(data: Any) -> Attempt:
     """Raises BadRecord."""
     try:
         return Attempt(
-            item=Item(**data["item"]),
+            target=parse_target(data["item"]),
             number=int(data["number"]),
             state=data["state"],
             started_at=data["started_at"],

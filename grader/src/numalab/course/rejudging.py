@@ -13,9 +13,9 @@ from pathlib import Path
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.counting import replaced_ones
+from numalab.course.gradebook.counting import replaced_attempts
 from numalab.course.jobs import runs
-from numalab.course.records import Attempt, Item, Json
+from numalab.course.records import Attempt, GradingTarget, Json
 from numalab.errors import UserError
 from numalab.files import link_or_copy, read_json, write_json
 from numalab.grading.former_digests import known_as
@@ -23,7 +23,7 @@ from numalab.grading.from_records import ON, StoredGrading, judge_again, read_gr
 from numalab.grading.kit_digests import judged_by
 from numalab.installation import Installation
 from numalab.judging.judge import judge
-from numalab.judging.verdict import Status, of_machine, read_verdict
+from numalab.judging.verdict import Status, read_verdict, tag_machine
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep
 
@@ -42,7 +42,7 @@ class Digests:
     judged: Mapping[str, str]
 
 
-def digests_of(installation: Installation, labs: Iterable[str]) -> Digests:
+def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
     """Raises OSError and NumalabError."""
     names = list(labs)
     return Digests(
@@ -60,15 +60,15 @@ class Pending:
     measured_otherwise: int
 
 
-def pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
+def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
     graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
-    gone = replaced_ones(graded)
+    gone = replaced_attempts(graded)
     as_now, otherwise = set(), set()
     found = []
     for attempt in graded:
-        item = attempt.item
+        item = attempt.target
         files = (item.student_id, item.lab, item.digest)
-        if item.kit_digest not in digests.measured.get(item.lab, ()):
+        if item.numalab_digest not in digests.measured.get(item.lab, ()):
             otherwise.add(files)
             continue
         as_now.add(files)
@@ -78,13 +78,13 @@ def pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
     return Pending(tuple(found), len(otherwise - as_now))
 
 
-def under_way(course: CourseFolder) -> set[Item]:
+def running_targets(course: CourseFolder) -> set[GradingTarget]:
     """What runs are at: the place of its next attempt is promised to a job. Raises NumalabError."""
     return {
-        task.item
-        for run in runs.open_runs(course)
+        task.target
+        for run in runs.active_runs(course)
         for task in run.tasks
-        if not attempts.is_over(course, task.item, task.number)
+        if not attempts.is_over(course, task.target, task.number)
     }
 
 
@@ -92,7 +92,7 @@ def under_way(course: CourseFolder) -> set[Item]:
 
 
 @dataclass(frozen=True)
-class Change:
+class CriterionChange:
     """What becomes of a criterion. Statuses over all places: None where there was, or is, no such
     criterion; points: that it earns."""
 
@@ -112,7 +112,7 @@ class Rejudged:
     old: Attempt
     new: Attempt
     gradings: tuple[StoredGrading, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[CriterionChange, ...]
     is_same: bool
 
 
@@ -123,17 +123,21 @@ def _shown(result: Json) -> Mapping[str, tuple[Status, float]]:
     return {name: (status, earned.get(name, 0)) for name, status in verdict.statuses.items()}
 
 
-def changes(old: Json, new: Json) -> Iterator[Change]:
+def compare_results(old: Json, new: Json) -> Iterator[CriterionChange]:
     """Between two results of one language."""
     before, after = _shown(old), _shown(new)
     for name in dict.fromkeys((*after, *before)):
         old_status, old_points = before.get(name, (None, 0))
         new_status, new_points = after.get(name, (None, 0))
         if (old_status, old_points) != (new_status, new_points):
-            yield Change(new["language"], name, old_status, new_status, old_points, new_points)
+            yield CriterionChange(
+                new["language"], name, old_status, new_status, old_points, new_points
+            )
 
 
-def _reopened(old: Attempt, results: Iterable[Json], changed: Collection[Change]) -> Iterator[str]:
+def _reopened(
+    old: Attempt, results: Iterable[Json], changed: Collection[CriterionChange]
+) -> Iterator[str]:
     """What is open and was not, or was by a change of rules before."""
     newly = {f"{c.language} {c.criterion}" for c in changed if c.old != c.new}
     for result in results:
@@ -143,7 +147,7 @@ def _reopened(old: Attempt, results: Iterable[Json], changed: Collection[Change]
                 yield label
 
 
-def _told(results: Iterable[Json]) -> list[Json]:
+def _facts_on_pages(results: Iterable[Json]) -> list[Json]:
     """What pages show of results."""
     return [
         {key: result[key] for key in ("status", "points", "max_points", "criteria")}
@@ -157,45 +161,45 @@ def judge_attempt(
     labs: Mapping[str, Lab],
     attempt: Attempt,
     rules: str,
-    at: str,
+    judged_at: str,
 ) -> Rejudged:
     """rules: their digest; at: now. Raises UserError where its records are not what was kept, and
     NumalabError."""
-    folder = course.attempt(attempt.item, attempt.number)
+    folder = course.attempt(attempt.target, attempt.number)
     whole = attempts.read_attempt(folder)
     if whole is None:
         raise UserError(f"{folder} has no attempt.json")
     results: list[Json] = []
     gradings: list[StoredGrading] = []
-    changed: list[Change] = []
+    changed: list[CriterionChange] = []
     for old in whole.results:
         grading = read_grading(folder / "evidence" / old["language"], labs)
-        if (grading.lab.name, grading.here.language) != (attempt.item.lab, old["language"]):
+        if (grading.lab.name, grading.here.language) != (attempt.target.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
         new = (
             kept
-            | judge_again(installation, grading).to_json()
+            | judge_again(installation, grading).json_data()
             | {"spent_s": old.get("spent_s", {})}
         )
         results.append(new)
         gradings.append(grading)
-        changed += changes(old, new)
+        changed += compare_results(old, new)
     made = replace(
         whole,
-        number=max(attempts.numbers(course, attempt.item)) + 1,
+        number=max(attempts.attempt_numbers(course, attempt.target)) + 1,
         results=tuple(results),
         judged_by=rules,
         replaces=attempt.number,
-        rejudged_at=at,
+        rejudged_at=judged_at,
         reopened=tuple(_reopened(whole, results, changed)),
     )
-    is_same = _told(whole.results) == _told(results)
+    is_same = _facts_on_pages(whole.results) == _facts_on_pages(results)
     return Rejudged(whole, made, tuple(gradings), tuple(changed), is_same)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RejudgedCourse:
     """failed: attempts whose records can't be judged, and why."""
 
     rejudged: tuple[Rejudged, ...]
@@ -206,28 +210,28 @@ def judge_all(
     course: CourseFolder,
     installation: Installation,
     labs: Mapping[str, Lab],
-    found: Sequence[Attempt],
+    pending_attempts: Sequence[Attempt],
     digests: Digests,
     progress: Callable[[str], None],
-) -> Outcome:
+) -> RejudgedCourse:
     """Judges, and writes nothing. Raises NumalabError."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
-    next_number: dict[Item, int] = {}
-    for number, attempt in enumerate(found):
+    next_number: dict[GradingTarget, int] = {}
+    for number, attempt in enumerate(pending_attempts):
         if number % 25 == 0:
-            progress(CountedStep("judging", f"{number} of {len(found)}"))
-        rules = digests.judged[attempt.item.lab]
+            progress(CountedStep("judging", f"{number} of {len(pending_attempts)}"))
+        rules = digests.judged[attempt.target.lab]
         try:
             one = judge_attempt(course, installation, labs, attempt, rules, at)
         except UserError as error:
             failed.append((attempt, str(error)))
             continue
-        free = max(one.new.number, next_number.get(attempt.item, 0))
-        next_number[attempt.item] = free + 1
+        free = max(one.new.number, next_number.get(attempt.target, 0))
+        next_number[attempt.target] = free + 1
         rejudged.append(replace(one, new=replace(one.new, number=free)))
-    return Outcome(tuple(rejudged), tuple(failed))
+    return RejudgedCourse(tuple(rejudged), tuple(failed))
 
 
 # ---- writing -------------------------------------------------------------------------
@@ -237,9 +241,9 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
     """Puts it beside the attempt that it was judged from. False: another has just taken its
     place. Raises OSError and NumalabError."""
     old, new = rejudged.old, rejudged.new
-    source = course.attempt(old.item, old.number)
-    attempts.remove_partials(course, new.item, new.number, _RUN)
-    partial = attempts.partial_folder(course, new.item, new.number, _RUN, "head")
+    source = course.attempt(old.target, old.number)
+    attempts.remove_partials(course, new.target, new.number, _RUN)
+    partial = attempts.partial_folder(course, new.target, new.number, _RUN, "head")
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source)
         is_made = name.name in (_VERDICT, attempts.FILE, "result.json")
@@ -257,7 +261,7 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
 
 def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
     """Beside the records, of all places together and of each virtual node."""
-    write_json(folder / _VERDICT, read_verdict(result).to_json())
+    write_json(folder / _VERDICT, read_verdict(result).json_data())
     for name, evidence in grading.there.items():
-        shown = of_machine(judge(grading.lab, evidence), name)
-        write_json(folder / f"{ON}{name}" / _VERDICT, shown.to_json())
+        shown = tag_machine(judge(grading.lab, evidence), name)
+        write_json(folder / f"{ON}{name}" / _VERDICT, shown.json_data())

@@ -1,8 +1,8 @@
-"""A case: a mistake that a seed has drawn, and questions on it with four choices each. Pure
-functions, once the lab's mistakes are read.
+"""A case: a known mistake drawn by a seed, and questions about it with four choices each.
 
-What is right follows from the seed and the kit, so that who has both can score answers without a
-run. Who has the kit's sources can look it up, too: a case is to be read, and weighs little.
+Answers follow from the seed and numalab's sources, so they can be scored without a run. A reader of
+the sources can look them up: a case is an exercise in reading reports, and weighs little. Pure
+functions, once the lab's mistakes are read.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from numalab.diagnosing.lines import other_names, renamed, wrong_lines
-from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
+from numalab.diagnosing.known_mistakes import KnownMistake, read_mistakes
+from numalab.diagnosing.lines import mistaken_lines, other_names, renamed
 from numalab.draws import draw, pick, shuffled
 from numalab.errors import NumalabError, reason_of
 from numalab.installation import Installation
@@ -28,35 +28,49 @@ from numalab.words import listed
 CHOICES = 4
 MISTAKE, CRITERIA, CURE = "mistake", "criteria", "cure"
 NO_CRITERION = "none of them"
-MOST_CORES = 12  # of a machine that is made from the seed
+MAX_CORES = 12  # of a machine made from a seed: so many are emulated quickly
 _MORE_NODES = (2, 4, 8)
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A mistake in one language, with its cure. lines: that are wrong, as far as there are such."""
+    """A known mistake in one language, with its cure.
 
-    wrong: WrongSubmission
+    Attributes:
+        lines: the statements that are wrong, if any are; empty where something is missing.
+    """
+
+    known: KnownMistake
     language: Language
     cure: str
     lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Question:
-    """right: one of the choices; lines: of a kernel, below the choice that they belong to."""
+class CaseQuestion:
+    """A question about a case.
+
+    Attributes:
+        answer: the correct choice.
+        lines: by choice, lines of a kernel to show below it.
+    """
 
     name: str
     text: str
     choices: tuple[str, ...]
-    right: str
+    answer: str
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Case:
-    """kernel: the text that is wrong; machine_seed: of the machine whose report is shown, None:
-    this node; size_seed: from which the sizes follow that it is looked at with."""
+    """A case.
+
+    Attributes:
+        kernel: the text of the kernel with the mistake.
+        machine_seed: the seed of the machine whose report is shown; None: this machine.
+        size_seed: the seed of the problem sizes of its runs.
+    """
 
     lab: Lab
     seed: Seed
@@ -64,7 +78,7 @@ class Case:
     kernel: str
     machine_seed: int | None
     size_seed: str
-    questions: tuple[Question, ...]
+    questions: tuple[CaseQuestion, ...]
 
     @property
     def name(self) -> str:
@@ -75,19 +89,21 @@ class Case:
         return self.suspect.language
 
 
-def told_apart(one: WrongSubmission, other: WrongSubmission) -> bool:
-    """Whether the reports of two mistakes differ, whatever the luck of timing: by the cause, by a
-    criterion that fails always with one and never with the other, or, where both give right
-    results, by what is said of the criterion that fails first."""
-    if one.cause and other.cause and one.cause != other.cause and one.first == other.first:
+def differ_in_report(mistake: KnownMistake, other: KnownMistake) -> bool:
+    """Tell whether the reports of two mistakes differ whatever the luck of timing.
+
+    They do by the cause of the criterion that fails first, by what is said of it where results are
+    correct, or by a criterion that always fails with one mistake and never with the other.
+    """
+    fails_first = mistake.first if mistake.first == other.first else None
+    if fails_first and mistake.cause and other.cause and mistake.cause != other.cause:
         return True
-    if one.first == other.first != correct.name:
-        said, also = set(one.says.values()), set(other.says.values())
-        if not any(a in b or b in a for a in said for b in also):
+    if fails_first and fails_first != correct.name:
+        sentences, others = set(mistake.says.values()), set(other.says.values())
+        if not any(a in b or b in a for a in sentences for b in others):
             return True
     return any(
-        set(first.fails) - {*second.fails, *second.may_fail}
-        for first, second in ((one, other), (other, one))
+        set(a.fails) - {*b.fails, *b.may_fail} for a, b in ((mistake, other), (other, mistake))
     )
 
 
@@ -96,24 +112,24 @@ def _graded_without_times(lab: Lab) -> list[str]:
 
 
 def _suspects(
-    installation: Installation, lab: Lab, wrongs: Sequence[WrongSubmission]
+    installation: Installation, lab: Lab, mistakes: Sequence[KnownMistake]
 ) -> list[Suspect]:
-    """Those with a cure that evidence shows: nothing is timed for a case."""
+    """Return the mistakes that evidence shows and that have a cure: a case has no times."""
     shown = set(_graded_without_times(lab))
     found = []
-    for wrong in wrongs:
-        if not wrong.cure or not shown & set(wrong.fails) or not wrong.kernels:
+    for known in mistakes:
+        if not known.cure or not shown & set(known.fails) or not known.kernels:
             continue
-        for language in wrong.languages:
-            path = wrong.kernels[language]
-            right = installation.solution_folder(lab.name) / KERNEL_FILES[language]
-            lines = wrong_lines(_text(path), _text(right), path.suffix)
-            found.append(Suspect(wrong, language, wrong.cure, lines))
+        for language in known.languages:
+            path = known.kernels[language]
+            solution = installation.solution_folder(lab.name) / KERNEL_FILES[language]
+            lines = mistaken_lines(_text(path), _text(solution), path.suffix)
+            found.append(Suspect(known, language, known.cure, lines))
     return found
 
 
 def _text(path: Path) -> str:
-    """Raises NumalabError."""
+    """Return a file's text. Raises NumalabError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -123,12 +139,12 @@ def _text(path: Path) -> str:
 def _drawn_others(
     text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
 ) -> list[Suspect]:
-    """In an order that text draws, those first that are as right or as wrong in their results: the
-    others are told apart at once."""
+    """Return other suspects in an order that a text draws, those first that fail the same criteria
+    of correctness, since the others are told apart at once."""
     names = {criterion.name for criterion in lab.criteria if criterion.kind == "correctness"}
-    ours = names.intersection(suspect.wrong.fails)
+    ours = names.intersection(suspect.known.fails)
     return sorted(
-        shuffled(text, others), key=lambda other: names.intersection(other.wrong.fails) != ours
+        shuffled(text, others), key=lambda other: names.intersection(other.known.fails) != ours
     )
 
 
@@ -138,30 +154,31 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
         for other in suspects
         if other.language == suspect.language
         and other.cure != suspect.cure
-        and told_apart(suspect.wrong, other.wrong)
+        and differ_in_report(suspect.known, other.known)
     ]
 
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
-    """The mistakes of a lab that serve as cases: enough others are told apart from them. Raises
-    NumalabError."""
-    suspects = _suspects(installation, lab, read_wrong(installation, lab))
+    """Return the mistakes of a lab that serve as cases, since enough others differ from them in the
+    report. Raises NumalabError."""
+    suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
 def labs_with_cases(installation: Installation) -> list[str]:
-    """Raises NumalabError."""
+    """Return the names of the labs that have cases. Raises NumalabError."""
     return [
         name
         for name, lab in load_labs(installation.root).items()
-        if any(wrong.cure for wrong in read_wrong(installation, lab))
+        if any(known.cure for known in read_mistakes(installation, lab))
     ]
 
 
 def make_case(
     installation: Installation, lab: Lab, seed: Seed, language: str | None = None
 ) -> Case:
-    """The same for a seed, a language and a bank, whatever the node. Raises NumalabError."""
+    """Return the case that a seed draws, the same on every machine. language: the kernel's; None:
+    drawn, too. Raises NumalabError."""
     cases = bank(installation, lab)
     if not cases:
         raise NumalabError(
@@ -173,9 +190,9 @@ def make_case(
     return case_of(installation, lab, pick(f"{text}: case", among), cases, seed)
 
 
-def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
-    """Whether a machine with several NUMA nodes shows more of it than this one may."""
-    return correct.name not in wrong.fails and any(
+def needs_several_nodes(lab: Lab, known: KnownMistake) -> bool:
+    """Tell whether a machine with several NUMA nodes may show more of a mistake than this one."""
+    return correct.name not in known.fails and any(
         c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
     )
 
@@ -183,16 +200,16 @@ def is_shown_there(lab: Lab, wrong: WrongSubmission) -> bool:
 def case_of(
     installation: Installation, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed: Seed
 ) -> Case:
-    """Of one mistake."""
+    """Return the case of one mistake. cases: the lab's, from which choices are drawn."""
     text = f"numalab diagnose {seed.number} {lab.name}"
     others = _others(suspect, cases)
-    is_there = is_shown_there(lab, suspect.wrong)
+    is_there = needs_several_nodes(lab, suspect.known)
     questions = [
         _mistake_question(text, lab, suspect, others),
         *_criteria_question(text, lab, suspect, cases, is_there),
         _cure_question(text, lab, suspect, others),
     ]
-    path = suspect.wrong.kernels[suspect.language]
+    path = suspect.known.kernels[suspect.language]
     return Case(
         lab=lab,
         seed=seed,
@@ -205,11 +222,11 @@ def case_of(
 
 
 def _machine_seed(text: str) -> int:
-    """Of a machine with several NUMA nodes, and no more cores than are emulated quickly."""
+    """Return the seed of a machine with several NUMA nodes and at most MAX_CORES cores."""
     for number in count():
         seed = SEEDS[draw(f"{text}: machine {number}", len(SEEDS))]
         machine = seeded_machine(seed)
-        if len(machine.numa_nodes) > 1 and machine.cores <= MOST_CORES:
+        if len(machine.numa_nodes) > 1 and machine.cores <= MAX_CORES:
             return seed
     raise AssertionError("there is always another one")
 
@@ -217,20 +234,22 @@ def _machine_seed(text: str) -> int:
 # ---- questions ------------------------------------------------------------------------------
 
 
-def _mistake_question(text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]) -> Question:
+def _mistake_question(
+    text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
+) -> CaseQuestion:
     four = [suspect, *_drawn_others(f"{text}: other mistakes", lab, suspect, others)[: CHOICES - 1]]
     mixed = shuffled(f"{text}: mistake", four)
-    return Question(
+    return CaseQuestion(
         MISTAKE,
         "What is wrong in this kernel?",
-        tuple(one.wrong.mistake for one in mixed),
-        suspect.wrong.mistake,
-        {one.wrong.mistake: _renamed_lines(one, text) for one in mixed if one.lines},
+        tuple(one.known.mistake for one in mixed),
+        suspect.known.mistake,
+        {one.known.mistake: _renamed_lines(one, text) for one in mixed if one.lines},
     )
 
 
 def _names(suspect: Suspect, text: str) -> dict[str, str]:
-    return other_names(_text(suspect.wrong.kernels[suspect.language]), f"{text}: names")
+    return other_names(_text(suspect.known.kernels[suspect.language]), f"{text}: names")
 
 
 def _renamed_lines(suspect: Suspect, text: str) -> tuple[str, ...]:
@@ -238,46 +257,52 @@ def _renamed_lines(suspect: Suspect, text: str) -> tuple[str, ...]:
     return tuple(renamed(line, names) for line in suspect.lines)
 
 
-def _cure_question(text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]) -> Question:
-    """With other mistakes than the first one, so that none gives the other's answer away."""
+def _cure_question(
+    text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
+) -> CaseQuestion:
+    """Return the question for the cure. Its choices are drawn apart from those of the mistake, so
+    that neither question gives the other's answer away."""
     drawn = _drawn_others(f"{text}: other cures", lab, suspect, others)
     cures = dict.fromkeys(one.cure for one in drawn)
     four = [suspect.cure, *list(cures)[: CHOICES - 1]]
-    return Question(
+    return CaseQuestion(
         CURE, "What would cure it?", tuple(shuffled(f"{text}: cure", four)), suspect.cure
     )
 
 
-def _fails_with(lab: Lab, wrong: WrongSubmission, is_several: bool) -> tuple[str, ...]:
-    """The criteria, times left out, that a mistake fails on a machine with several NUMA nodes, or
-    with one."""
+def _fails_with(lab: Lab, known: KnownMistake, is_several: bool) -> tuple[str, ...]:
+    """Return the criteria, but those of time, that a mistake fails on a machine with several NUMA
+    nodes, or with one."""
     is_checked = {c.name for c in lab.criteria if c.kind == "correctness"}  # once, for all places
-    found = {*wrong.there, *is_checked.intersection(wrong.here)} if is_several else wrong.here
-    return tuple(name for name in _graded_without_times(lab) if name in found)
+    fails = known.local_fails
+    if is_several:
+        fails = (*known.vm_fails, *is_checked.intersection(known.local_fails))
+    return tuple(name for name in _graded_without_times(lab) if name in fails)
 
 
 def _criteria_question(
-    text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], is_shown_there: bool
-) -> list[Question]:
-    """None where it depends on luck, or where all is said with that the results are wrong."""
-    wrong = suspect.wrong
-    if correct.name in wrong.fails or set(wrong.may_fail) & set(_graded_without_times(lab)):
+    text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], needs_several_nodes: bool
+) -> list[CaseQuestion]:
+    """Return the question for the criteria that a mistake fails on another machine; empty where
+    that depends on luck, or where incorrect results are all that shows."""
+    known = suspect.known
+    if correct.name in known.fails or set(known.may_fail) & set(_graded_without_times(lab)):
         return []
-    asks_for_several = not is_shown_there
-    right = _fails_with(lab, wrong, asks_for_several)
+    asks_for_several = not needs_several_nodes
+    answer = _fails_with(lab, known, asks_for_several)
     names = _graded_without_times(lab)
-    pool = dict.fromkeys(_fails_with(lab, one.wrong, asks_for_several) for one in cases)
+    pool = dict.fromkeys(_fails_with(lab, one.known, asks_for_several) for one in cases)
     pool |= dict.fromkeys((name,) for name in names)
-    pool.pop(right, None)
-    four = [right, *shuffled(f"{text}: other criteria", list(pool))[: CHOICES - 1]]
+    pool.pop(answer, None)
+    four = [answer, *shuffled(f"{text}: other criteria", list(pool))[: CHOICES - 1]]
     nodes = pick(f"{text}: NUMA nodes", _MORE_NODES) if asks_for_several else 1
     where = f"{nodes} NUMA nodes" if nodes > 1 else "one NUMA node"
     return [
-        Question(
+        CaseQuestion(
             CRITERIA,
             f"Which of {listed(names)} would it fail on another machine, with {where}?",
             tuple(_set_words(one) for one in shuffled(f"{text}: criteria", four)),
-            _set_words(right),
+            _set_words(answer),
         )
     ]
 

@@ -1,4 +1,4 @@
-"""What of a wrong submission differs from the solution, without the comments that say so. Pure
+"""Excerpts of a mistaken kernel: the lines that differ from the solution, without comments. Pure
 functions."""
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _SCRIPT_COMMENT = re.compile(r"(?:^|\s)#[^\n]*$", re.MULTILINE)
 _COMMENTS = {".c": _C_COMMENT, ".f90": _FORTRAN_COMMENT}
 
 
-def without_comments(text: str, suffix: str) -> list[str]:
-    """The lines that are left, empty ones left out. suffix: of the file; what is no kernel has
-    comments that begin with #."""
+def strip_comments(text: str, suffix: str) -> list[str]:
+    """Return a text's lines without comments and empty lines. suffix: the file's; in files that are
+    no kernel comments begin with #."""
     text = _COMMENTS.get(suffix, _SCRIPT_COMMENT).sub("", text)
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def excerpt(wrong: str, right: str, suffix: str) -> list[str]:
-    """The lines of the wrong text that differ from the right one, or stand where something is left
-    out, with some around them; GAP where lines are passed over. Empty where nothing differs but
-    comments, or more does than can be shown."""
-    lines = without_comments(wrong, suffix)
-    matcher = difflib.SequenceMatcher(a=without_comments(right, suffix), b=lines, autojunk=False)
+def excerpt(mistaken: str, reference: str, suffix: str) -> list[str]:
+    """Return the lines of a mistaken text that differ from the reference, or where the reference
+    has more, with CONTEXT lines around them and GAP between them. Empty where only comments
+    differ, or where there would be more than MOST_LINES."""
+    lines = strip_comments(mistaken, suffix)
+    matcher = difflib.SequenceMatcher(a=strip_comments(reference, suffix), b=lines, autojunk=False)
     kept: set[int] = set()
     for tag, _, _, start, end in matcher.get_opcodes():
         if tag != "equal":

@@ -1,5 +1,5 @@
-"""diagnose.toml, with which a student answers to a case. The case follows from the code, so that
-nothing has to run to score the answers."""
+"""diagnose.toml, the file of a student's answers to a case. The case follows from the code in it,
+so answers are scored without a run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _KEYS = ("lab", "for", "code", "answers")
 
 @dataclass(frozen=True)
 class Answer:
-    """chosen: the choice in words; empty: none."""
+    """An answer to a question. chosen: the choice in words; empty: none."""
 
     question: str
     chosen: str
-    right: bool
+    is_correct: bool
 
 
 def answered(case: Case, chosen: Mapping[str, str]) -> list[Answer]:
-    """chosen: choices in words by question; what is not answered is not right. Raises UserError for
-    what is no choice."""
+    """Return the answers to all questions of a case; a missing one is not correct. chosen: the
+    choices in words, by question. Raises UserError for what is no choice."""
     answers = []
     for question in case.questions:
         choice = chosen.get(question.name, "")
@@ -43,24 +43,24 @@ def answered(case: Case, chosen: Mapping[str, str]) -> list[Answer]:
                 f"the answer to '{question.name}' is none of its choices. Take over the words of "
                 f"one as ./numalab diagnose {case.lab.number} shows them."
             )
-        answers.append(Answer(question.name, choice, choice == question.right))
+        answers.append(Answer(question.name, choice, choice == question.answer))
     return answers
 
 
 def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
-    """As a result of `grade` has it; score: of all questions, from 0 to 1."""
+    """Return the JSON of a result; its score is the share of correct answers (0 to 1)."""
     return {
         "case": case.name,
-        "score": round(sum(answer.right for answer in answers) / len(answers), 4),
+        "score": round(sum(answer.is_correct for answer in answers) / len(answers), 4),
         "questions": [
-            {"name": answer.question, "chosen": answer.chosen, "right": answer.right}
+            {"name": answer.question, "chosen": answer.chosen, "right": answer.is_correct}
             for answer in answers
         ],
     }
 
 
 def scored(installation: Installation, lab: Lab, text: str) -> Json:
-    """Of the text of the file. Raises UserError and NumalabError."""
+    """Return the JSON of a result for the text of a file. Raises UserError and NumalabError."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -73,9 +73,10 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
     return diagnosis_json(case, answered(case, table.table("answers", names).text_values()))
 
 
-def diagnosis_beside(installation: Installation, lab: Lab, folder: Path) -> Json | None:
-    """Of the file in a folder that was handed in; None where there is none, or nothing here that
-    could score it. What can't be scored has the score 0 and says why. Raises NumalabError."""
+def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
+    """Return the JSON of a result for the file in a handed-in folder; None where there is no file,
+    or a student copy or variant lacks the solutions that score it. A file that can't be scored has
+    score 0 and a complaint. Raises NumalabError."""
     if installation.is_edition or lab.is_variant:
         return None
     try:
@@ -91,17 +92,17 @@ def diagnosis_beside(installation: Installation, lab: Lab, folder: Path) -> Json
         return {"score": 0.0, "questions": [], "complaint": str(error)}
 
 
-def diagnosis_words(lab: str, found: Json) -> str:
-    """Of a score, for who handed it in."""
-    if "complaint" in found:
-        return f"{lab}, diagnosis: 0 of 1. {found['complaint']}"
-    right = [one["name"] for one in found["questions"] if one["right"]]
-    asked = len(found["questions"])
-    return f"{lab}, diagnosis: {len(right)} of {asked} answers are right."
+def diagnosis_words(lab: str, score: Json) -> str:
+    """Return a sentence for the student on a score."""
+    if "complaint" in score:
+        return f"{lab}, diagnosis: 0 of 1. {score['complaint']}"
+    correct = [question["name"] for question in score["questions"] if question["right"]]
+    asked = len(score["questions"])
+    return f"{lab}, diagnosis: {len(correct)} of {asked} answers are right."
 
 
 def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
-    """chosen: None leaves all choices to who reads it."""
+    """Yield the lines of a file. chosen: choices by question; None: all choices, as comments."""
     yield f"lab = {json.dumps(case.lab.name)}"
     yield f"for = {json.dumps(case.seed.owner)}"
     yield f"code = {json.dumps(case.seed.code)}"
@@ -117,14 +118,13 @@ def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
 
 
 def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
-    """Of the file; without choices one to fill in."""
+    """Return the text of a file with the choices, or without choices one to fill in."""
     return "\n".join(_file_lines(case, chosen)) + "\n"
 
 
 def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
-    """Writes the file, or leaves it where there is one of this case, since the first answers count.
-    Returns whether it was written. Raises UserError where it is of another case, and
-    NumalabError."""
+    """Write the file, unless there is one of this case: the first answers count. Return whether it
+    was written. Raises UserError where there is one of another case, and NumalabError."""
     path = folder / FILE
     try:
         table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)

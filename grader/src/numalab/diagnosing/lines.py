@@ -1,4 +1,4 @@
-"""The lines of a kernel that are wrong, and other names for what it counts with. Pure functions."""
+"""The wrong statements of a kernel, and other names for its loop counters. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from numalab.diagnosing.excerpts import without_comments
+from numalab.diagnosing.excerpts import strip_comments
 from numalab.draws import shuffled
 
 MOST_LINES = 3  # more is no line, but another kernel
 _COUNTERS = "ijk"
 _OTHER_NAMES = "pqrsuvw"
 _COUNTER = re.compile(r"(?<![\w%.'\"\\])[ijk](?![\w'\"])")
-# What a kernel has beside its solution without being wrong.
-_BESIDE = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
+# Lines that may differ from the solution without being wrong.
+_HARMLESS = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
 
 
 # What declares and does nothing: Fortran's, and C's without a value.
@@ -36,18 +36,19 @@ def _declared(statement: str) -> dict[str, str]:
     return {name.strip().lower(): of_type for name in names.split(",")}
 
 
-def _is_plain_declaration(statement: str, right: Mapping[str, str]) -> bool:
+def _is_plain_declaration(statement: str, reference: Mapping[str, str]) -> bool:
     """Return whether a statement only declares, and nothing otherwise than the right text: what is
     declared beside, or no more, follows from what was changed elsewhere."""
     declared = _declared(statement)
-    return bool(declared) and all(right.get(name, of) == of for name, of in declared.items())
+    return bool(declared) and all(reference.get(name, of) == of for name, of in declared.items())
 
 
 def _statements(text: str, suffix: str) -> list[str]:
-    """One a line, however it is broken and whatever only helps the compiler."""
+    """Return a text's statements, one per string: continued lines are joined, comments and restrict
+    are left out."""
     found: list[str] = []
     open_ones = 0
-    for line in without_comments(text, suffix):
+    for line in strip_comments(text, suffix):
         line = re.sub(r"\brestrict\b\s*", "", " ".join(line.split()))
         is_continued = open_ones > 0 or bool(found and found[-1].endswith("&"))
         if is_continued and not line.startswith("!$"):
@@ -58,10 +59,12 @@ def _statements(text: str, suffix: str) -> list[str]:
     return found
 
 
-def wrong_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
-    """The statements that the wrong text has beside the right one, each once; none where that is
-    only without something, or is another kernel. suffix: of the file."""
-    ours, theirs = _statements(wrong, suffix), _statements(right, suffix)
+def mistaken_lines(mistaken: str, reference: str, suffix: str) -> tuple[str, ...]:
+    """Return the statements that only the mistaken text has, each once.
+
+    Empty where it only lacks something, or where more than MOST_LINES differ. suffix: the file's.
+    """
+    ours, theirs = _statements(mistaken, suffix), _statements(reference, suffix)
     right_types = {name: of for line in theirs for name, of in _declared(line).items()}
     matcher = difflib.SequenceMatcher(a=theirs, b=ours, autojunk=False)
     found = dict.fromkeys(
@@ -69,18 +72,19 @@ def wrong_lines(wrong: str, right: str, suffix: str) -> tuple[str, ...]:
         for tag, _, _, first, end in matcher.get_opcodes()
         if tag != "equal"
         for line in ours[first:end]
-        if not _BESIDE.fullmatch(line) and not _is_plain_declaration(line, right_types)
+        if not _HARMLESS.fullmatch(line) and not _is_plain_declaration(line, right_types)
     )
     return tuple(found) if len(found) <= MOST_LINES else ()
 
 
 def other_names(kernel: str, draw: str) -> dict[str, str]:
-    """For the counters of a kernel: such as it has not, which draw draws."""
+    """Return new names for the counters i, j and k of a kernel, drawn by a text from those that it
+    does not use."""
     used = {name.lower() for name in re.findall(r"\b[a-z]\b", kernel, re.IGNORECASE)}
     free = [name for name in _OTHER_NAMES if name not in used]
     return dict(zip(_COUNTERS, shuffled(draw, free), strict=False))
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """With other names for its counters."""
+    """Return a text with other names for its counters."""
     return _COUNTER.sub(lambda found: names.get(found[0], found[0]), text)

@@ -1,5 +1,5 @@
-"""What is shown of a case: the evidence as numbers and pictures, without the verdicts and sentences
-that would name the mistake; then the questions."""
+"""The report of a case: evidence as numbers and pictures, without the verdicts and sentences that
+would name the mistake; then the questions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from numalab.diagnosing.case import Case, Question
+from numalab.diagnosing.case import Case, CaseQuestion
+from numalab.diagnosing.case_run import CaseRun
 from numalab.diagnosing.handed_in import Answer
-from numalab.diagnosing.looking import Looked
 from numalab.errors import UserError
 from numalab.evidence.kinds import PLACEMENT
-from numalab.judging.work_rules import balanced, looks_at
+from numalab.judging.work_rules import balanced, judge_placements
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.comparison import WorkView
 from numalab.reports.touch_map import touch_map_picture
@@ -22,44 +22,47 @@ from numalab.reports.work_picture import work_picture
 LETTERS = "abcd"
 
 
-def report_lines(case: Case, looked: Looked, columns: int) -> Iterator[Text]:
-    """Of what the kernel did."""
-    node = looked.evidence.node
+def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
+    """Yield the lines on what the kernel did, `columns` wide."""
+    node = case_run.evidence.node
     what = f"{node['cores']} cores, {node['numa_nodes']} NUMA node"
     what += "s" if node["numa_nodes"] > 1 else ""
-    place = "this node" if looked.where == "here" else f"the virtual node {looked.where}"
+    place = "this node" if case_run.where == "here" else f"the virtual node {case_run.where}"
     language = LANGUAGE_NAMES[case.language]
     title = f"A kernel of {case.lab.name} in {language}, on {place} ({what})"
     yield from _wrapped(title, columns, "bold")
-    for found in looked.verdict.criteria:
+    for found in case_run.verdict.criteria:
         if found.kind == "correctness":
             yield Text()
             yield from _wrapped(f"{found.name}: {found.why}", columns)
     for part in case.lab.kernel_parts:
-        own = looked.evidence.of_parts(part)
-        picture = touch_map_picture(own, columns, looked.where, with_homes=looked.where != "here")
+        own = case_run.evidence.of_parts(part)
+        picture = touch_map_picture(
+            own, columns, case_run.where, with_homes=case_run.where != "here"
+        )
         if picture:
             yield Text()
             yield from picture
-        yield from _work(case, looked, part, columns)
+        yield from _work(case, case_run, part, columns)
 
 
-def _work(case: Case, looked: Looked, part: str | None, columns: int) -> Iterator[Text]:
-    """How a team shares the work, where the lab asks for it."""
-    own = looked.evidence.of_parts(part)
+def _work(case: Case, case_run: CaseRun, part: str | None, columns: int) -> Iterator[Text]:
+    """Yield the picture of how a team shares its work, where the lab has a criterion on that."""
+    own = case_run.evidence.of_parts(part)
     criterion = next((c for c in case.lab.criteria if balanced.judges(c) and c.part == part), None)
     if criterion is None or not any(run.cpu_time for run in own.of(PLACEMENT)):
         return
-    looks = looks_at(criterion, own)
+    looks = judge_placements(criterion, own)
     yield Text()
     yield from work_picture(
-        WorkView(looked.where, part, looks.look, None, criterion.at_least or 0.0, looks.says),
+        WorkView(case_run.where, part, looks.look, None, criterion.at_least or 0.0, looks.says),
         columns,
     )
 
 
 def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
-    """answers: a letter for each question, between commas. Raises UserError."""
+    """Return the choices in words, by question. answers: a letter for each question, between
+    commas. Raises UserError."""
     letters = [letter.strip().lower().removesuffix(")") for letter in answers.split(",")]
     if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
         raise UserError(
@@ -73,21 +76,21 @@ def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
 
 
 def some_letters(case: Case) -> str:
-    """How answers are written."""
+    """Return an example of answers."""
     return ",".join("bac"[: len(case.questions)])
 
 
 def graded_lines(case: Case, answers: Sequence[Answer], columns: int) -> list[str]:
-    """What was right, the lines that were wrong in the kernel, and the score."""
+    """Return the correct answers, the kernel's wrong lines, and the score."""
     lines = []
     for question, answer in zip(case.questions, answers, strict=True):
-        said = "right." if answer.right else f"no. Right is: {question.right}"
+        said = "right." if answer.is_correct else f"no. Right is: {question.answer}"
         lines += textwrap.wrap(f"{question.name}: {said}", columns)
-    code = case.questions[0].lines.get(case.questions[0].right, ())
+    code = case.questions[0].lines.get(case.questions[0].answer, ())
     if code:
         lines.append("In the kernel:")
         lines += [f"  {_cut(line, columns - 2)}" for line in code]
-    right = sum(answer.right for answer in answers)
+    right = sum(answer.is_correct for answer in answers)
     return [*lines, f"{right} of {len(answers)} right."]
 
 
@@ -95,8 +98,8 @@ def _cut(line: str, columns: int) -> str:
     return line if len(line) <= columns else f"{line[: columns - 3]}..."
 
 
-def question_lines(question: Question, columns: int) -> list[str]:
-    """With its choices, a to d, and the lines of code below them."""
+def question_lines(question: CaseQuestion, columns: int) -> list[str]:
+    """Return a question with its choices, a to d, and the lines of code below each."""
     lines = textwrap.wrap(question.text, columns)
     for letter, choice in zip(LETTERS, question.choices, strict=False):
         lines += textwrap.wrap(

@@ -101,9 +101,9 @@ def doctor_json(
     return {
         "schema": 1,
         "node": node,
-        "facts": facts.to_json(),
-        "load_sample": None if sample is None else sample.to_json(),
-        "findings": [finding.to_json() for finding in findings],
+        "facts": facts.json_data(),
+        "load_sample": None if sample is None else sample.json_data(),
+        "findings": [finding.json_data() for finding in findings],
         "labs": {
             lab.name: dict(
                 zip(("gradable", "not_gradable"), gradable(node, lab, has_mpi), strict=True)

@@ -31,7 +31,7 @@ class Finding:
     command: str = ""
     concerns: Concerns = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "topic": self.topic,
             "level": self.level,

@@ -40,7 +40,7 @@ class LoadSample:
     stolen_since_start: float
     processes: tuple[BusyProcess, ...]
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return asdict(self)
 
 

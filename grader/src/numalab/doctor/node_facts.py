@@ -51,7 +51,7 @@ class NodeFacts:
     product: str | None
     groups: Groups
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         def pus(found: frozenset[int] | None) -> str | None:
             return None if found is None else format_pus(sorted(found))
 

@@ -75,8 +75,8 @@ def course(chance: float, levels: Thresholds, most: int) -> Course:
         for wins, weight in alive.items():
             reached[wins + 1] += weight * chance
             reached[wins] += weight * (1 - chance)
-        passes = [w for w in reached if e_value(w, count) >= levels.to_pass]
-        fails = [w for w in reached if e_value(count - w, count) >= levels.to_fail]
+        passes = [w for w in reached if e_value(w, count) >= levels.e_to_pass]
+        fails = [w for w in reached if e_value(count - w, count) >= levels.e_to_fail]
         passed.append(passed[-1] + sum(reached.pop(w) for w in passes))
         failed.append(failed[-1] + sum(reached.pop(w, 0.0) for w in fails))
         alive = reached

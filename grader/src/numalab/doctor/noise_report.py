@@ -83,7 +83,7 @@ def _summary(noise: Noise) -> list[str]:
         f"processes in {noise.measured_s:.0f} s.",
         "A time is graded by comparing fresh processes again and again, until chance can no "
         "longer explain the outcome: "
-        f"{least_signs(CAREFUL.to_pass)} times where all agree, more where noise turns some "
+        f"{least_signs(CAREFUL.e_to_pass)} times where all agree, more where noise turns some "
         "round. What is still undecided at the end stays open, and the next grading goes on "
         "with it. Just now that takes, for the kit's own solution in C, without --quick, and "
         "beside building and evidence:",

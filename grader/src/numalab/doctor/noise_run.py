@@ -24,7 +24,7 @@ from numalab.grading.session import Session
 from numalab.grading.timing import kits_own_session, time_kits_own
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
-from numalab.judging import judge, needs
+from numalab.judging import judge, planner
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.judging.timing_claims import SPEEDUP
@@ -41,7 +41,7 @@ class TimedHere:
     seconds: of each generation, from its start to its end; error: why there are no more."""
 
     session: Session
-    timed: needs.Timed
+    timed: planner.Timed
     criteria: tuple[Criterion, ...]
     generations: list[Generation] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -77,8 +77,8 @@ class TimedHere:
             return None
         most = most_within(
             self.generation_s,
-            self.effort.least_generations,
-            self.effort.most_generations,
+            self.effort.min_replicates,
+            self.effort.max_replicates,
             self.effort.budget_s,
         )
         of_effect = SPEEDUP.judges(criterion)
@@ -130,13 +130,13 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     lab, evidence = session.lab, session.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
     here: list[TimedHere] = []
-    for timed in needs.timings(lab):
+    for timed in planner.timings(lab):
         criteria = [
             criterion
-            for criterion in needs.gradable_timing(lab, evidence, timed)
+            for criterion in planner.gradable_timing(lab, evidence, timed)
             if criterion.at_least_of_lightspeed is None
         ]
-        if criteria and needs.timing_roles(lab, evidence, timed):
+        if criteria and planner.timing_roles(lab, evidence, timed):
             here.append(TimedHere(session, timed, tuple(criteria)))
     covered = {c.name for timing in here for c in timing.criteria}
     others = [

@@ -14,8 +14,9 @@ programs; ./numalab test --rewrite-golden writes it from here.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from numalab.evidence.node_format import Node, Object, Positive, Value
@@ -71,6 +72,11 @@ class SeededNode(Value, frozen=True):
     seed: Positive
     node: Node | None  # as describe_node saw it; None: see error
     error: str | None
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The node as JSON, empty where there is none."""
+        return {} if self.node is None else msgspec.to_builtins(self.node)
 
 
 class Build(Value, frozen=True):

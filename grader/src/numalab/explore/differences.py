@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from numalab.explore.intervals import Comparison
+from numalab.explore.intervals import PairedComparison
 from numalab.explore.wording import ratio_words
 from numalab.words import count
 
@@ -20,7 +20,7 @@ class Difference:
     first: str
     second: str
     where: str
-    comparison: Comparison
+    comparison: PairedComparison
     verb: str = "took {} times as long as"
 
     @property
@@ -41,17 +41,17 @@ class Difference:
         )
 
 
-def survivors(differences: Sequence[Difference], of_what: str) -> str:
+def survivors(differences: Sequence[Difference], subject: str) -> str:
     """How many survive, how many chance alone would let through, and the largest."""
     if not differences:
-        return f"No two {of_what} have been measured in one round."
+        return f"No two {subject} have been measured in one round."
     if all(d.comparison.survives == "too_few_rounds" for d in differences):
-        return f"Too few rounds to say anything about {of_what}: a 95 % interval needs 6."
+        return f"Too few rounds to say anything about {subject}: a 95 % interval needs 6."
     decided = [d for d in differences if d.comparison.survives != "too_few_rounds"]
     by_chance = sum(1 - d.comparison.ratio.coverage for d in decided)
     left = sorted((d for d in decided if d.survives), key=lambda d: d.size, reverse=True)
     words = (
-        f"Between {of_what} {len(left)} of {count(len(decided), 'difference')} "
+        f"Between {subject} {len(left)} of {count(len(decided), 'difference')} "
         f"survive{'s' if len(left) == 1 else ''} repetition; chance alone would let about "
         f"{by_chance:.1f} through."
     )

@@ -23,22 +23,14 @@ import msgspec
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.format import ShownMachine
 from numalab.evidence.record import Json
-from numalab.explore.declaration import (
-    Exploration,
-    Schedules,
-    Streams,
-    TableSizes,
-    VirtualMachine,
-)
-from numalab.explore.samples import (
-    COPY,
+from numalab.explore.experiment import (
+    MIB,
     Configuration,
-    Found,
-    Sample,
-    Virtual,
-    configurations,
-    stream_configurations,
-    thread_counts,
+    Experiment,
+    Exploration,
+    Measurements,
+    ProgramRun,
+    VirtualPages,
 )
 from numalab.harness.monitor import HERE, Place
 from numalab.installation import Installation
@@ -46,24 +38,14 @@ from numalab.processes import shell_variables
 from numalab.processes.limits import limits_in_force, limits_sentence
 from numalab.words import CountedStep
 
-MIB = 2**20
 MEMORY_SHARE = 0.8  # of what is free may be taken
 EXIT_NO_MEMORY = 3  # of the programs
 KILLED, INTERRUPTED = -9, -2
 
 
-def needed_bytes(exploration: Exploration) -> int:
-    """Memory that the largest configuration takes."""
-    what = exploration.what
-    if isinstance(what, Schedules):
-        return 3 * 8 * what.n**2
-    if isinstance(what, Streams):
-        return 3 * what.array_bytes + 4 * MIB
-    return what.largest_bytes + 4 * MIB
-
-
 def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
-    """What can be had without swapping, from /proc/meminfo's text and a group's limit."""
+    """Return the bytes that can be had without swapping. meminfo: the text of /proc/meminfo;
+    limit_bytes: of the control group."""
     for line in meminfo.splitlines():
         if line.startswith("MemAvailable:"):
             free = int(line.split()[1]) * 1024
@@ -72,22 +54,20 @@ def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
 
 
 def check_memory(exploration: Exploration, available: int) -> None:
-    """Raises UserError where the largest configuration does not fit."""
-    needed = needed_bytes(exploration)
+    """Raise UserError where the largest configuration takes too much of the available bytes."""
+    needed = exploration.what.needed_bytes
     if needed <= MEMORY_SHARE * available:
         return
-    things = {Schedules: "matrices", TableSizes: "largest table", Streams: "three arrays"}
-    thing = things[type(exploration.what)]
     raise UserError(
-        f"the {thing} would take {needed // MIB} MiB, and {available // MIB} MiB are free "
-        f"(at most {MEMORY_SHARE:.0%} of it is taken). Use --quick or a smaller --n, or end "
-        "what else takes memory."
+        f"the {exploration.what.MEMORY} would take {needed // MIB} MiB, and {available // MIB} MiB "
+        f"are free (at most {MEMORY_SHARE:.0%} of it is taken). Use --quick or a smaller --n, or "
+        "end what else takes memory."
     )
 
 
 class VirtualNode(Place, Protocol):
-    """A place that is a virtual machine. machine: what it stands for; node: what it says of
-    itself."""
+    """A place that is a virtual machine. machine: the gallery's; node: as describe_node has it
+    there."""
 
     @property
     def machine(self) -> ShownMachine: ...
@@ -97,14 +77,14 @@ class VirtualNode(Place, Protocol):
 
 
 def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
-    """For each round the configurations in its random order."""
+    """Return for each round the indices of the configurations in a random order."""
     generator = random.Random(seed)
     return [generator.sample(range(configurations), configurations) for _ in range(rounds)]
 
 
 def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
-    """A program's record, once it is seen to be of the configuration that was asked for: a
-    runtime that gives other threads or another schedule would spoil it. Raises NumalabError."""
+    """Parse a program's record and check that it is of the configuration `key`: a runtime may give
+    another number of threads or another schedule. Raises NumalabError."""
     try:
         record = json.loads(output)
         entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
@@ -113,20 +93,21 @@ def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
         raise NumalabError(f"the program gave no record, but: {output.strip()[:200]!r}") from error
     if not elapsed_s > 0:
         raise NumalabError(f"the program gave a time of {elapsed_s} s; the clock can't be trusted")
-    for name, asked in key.items():
-        if (name == "chunk" and asked == 0) or name == "placement":
+    for name, value in key.items():
+        if (name == "chunk" and value == 0) or name == "placement":
             continue  # the runtime's own word for it differs, or it has none
-        if record.get(name) != asked:
-            raise NumalabError(f"asked for {name} {asked}, the program ran with {record.get(name)}")
+        if record.get(name) != value:
+            raise NumalabError(f"asked for {name} {value}, the program ran with {record.get(name)}")
     return dict(record)
 
 
 def run_program(
     program: Path, arguments: Sequence[str], environment: Mapping[str, str], place: Place = HERE
 ) -> str:
-    """What it wrote. Raises Interrupted, UserError where memory was short, NumalabError."""
+    """Run a program and return what it wrote. Raises Interrupted, UserError where memory was short,
+    and NumalabError."""
     done = place.execute([str(program), *arguments], environment)
-    said = done.complaint.strip()
+    complaint = done.complaint.strip()
     if done.code == 0:
         return done.output
     if done.code == INTERRUPTED:
@@ -137,22 +118,26 @@ def run_program(
             f"smaller --n.{limits_sentence(limits_in_force()) if place is HERE else ''}"
         )
     if done.code == EXIT_NO_MEMORY:
-        raise UserError(f"too little memory: {said}. Use --quick or a smaller --n.")
+        raise UserError(f"too little memory: {complaint}. Use --quick or a smaller --n.")
     raise NumalabError(
         f"{program.name} {' '.join(arguments)} failed (exit code {done.code}): "
-        f"{said or 'it said nothing'}"
+        f"{complaint or 'it said nothing'}"
     )
 
 
-def rounds_of_samples(
+def run_rounds(
     program: Path,
     configurations: Sequence[Configuration],
     order: Sequence[Sequence[int]],
     progress: Callable[[str], None],
     place: Place = HERE,
     done: int = 0,
-) -> Iterator[Sample]:
-    """Measures, sample by sample. done: of the rounds, how many were measured before."""
+) -> Iterator[ProgramRun]:
+    """Run all configurations once per round and yield each run.
+
+    order: of each round, the indices of the configurations; done: number of rounds that were run
+    before.
+    """
     step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
     surroundings = shell_variables.for_observers()
     started = time.monotonic()
@@ -171,7 +156,7 @@ def rounds_of_samples(
             arguments = configuration.arguments_in(number)
             output = run_program(program, arguments, environment, place)
             record = parse_record(output, configuration.key)
-            yield Sample(index, number, place_in_round, round(began_s, 6), record)
+            yield ProgramRun(index, number, place_in_round, round(began_s, 6), record)
 
 
 def explore(
@@ -179,64 +164,64 @@ def explore(
     exploration: Exploration,
     node: Json,
     progress: Callable[[str], None],
-) -> Found:
-    """Measures all of it. After Ctrl-C: what there is by then, marked interrupted.
-
-    The program has been built. Raises UserError where memory is short, and NumalabError."""
+) -> Measurements:
+    """Measure all of it with programs that have been built; after Ctrl-C return what there is by
+    then, marked interrupted. Raises UserError where memory is short, and NumalabError."""
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
     program = installation.exploration(exploration.lab)
-    chosen = configurations(exploration, node)
+    chosen = what.configurations(node)
     seed = random.SystemRandom().randrange(2**32)
-    about: Json = {}
+    description: Json = {}
     build = read_build(installation)
-    samples: list[Sample] = []
+    runs: list[ProgramRun] = []
     interrupted = False
     try:
-        if isinstance(what, TableSizes):
-            about = json.loads(run_program(program, ["describe"], shell_variables.for_observers()))
+        if what.NEEDS_DESCRIPTION:
+            description = json.loads(
+                run_program(program, ["describe"], shell_variables.for_observers())
+            )
         order = orders(len(chosen), what.rounds, seed)
-        for sample in rounds_of_samples(program, chosen, order, progress):
-            samples.append(sample)
+        for sample in run_rounds(program, chosen, order, progress):
+            runs.append(sample)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Found(exploration, tuple(chosen), tuple(samples), node, about, build, seed, interrupted)
+    return Measurements(
+        exploration, tuple(chosen), tuple(runs), node, description, build, seed, interrupted
+    )
 
 
-# Of the host's: a thread that spins in the guest would keep one from another that has work.
-_FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
-
-
-def look_at_pages(
+def observe_pages(
     installation: Installation,
-    asked: VirtualMachine,
-    there: VirtualNode,
+    experiment: Experiment,
+    place: VirtualNode,
     progress: Callable[[str], None],
-) -> tuple[Virtual, bool]:
-    """Where pages live there, with 1, 2, 4, ... threads and all PUs; times are dropped. After
-    Ctrl-C what there is by then, and True. Raises UserError and NumalabError."""
-    threads = thread_counts(there.node["pus"])
-    chosen = [
-        replace(one, environment=one.environment | _FEW_CORES)
-        for one in stream_configurations(asked.array_bytes, 1, (COPY,), threads)
-    ]
-    order = orders(len(chosen), asked.rounds, random.SystemRandom().randrange(2**32))
-    samples: list[Sample] = []
+) -> tuple[VirtualPages, bool]:
+    """Observe where pages are on an experiment's virtual machine, without times.
+
+    Returns what there was until the end or Ctrl-C, and whether it was Ctrl-C. Raises UserError and
+    NumalabError.
+    """
+    machine = experiment.virtual_machine()
+    assert machine is not None
+    chosen = experiment.virtual_configurations(place.node)
+    order = orders(len(chosen), machine.rounds, random.SystemRandom().randrange(2**32))
+    runs: list[ProgramRun] = []
     interrupted = False
     try:
-        for sample in rounds_of_samples(installation.probe, chosen, order, progress, there):
-            seen = {key: value for key, value in sample.record.items() if key != "times"}
-            samples.append(replace(sample, record=seen))
+        for run in run_rounds(installation.probe, chosen, order, progress, place):
+            record = {key: value for key, value in run.record.items() if key != "times"}
+            runs.append(replace(run, record=record))
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Virtual(
-        msgspec.to_builtins(there.machine), there.node, tuple(chosen), tuple(samples)
+    return VirtualPages(
+        msgspec.to_builtins(place.machine), place.node, tuple(chosen), tuple(runs)
     ), interrupted
 
 
 def read_build(installation: Installation) -> Json:
-    """Compiler, flags and runtime of the programs. Raises NumalabError."""
+    """Return compiler, flags and runtime of the programs. Raises NumalabError."""
     path = installation.build / "exploration.json"
     try:
         build: Json = json.loads(path.read_text(encoding="utf-8"))

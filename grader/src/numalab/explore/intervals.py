@@ -10,11 +10,11 @@ from functools import cache
 from statistics import median
 from typing import Literal
 
-WANTED_COVERAGE = 0.95
+REQUIRED_COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
-class Interval:
+class MedianInterval:
     """A median, and ends that hold the true median between them with the probability
     coverage (0 to 1), whatever the distribution, if the samples are independent."""
 
@@ -26,53 +26,54 @@ class Interval:
     @property
     def is_wide_enough(self) -> bool:
         """False where there were too few samples for the coverage that was asked for."""
-        return self.coverage >= WANTED_COVERAGE
+        return self.coverage >= REQUIRED_COVERAGE
 
 
-def _log_share(samples: int, below: int) -> float:
-    """Logarithm of the probability that exactly so many samples lie below the median."""
-    ways = math.lgamma(samples + 1) - math.lgamma(below + 1) - math.lgamma(samples - below + 1)
-    return ways - samples * math.log(2)
+def _log_share(count: int, smaller: int) -> float:
+    """Logarithm of the probability that exactly `smaller` of `count` values lie below the
+    median."""
+    ways = math.lgamma(count + 1) - math.lgamma(smaller + 1) - math.lgamma(count - smaller + 1)
+    return ways - count * math.log(2)
 
 
-def coverage(samples: int, rank: int) -> float:
+def coverage(count: int, rank: int) -> float:
     """Return the probability that the interval from the rank-th smallest of the samples to the
     rank-th largest holds the true median: it does not where fewer than rank samples fall on one
     side of it."""
-    outside = math.fsum(math.exp(_log_share(samples, below)) for below in range(rank))
+    outside = math.fsum(math.exp(_log_share(count, smaller)) for smaller in range(rank))
     return max(0.0, 1.0 - 2 * outside)
 
 
 @cache
-def _rank(samples: int, wanted: float) -> tuple[int, float]:
-    """Return the largest rank whose interval covers as wanted, and its coverage; rank 1 where
+def _rank(count: int, required: float) -> tuple[int, float]:
+    """Return the largest rank whose interval covers as required, and its coverage; rank 1 where
     none does. The probabilities are added up once, from the outermost rank inwards."""
-    rank, outside = 1, 2 * math.exp(_log_share(samples, 0))
+    rank, outside = 1, 2 * math.exp(_log_share(count, 0))
     covers = max(0.0, 1.0 - outside)
     while True:
-        outside += 2 * math.exp(_log_share(samples, rank))
-        if 1.0 - outside < wanted:
+        outside += 2 * math.exp(_log_share(count, rank))
+        if 1.0 - outside < required:
             return rank, covers
         rank, covers = rank + 1, 1.0 - outside
 
 
-def median_interval(values: Sequence[float], wanted: float = WANTED_COVERAGE) -> Interval:
-    """Return the narrowest symmetric interval that covers as wanted; from the smallest to the
+def median_interval(values: Sequence[float], required: float = REQUIRED_COVERAGE) -> MedianInterval:
+    """Return the narrowest symmetric interval that covers as required; from the smallest to the
     largest sample where none does. values: one or more."""
     ordered = sorted(values)
-    samples = len(ordered)
-    rank, covers = _rank(samples, wanted)
-    return Interval(median(ordered), ordered[rank - 1], ordered[samples - rank], covers)
+    count = len(ordered)
+    rank, covers = _rank(count, required)
+    return MedianInterval(median(ordered), ordered[rank - 1], ordered[count - rank], covers)
 
 
 Survives = Literal["yes", "no", "too_few_rounds"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """How many times longer the first takes than the second, round by round."""
 
-    ratio: Interval
+    ratio: MedianInterval
     rounds: int
 
     @property
@@ -83,9 +84,9 @@ class Comparison:
         return "no" if self.ratio.low <= 1 <= self.ratio.high else "yes"
 
 
-def compare(first: Mapping[int, float], second: Mapping[int, float]) -> Comparison | None:
+def compare(first: Mapping[int, float], second: Mapping[int, float]) -> PairedComparison | None:
     """Times by round; only rounds that have both count. None: there is no such round."""
     common = sorted(first.keys() & second.keys())
     if not common:
         return None
-    return Comparison(median_interval([first[r] / second[r] for r in common]), len(common))
+    return PairedComparison(median_interval([first[r] / second[r] for r in common]), len(common))

@@ -20,15 +20,15 @@ from functools import cached_property
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
-from numalab.explore.explore import orders, rounds_of_samples
-from numalab.explore.intervals import Interval, median_interval
-from numalab.explore.samples import TRIAD, Configuration, Sample
+from numalab.explore.experiment import TRIAD, Configuration, ProgramRun
+from numalab.explore.explore import orders, run_rounds
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.installation import Installation
 from numalab.machines.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Core, Machine, NumaNode
-from numalab.machines.rates import Rate, Resource
+from numalab.machines.rates import PublishedRate, Resource
 from numalab.machines.topology import topology_of_node, units_of
 from numalab.modelling.times import modelled
-from numalab.modelling.traffic import Traffic, node_of_core, summed
+from numalab.modelling.traffic import MemoryTraffic, node_of_core, summed
 
 MIB = 2**20
 TIMES_CACHES = 4  # so large are the arrays together
@@ -38,7 +38,7 @@ LEAST_PLACED = 0.95  # of the pages
 ROUNDS, QUICK_ROUNDS = 9, 6  # 6 are the fewest with an interval of 95 %
 SOURCE, HOW = "measured", "triad on this node, in the same round"
 
-ONE_NODE = (
+SINGLE_NUMA_NODE = (
     "explore model holds modelled bandwidths against measured ones, and this computer has one "
     "NUMA node with cores: there is no placement to model. Run it on one with two or more, in a "
     "job that has it whole (srun --exclusive -N1 ./numalab explore model). What a placement would "
@@ -47,31 +47,31 @@ ONE_NODE = (
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedRun:
     """A configuration that gives a rate. of: each PU's part, or all of them together."""
 
-    of: Resource
+    resource: Resource
     distance: int | None
     configuration: int
 
 
 @dataclass(frozen=True)
-class Predicted:
+class PredictedRun:
     """One that is predicted. what: its placement, in words."""
 
     what: str
-    traffic: Traffic
+    traffic: MemoryTraffic
     configuration: int
 
 
 @dataclass(frozen=True)
-class Plan:
+class ModelPlan:
     """machine: this node, its PUs and NUMA nodes numbered from 0 without gaps."""
 
     machine: Machine
     configurations: tuple[Configuration, ...]
-    rated: tuple[Rated, ...]
-    predicted: tuple[Predicted, ...]
+    rated: tuple[RatedRun, ...]
+    predicted: tuple[PredictedRun, ...]
     array_bytes: int
 
 
@@ -122,12 +122,12 @@ def _described(node: Json) -> _Node:
     return _Node(tuple(tuple(by_node[n]) for n in numbers), numbers, distances)
 
 
-def model_plan(node: Json, available_bytes: int) -> Plan:
+def model_plan(node: Json, available_bytes: int) -> ModelPlan:
     """What is run on a node. Raises UserError where it has one NUMA node with cores, or too little
     memory for arrays that caches don't hold."""
     if usable_numa_nodes(node) < 2:
         others = "; ".join(not_counted(node))
-        raise UserError(f"{ONE_NODE}{f' ({others})' if others else ''}")
+        raise UserError(f"{SINGLE_NUMA_NODE}{f' ({others})' if others else ''}")
     described = _described(node)
     wanted = max(LEAST_ARRAY, TIMES_CACHES * int(node["last_level_cache_bytes"] or 0) // 3)
     array_bytes = wanted // MIB * MIB
@@ -140,7 +140,7 @@ def model_plan(node: Json, available_bytes: int) -> Plan:
     made = _Made(described, array_bytes)
     made.add_rates()
     made.add_predictions()
-    return Plan(
+    return ModelPlan(
         described.machine, tuple(made.configurations), tuple(made.rated), tuple(made.predicted),
         array_bytes,
     )  # fmt: skip
@@ -152,8 +152,8 @@ class _Made:
     def __init__(self, node: _Node, array_bytes: int) -> None:
         self.node, self.array_bytes = node, array_bytes
         self.configurations: list[Configuration] = []
-        self.rated: list[Rated] = []
-        self.predicted: list[Predicted] = []
+        self.rated: list[RatedRun] = []
+        self.predicted: list[PredictedRun] = []
         self.pus = [pu for cores in node.cores for pu in cores]
 
     def _configuration(self, cores: Sequence[int], home: int | None) -> int:
@@ -187,19 +187,19 @@ class _Made:
     def add_rates(self) -> None:
         for distance, (user, home) in sorted(self._pairs().items()):
             cores = self.node.core_numbers(user)
-            self.rated.append(Rated("core", distance, self._configuration(cores[:1], home)))
+            self.rated.append(RatedRun("core", distance, self._configuration(cores[:1], home)))
             whole = self._configuration(cores, home)
             if distance == LOCAL_DISTANCE:
-                self.rated.append(Rated("controller", None, whole))
+                self.rated.append(RatedRun("controller", None, whole))
             else:
-                self.rated.append(Rated("link", distance, whole))
+                self.rated.append(RatedRun("link", distance, whole))
 
     def _predict(self, what: str, cores: Sequence[int], home: int | None) -> None:
         nodes = node_of_core(self.node.machine)
         traffic = summed(
             (((core, nodes[core] if home is None else home), 1.0) for core in cores), len(cores)
         )
-        self.predicted.append(Predicted(what, traffic, self._configuration(cores, home)))
+        self.predicted.append(PredictedRun(what, traffic, self._configuration(cores, home)))
 
     def add_predictions(self) -> None:
         """None of them is one that gives a rate."""
@@ -230,70 +230,70 @@ class Compared:
 
     what: str
     threads: int
-    modelled_gb_s: Interval
-    measured_gb_s: Interval
-    measured_over_modelled: Interval
+    modelled_gb_s: MedianInterval
+    measured_gb_s: MedianInterval
+    measured_over_modelled: MedianInterval
     bottleneck: tuple[Resource, ...]
 
 
 @dataclass(frozen=True)
-class Explored:
+class ModelComparison:
     """rates: in GB/s, by part and distance. rounds: of which all was measured. node: it."""
 
-    plan: Plan
-    samples: tuple[Sample, ...]
+    plan: ModelPlan
+    runs: tuple[ProgramRun, ...]
     node: Json
     interrupted: bool
 
     @property
-    def _by_round(self) -> Mapping[int, Mapping[int, float]]:
+    def _round_rates(self) -> Mapping[int, Mapping[int, float]]:
         """GB/s of each configuration, of rounds that are whole."""
         found: dict[int, dict[int, float]] = {}
-        for sample in self.samples:
+        for sample in self.runs:
             found.setdefault(sample.round, {})[sample.configuration] = sample.rate_gb_s(TRIAD)
         whole = len(self.plan.configurations)
         return {number: one for number, one in found.items() if len(one) == whole}
 
     @property
     def rounds(self) -> int:
-        return len(self._by_round)
+        return len(self._round_rates)
 
-    def rates(self) -> list[tuple[Rated, Interval]]:
+    def rates(self) -> list[tuple[RatedRun, MedianInterval]]:
         """Empty where no round is whole."""
-        rounds = self._by_round.values()
+        rounds = self._round_rates.values()
         return [
-            (one, median_interval([of_round[one.configuration] for of_round in rounds]))
+            (one, median_interval([round_gb_s[one.configuration] for round_gb_s in rounds]))
             for one in self.plan.rated
             if rounds
         ]
 
     def compared(self) -> list[Compared]:
         """Empty where no round is whole."""
-        rounds = list(self._by_round.values())
+        rounds = list(self._round_rates.values())
         return [self._compared(one, rounds) for one in self.plan.predicted if rounds]
 
-    def _compared(self, one: Predicted, rounds: Sequence[Mapping[int, float]]) -> Compared:
-        models = [modelled(self._rated(of_round), one.traffic) for of_round in rounds]
+    def _compared(self, predicted: PredictedRun, rounds: Sequence[Mapping[int, float]]) -> Compared:
+        models = [modelled(self._rated(round_gb_s), predicted.traffic) for round_gb_s in rounds]
         expected = [model.gb_s for model in models if model is not None]
-        measured = [of_round[one.configuration] for of_round in rounds]
+        measured = [round_gb_s[predicted.configuration] for round_gb_s in rounds]
         first = models[0]
         return Compared(
-            one.what,
-            one.traffic.threads,
+            predicted.what,
+            predicted.traffic.threads,
             median_interval(expected),
             median_interval(measured),
             median_interval([m / e for m, e in zip(measured, expected, strict=True)]),
-            () if first is None else tuple(dict.fromkeys(d.of for d in first.bottleneck)),
+            () if first is None else tuple(dict.fromkeys(d.resource for d in first.bottleneck)),
         )
 
-    def _rated(self, of_round: Mapping[int, float]) -> Machine:
+    def _rated(self, round_gb_s: Mapping[int, float]) -> Machine:
         rates = tuple(
-            Rate(one.of, of_round[one.configuration], SOURCE, HOW, one.distance)
+            PublishedRate(one.resource, round_gb_s[one.configuration], SOURCE, HOW, one.distance)
             for one in self.plan.rated
         )
         return replace(self.plan.machine, rates=rates)
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         """All samples, and what follows from them."""
         return {
             "kind": "model",
@@ -301,7 +301,7 @@ class Explored:
             "node": self.node,
             "array_bytes": self.plan.array_bytes,
             "rates": [
-                {"of": one.of, "distance": one.distance, "gb_s": interval.median}
+                {"of": one.resource, "distance": one.distance, "gb_s": interval.median}
                 for one, interval in self.rates()
             ],
             "compared": [
@@ -322,7 +322,7 @@ class Explored:
             "configurations": [list(one.arguments) for one in self.plan.configurations],
             "samples": [
                 {"configuration": s.configuration, "round": s.round, "record": s.record}
-                for s in self.samples
+                for s in self.runs
             ],
         }
 
@@ -343,17 +343,21 @@ def check_pages(record: Json) -> None:
 
 
 def measure(
-    installation: Installation, plan: Plan, node: Json, rounds: int, progress: Callable[[str], None]
-) -> Explored:
+    installation: Installation,
+    plan: ModelPlan,
+    node: Json,
+    rounds: int,
+    progress: Callable[[str], None],
+) -> ModelComparison:
     """After Ctrl-C: what there is by then, marked so. The probe has been built. Raises UserError
     where memory is short, NumalabError."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
-    samples: list[Sample] = []
+    runs: list[ProgramRun] = []
     interrupted = False
     try:
-        for sample in rounds_of_samples(installation.probe, plan.configurations, order, progress):
+        for sample in run_rounds(installation.probe, plan.configurations, order, progress):
             check_pages(sample.record)
-            samples.append(sample)
+            runs.append(sample)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
-    return Explored(plan, tuple(samples), node, interrupted)
+    return ModelComparison(plan, tuple(runs), node, interrupted)

@@ -5,48 +5,48 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from numalab.explore.intervals import Interval
-from numalab.explore.model import Compared, Explored, Rated
-from numalab.machines.rates import LOCAL, Rate, rate_name
+from numalab.explore.intervals import MedianInterval
+from numalab.explore.model import Compared, ModelComparison, RatedRun
+from numalab.machines.rates import LOCAL, PublishedRate, rate_name
 from numalab.terminal import plain_table
 from numalab.words import count
 
 CLOSE = 0.15  # of the model: what it is asked to be right by on published runs
-_AS_WORDS = {
+_RESOURCE_NAMES = {
     "core": "core", "l3": "L3", "controller": "controller", "link": "link",
 }  # fmt: skip
 
 
-def _gb_s(found: Interval) -> str:
-    return f"{found.median:.1f} [{found.low:.1f}..{found.high:.1f}]"
+def _gb_s(interval: MedianInterval) -> str:
+    return f"{interval.median:.1f} [{interval.low:.1f}..{interval.high:.1f}]"
 
 
-def _ratio(found: Interval) -> str:
-    return f"{found.median:.2f} [{found.low:.2f}..{found.high:.2f}]"
+def _ratio(interval: MedianInterval) -> str:
+    return f"{interval.median:.2f} [{interval.low:.2f}..{interval.high:.2f}]"
 
 
-def _rate_row(rated: Rated, found: Interval) -> tuple[str, str]:
-    name = rate_name(Rate(rated.of, found.median, "", "", rated.distance))
-    if rated.of == "controller":
+def _rate_row(rated: RatedRun, interval: MedianInterval) -> tuple[str, str]:
+    name = rate_name(PublishedRate(rated.resource, interval.median, "", "", rated.distance))
+    if rated.resource == "controller":
         name += f", all cores at distance {LOCAL}"
-    return name, _gb_s(found)
+    return name, _gb_s(interval)
 
 
-def verdict_words(one: Compared) -> str:
+def verdict_words(compared: Compared) -> str:
     """What the interval says of the model."""
-    found = one.measured_over_modelled
-    if found.low > 1 + CLOSE:
+    ratio = compared.measured_over_modelled
+    if ratio.low > 1 + CLOSE:
         return "faster than modelled"
-    if found.high < 1 - CLOSE:
+    if ratio.high < 1 - CLOSE:
         return "slower than modelled"
-    if found.low >= 1 - CLOSE and found.high <= 1 + CLOSE:
+    if ratio.low >= 1 - CLOSE and ratio.high <= 1 + CLOSE:
         return f"within {CLOSE:.0%}".replace("%", " %")
     return "not decided"
 
 
-def show(found: Explored, console: Console) -> None:
+def show(comparison: ModelComparison, console: Console) -> None:
     console.print(Text("Modelled beside measured: triad, GB/s", style="bold"))
-    rates, compared = found.rates(), found.compared()
+    rates, compared = comparison.rates(), comparison.compared()
     if not compared:
         console.print("No round was measured whole, so there is nothing to compare.")
         return
@@ -62,7 +62,7 @@ def show(found: Explored, console: Console) -> None:
     for head in ("modelled", "measured", "measured over\nmodelled"):
         table.add_column(head, justify="right")
     for one in compared:
-        limit = " and ".join(_AS_WORDS[of] for of in one.bottleneck)
+        limit = " and ".join(_RESOURCE_NAMES[of] for of in one.bottleneck)
         what = Text(f"{one.what} ({count(one.threads, 'thread')})\nbottleneck: {limit}")
         table.add_row(
             what, f"{one.modelled_gb_s.median:.1f}", f"{one.measured_gb_s.median:.1f}",
@@ -71,10 +71,9 @@ def show(found: Explored, console: Console) -> None:
     console.print(table)
     coverage = f"{100 * compared[0].measured_over_modelled.coverage:.0f} %"
     console.print(
-        f"\nMedians of {count(found.rounds, 'round')}; brackets hold them with {coverage}. Each "
-        "prediction is made of rates of its own round, none of which is a placement above. "
-        "Arrays of "
-        f"{found.plan.array_bytes >> 20} MiB."
+        f"\nMedians of {count(comparison.rounds, 'round')}; brackets hold them with {coverage}. "
+        "Each prediction is made of rates of its own round, none of which is a placement above. "
+        f"Arrays of {comparison.plan.array_bytes >> 20} MiB."
     )
     if not compared[0].measured_over_modelled.is_wide_enough:
         console.print("Too few rounds for an interval of 95 %; leave out --rounds, or take more.")

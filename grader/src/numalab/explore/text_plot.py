@@ -13,7 +13,7 @@ BOTH = "*"
 
 
 @dataclass(frozen=True)
-class Series:
+class PlotSeries:
     """mark: one character; values by place on the x axis, from 0."""
 
     mark: str
@@ -32,7 +32,7 @@ class Axis:
 
 
 def text_plot(
-    series: Sequence[Series], places: Sequence[str], marks: Mapping[int, str], axis: Axis
+    series: Sequence[PlotSeries], places: Sequence[str], marks: Mapping[int, str], axis: Axis
 ) -> list[str]:
     """Lines: the legend, rows, the axis with the places' names, and marks (short words) below
     their places. Where two curves meet in one column: *. No value: no line."""
@@ -40,7 +40,7 @@ def text_plot(
     if not all_values:
         return []
     width = min(8, (MOST_COLUMNS - LABEL_COLUMNS) // len(places))
-    scale = _Scale.of(axis, all_values)
+    scale = _Scale.fit(axis, all_values)
 
     def middle(place: int) -> int:
         return place * width + width // 2
@@ -77,7 +77,7 @@ class _Scale:
     is_linear: bool
 
     @classmethod
-    def of(cls, axis: Axis, values: Sequence[float]) -> _Scale:
+    def fit(cls, axis: Axis, values: Sequence[float]) -> _Scale:
         if axis.top is None:
             return cls(min(values), max(values), axis.rows, is_linear=False)
         return cls(0.0, axis.top, axis.rows, is_linear=True)

@@ -34,25 +34,25 @@ _INTEL_DATA, _INTEL_UNIFIED, _INTEL_LOAD, _INTEL_STORE = 1, 3, 4, 5
 _AMD_REGISTER = {4096: 1, 2 * MIB: 0}
 
 
-def tlb_reaches(about: Json, page_bytes: int) -> list[Reach]:
+def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
     """The levels from the first on, from what cpuid said; none where it said nothing, as under
     many hypervisors."""
     if page_bytes not in _INTEL_PAGE_BITS:
         return []
-    entries = _intels(about, page_bytes) or _amds(about, page_bytes)
+    entries = _intels(description, page_bytes) or _amds(description, page_bytes)
     return [Reach(page_bytes, entries[level], level) for level in sorted(entries)]
 
 
-def tlb_reach(about: Json, page_bytes: int) -> Reach | None:
+def tlb_reach(description: Json, page_bytes: int) -> Reach | None:
     """Of the last level."""
-    reaches = tlb_reaches(about, page_bytes)
+    reaches = tlb_reaches(description, page_bytes)
     return reaches[-1] if reaches else None
 
 
-def _intels(about: Json, page_bytes: int) -> Mapping[int, int]:
+def _intels(description: Json, page_bytes: int) -> Mapping[int, int]:
     """Entries by level; of several TLBs of one level, as for loads and for stores, the most."""
     entries: dict[int, int] = {}
-    for _a, b, c, d in about.get("cpuid_18", []):
+    for _a, b, c, d in description.get("cpuid_18", []):
         kind, level = d & 0x1F, d >> 5 & 0x7
         if kind not in (_INTEL_DATA, _INTEL_UNIFIED, _INTEL_LOAD, _INTEL_STORE):
             continue
@@ -61,9 +61,9 @@ def _intels(about: Json, page_bytes: int) -> Mapping[int, int]:
     return entries
 
 
-def _amds(about: Json, page_bytes: int) -> Mapping[int, int]:
+def _amds(description: Json, page_bytes: int) -> Mapping[int, int]:
     entries: dict[int, int] = {}
-    first, second = about.get("cpuid_80000005"), about.get("cpuid_80000006")
+    first, second = description.get("cpuid_80000005"), description.get("cpuid_80000006")
     if first and first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF:
         entries[1] = first[_AMD_REGISTER[page_bytes]] >> 16 & 0xFF
     if second:

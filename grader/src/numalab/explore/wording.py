@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalab.evidence.load import is_loaded
-from numalab.explore.declaration import Schedules, Streams
-from numalab.explore.intervals import Comparison, Interval, median_interval
-from numalab.explore.samples import Found
+from numalab.explore.experiment import Measurements
+from numalab.explore.intervals import MedianInterval, PairedComparison, median_interval
 from numalab.words import count, short
 
 
@@ -28,7 +27,7 @@ def three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
 
 
-def interval_words(interval: Interval) -> str:
+def interval_words(interval: MedianInterval) -> str:
     """12.3 [12.1, 12.6]; the median alone where one sample allows no interval."""
     if interval.coverage == 0:
         return three_digits(interval.median)
@@ -41,7 +40,7 @@ def ratio_words(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio != 1 and f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
 
 
-def comparison_words(comparison: Comparison | None) -> str:
+def comparison_words(comparison: PairedComparison | None) -> str:
     """0.95-1.02, with a star where the difference survives."""
     if comparison is None:
         return ""
@@ -49,10 +48,6 @@ def comparison_words(comparison: Comparison | None) -> str:
         return f"{comparison.ratio.median:.2f}?"
     star = "*" if comparison.survives == "yes" else " "
     return f"{ratio_words(comparison.ratio.low)}-{ratio_words(comparison.ratio.high)}{star}"
-
-
-def chunk_words(chunk: int) -> str:
-    return str(chunk) if chunk else "default"
 
 
 def interval_note(rounds: Sequence[int]) -> str:
@@ -72,19 +67,12 @@ def interval_note(rounds: Sequence[int]) -> str:
     return f"{words} a {short(100 * coverage)} % interval for it (order statistics)."
 
 
-def disturbance(found: Found) -> list[str]:
-    if not is_loaded(found.node):
+def disturbance(measurements: Measurements) -> list[str]:
+    """Return a sentence on other load before the start; none where there was none."""
+    if not is_loaded(measurements.node):
         return []
-    load = found.node["load_1min"]
     return [
-        f"This node was not quiet (load {load:.1f} before the start): the intervals are wider "
-        "than they need be, and a schedule that hands out work late evades a busy core."
-        if isinstance(found.exploration.what, Schedules)
-        else f"This node was not quiet (load {load:.1f} before the start): the intervals are "
-        "wider than they need be"
-        + (
-            ", and threads that nothing binds evade a busy PU."
-            if isinstance(found.exploration.what, Streams)
-            else "."
-        )
+        f"This node was not quiet (load {measurements.node['load_1min']:.1f} before the start): "
+        "the intervals are wider than they need be"
+        f"{measurements.exploration.what.LOAD_EFFECT}."
     ]

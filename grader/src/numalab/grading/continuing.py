@@ -27,7 +27,7 @@ from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.evidence.run_formats import TimingRun
 from numalab.grading.former_digests import known_as
 from numalab.installation import Installation
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.effort import Effort
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
@@ -64,7 +64,7 @@ def _said(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]
     """What those files say under which something is timed, however they are written. The others
     change no time: a new prediction is no reason for new times."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
-    launched = [lab.launch_of(timed.part).name for timed in needs.timings(lab) if timed.slow]
+    launched = [lab.launch_of(timed.part).name for timed in planner.timings(lab) if timed.slow]
     for handed in handed_in:
         name = handed.file
         if name in placed:
@@ -91,7 +91,7 @@ def fingerprints(
     behind it are those of versions of the kit that are proved equal. submission: the program that
     is timed; record: as far as it is taken. Raises OSError and NumalabError."""
     # Where placements or launches are compared it is the kit's own that runs under them.
-    is_kits = lab.timed_placements is not None or all(timed.slow for timed in needs.timings(lab))
+    is_kits = lab.timed_placements is not None or all(timed.slow for timed in planner.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
         {key: value for key, value in msgspec.to_builtins(record.build).items() if key != "kernel"},

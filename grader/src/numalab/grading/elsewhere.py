@@ -15,7 +15,7 @@ from numalab.grading.handed_in import gather_placements
 from numalab.grading.looks import gather_evidence
 from numalab.grading.session import Session
 from numalab.judging.judge import sound_parts
-from numalab.judging.places import can_run, looks, verdict_over
+from numalab.judging.places import can_run, verdict_over, vm_requests
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.machines.gallery import find_machine
@@ -103,7 +103,7 @@ def grade_elsewhere(
     by_name = {machine.name: machine for machine in machines}
     elsewhere = OtherPlaces(tuple(by_name))
     sessions: list[Session] = []
-    planned = looks(lab, here, elsewhere.named) if can_run(lab, here) else ()
+    planned = vm_requests(lab, here, elsewhere.named) if can_run(lab, here) else ()
     for look in planned:
         try:
             machine = (

@@ -19,7 +19,7 @@ from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
 from numalab.grading.modelled import modelled_beside
 from numalab.installation import Installation
-from numalab.judging.places import HERE, verdict_over
+from numalab.judging.places import LOCAL, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.labs.declaration import Lab
 from numalab.machines.announced import other_processors
@@ -184,14 +184,16 @@ def judge_again(installation: Installation, stored: StoredGrading, again: str = 
     return GradedKernel(
         lab,
         verdict,
-        [(HERE, here), *stored.there.items()],
+        [(LOCAL, here), *stored.there.items()],
         accounts,
         unchanged=verdict.unchanged,
         again=again,
         published=published_latencies(installation) if lab.mpi else (),
         interrupted=stored.is_interrupted,
         explanation=read_explanation(stored.path),
-        modelled=modelled_beside(installation, lab, verdict, [(HERE, here), *stored.there.items()]),
+        modelled=modelled_beside(
+            installation, lab, verdict, [(LOCAL, here), *stored.there.items()]
+        ),
     )
 
 

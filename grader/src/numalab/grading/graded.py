@@ -9,12 +9,12 @@ import msgspec
 
 from numalab.evidence.record import Evidence, Json, Seen
 from numalab.judging.quantities import ScoredPredictions, scored_predictions
-from numalab.judging.timing_account import TimingAccount, with_timing
+from numalab.judging.timing_account import TimingAccount, add_timing
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.labs.hints import Levels
 from numalab.machines.machine import Figure
-from numalab.modelling.of_evidence import Comparison
+from numalab.modelling.speedups import ModelledSpeedup
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class GradedKernel:
     not_read: Sequence[str] = ()
     taken: Sequence[str] = ()
     explanation: str = ""
-    modelled: Sequence[Comparison] = ()
+    modelled: Sequence[ModelledSpeedup] = ()
 
     @property
     def predictions(self) -> ScoredPredictions | None:
@@ -56,16 +56,16 @@ class GradedKernel:
         """What was seen on this node."""
         return self.seen[0][1]
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         predictions = self.predictions
         earlier = msgspec.to_builtins(self.here.earlier_times)
-        return with_timing(self.verdict.to_json(), self.accounts) | {
+        return add_timing(self.verdict.json_data(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             **({"taken": list(self.taken)} if self.taken else {}),
             "earnable_points": self.verdict.earnable_points,
             **({"explanation": self.explanation} if self.explanation else {}),
-            **({"prediction": predictions.to_json()} if predictions is not None else {}),
-            **({"modelled": [one.to_json() for one in self.modelled]} if self.modelled else {}),
+            **({"prediction": predictions.json_data()} if predictions is not None else {}),
+            **({"modelled": [one.json_data() for one in self.modelled]} if self.modelled else {}),
             "build": msgspec.to_builtins(self.here.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

@@ -17,7 +17,7 @@ from numalab.grading.found_files import found_file
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
-from numalab.judging import needs, thread_goals
+from numalab.judging import planner, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
@@ -239,7 +239,7 @@ def gather_placements(session: Session) -> None:
     files = [
         file
         for file in session.lab.files
-        if file.kind in RUN_UNDER and needs.can_place(session.lab, session.evidence, file)
+        if file.kind in RUN_UNDER and planner.can_place(session.lab, session.evidence, file)
     ]
     if not files:
         return
@@ -256,7 +256,7 @@ def gather_placements(session: Session) -> None:
         for file in files:
             if session.handed(file.name).complaint is None:
                 _place(session, SUBMISSION, file)
-        missed = needs.files_to_compare(session.lab, session.evidence)
+        missed = planner.files_to_compare(session.lab, session.evidence)
         for file in files:
             if file.name in missed:
                 _place(session, SOLUTION, file)
@@ -293,9 +293,9 @@ def timed_environments(session: Session) -> dict[str, dict[str, str]]:
     if timed is None:
         return {}
     team = thread_goals.timed_team(session.node)
-    fast = thread_goals.as_environment(team.on_all_nodes)
+    fast = thread_goals.environment_of(team.all_nodes)
     return {
-        HANDOUT: thread_goals.as_environment(team.on_one_node),
+        HANDOUT: thread_goals.environment_of(team.single_node),
         SOLUTION: fast,
         CONTROL: fast,
         PROBE: fast,

@@ -44,7 +44,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "machines/announced.py": ("evidence", "which processors a machine's file may name"),
     "machines/export_parts.py": ("neither", "writes files of machines, which count themselves"),
     "machines/hwloc_export.py": ("neither", "writes files of machines, which count themselves"),
-    "machines/imported.py": ("neither", "writes files of machines, which count themselves"),
+    "machines/hwloc_import.py": ("neither", "writes files of machines, which count themselves"),
     "machines/picture.py": ("neither", "drawings of machines"),
     "machines/rates.py": ("evidence", "which rates a machine's file may give"),
     "labs": ("evidence", "what lab.toml and handed-in files ask to be run"),
@@ -74,8 +74,11 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "judging": ("verdict", "rules, thresholds and the words of verdicts"),
     "judging/audit.py": ("neither", "the command that proves the labs"),
     "judging/effort.py": ("evidence", "how much is measured"),
-    "judging/needs.py": ("evidence", "which runs are made, of whom, and when they stop"),
-    "judging/seen_quantities.py": ("evidence", "which looks predictions need, and what they say"),
+    "judging/planner.py": ("evidence", "which runs are made, of whom, and when they stop"),
+    "judging/observed_quantities.py": (
+        "evidence",
+        "which looks predictions need, and what they say",
+    ),
     "judging/thread_goals.py": ("evidence", "how many threads are timed"),
     "strangers": ("evidence", "what can be read, and texts as records keep them"),
     "strangers/listing.py": ("verdict", "how what compilers said fits a terminal"),
@@ -114,7 +117,7 @@ NOT_COUNTED = (
     "common/cmake/AddExploration.cmake", "common/cmake/exploration.json.in",
     "common/monitor/describe_topology.c",
     "labs/*/test_driver.c", "labs/*/questions.toml", "labs/*/recorded/*",
-    "labs/*/explore.c", "labs/*/explore.toml",
+    "labs/*/explore.c", "labs/*/explore.toml", "labs/*_experiment*.py",
     "labs/*/grading/starting_code/*",  # the same once more, as it was unpacked
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip

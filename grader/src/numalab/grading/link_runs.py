@@ -29,7 +29,7 @@ from numalab.evidence.record import SOLUTION, SUBMISSION, Json
 from numalab.evidence.run_formats import SLOT_BYTES, JobEnd, LinkJob, OutcomeRecord, WrongItem
 from numalab.grading.session import Session
 from numalab.harness.build import LINK_JOB, build_targets
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.strangers.visible import visible_lines
 from numalab.virtual.cluster import Cluster
 from numalab.virtual.network import REMOTE_APART
@@ -115,7 +115,7 @@ def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
 def look_on_link(session: Session, part: str | None) -> None:
     """On two nodes of the session's place. Raises Interrupted, NumalabError and UserError."""
     own = _run(session, SUBMISSION, part)
-    if not needs.needs_link_control(session.lab, session.evidence, part):
+    if not planner.needs_link_control(session.lab, session.evidence, part):
         return
     name = session.program(SOLUTION, LINK_JOB).name
     if not session.take_kept(name):
@@ -180,7 +180,7 @@ def run_job(
             )
         elif ended.code or ended.signal:
             end, code = "code", ended.code or 128 + ended.signal
-        crossed = cluster.counts().since(before).nodes[0]
+        crossed = cluster.counts().subtract(before).nodes[0]
         if end == "ok":
             got = _read_result(cluster, environment, len(items.content))
     except _TooMuch:

@@ -32,7 +32,7 @@ from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_targets, starting_code_failure
 from numalab.harness.watched import search_complaint
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.judging.rules import is_needed, reads
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
@@ -46,11 +46,11 @@ def gather_evidence(session: Session) -> None:
     """Of each of the session's parts. Raises Interrupted and NumalabError."""
     for part in session.parts:
         of_part = f"{part}: " if part else ""
-        if not needs.can_look(session.lab, session.evidence, part):
+        if not planner.can_observe(session.lab, session.evidence, part):
             continue
         with session.spending("evidence"):
             is_checked = session.machine is not None  # elsewhere what is checked here is run
-            if not needs.is_checked_here(session.lab, part):
+            if not planner.is_checked_locally(session.lab, part):
                 if is_checked and is_needed(ON_LINK, session.lab, part):
                     look_on_link(session, part)
                 continue
@@ -65,7 +65,7 @@ def gather_evidence(session: Session) -> None:
             _look(session, kinds, SUBMISSION, part)
             if not is_checked and is_needed(ANOTHER_TEAM, session.lab, part):
                 _look_at_another_team(session, part)
-        if needs.needs_control(session.lab, session.evidence, part):
+        if planner.needs_control(session.lab, session.evidence, part):
             _look_at_control(session, part)
         if session.machine is None and is_needed(RACE, session.lab, part):
             session.progress(f"{of_part}looking for data races")
@@ -157,7 +157,7 @@ def _check(session: Session, part: str | None, of_part: str) -> bool:
 def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
     """All kinds, until one does not come to its end."""
     for kind in kinds:
-        if not needs.needs_look(kind, session.lab, session.evidence, part):
+        if not planner.needs_run(kind, session.lab, session.evidence, part):
             continue
         for options in kind.looks:
             most = kind.most_looks if role == SUBMISSION else 1
@@ -170,7 +170,7 @@ def _look(session: Session, kinds: list[Kind[Any]], role: str, part: str | None)
                     break
                 if kind.name == PLACEMENT.name:
                     _take_turn(session, kind, part)
-                if not needs.needs_another_look(kind, session.lab, session.evidence, part):
+                if not planner.needs_another_run(kind, session.lab, session.evidence, part):
                     break
 
 
@@ -182,9 +182,9 @@ def _look_at_another_team(session: Session, part: str | None) -> None:
     if team < 1 or shutil.which("taskset") is None:
         return
     evidence = session.evidence
-    if not needs.is_right_so_far(evidence, part):
+    if not planner.is_sound_so_far(evidence, part):
         return
-    if not needs.needs_look(ANOTHER_TEAM, session.lab, evidence, part):
+    if not planner.needs_run(ANOTHER_TEAM, session.lab, evidence, part):
         return
     left_out = topology.pus[-1].core
     options = [
@@ -213,7 +213,7 @@ def _look_whether_node_traces(
 
 def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:
     """What a look is to see beside the team."""
-    compares = kind.name == PLACEMENT.name and needs.compares_one_thread(
+    compares = kind.name == PLACEMENT.name and planner.compares_single_thread(
         session.lab, session.evidence, part
     )
     return ["--with-one-thread"] if compares else []
@@ -222,7 +222,7 @@ def _beside(session: Session, kind: Kind[Any], part: str | None) -> list[str]:
 def _take_turn(session: Session, kind: Kind[Any], part: str | None) -> None:
     """Looks at the solution after a look that speaks against the submission, so that what disturbs
     the node meets both alike and no load that ends in between fails anybody."""
-    says = needs.last_look_says(session.lab, session.evidence, part)
+    says = planner.last_objection(session.lab, session.evidence, part)
     if says is None:
         return
     try:
@@ -283,9 +283,9 @@ def _look_for_races(session: Session, part: str | None) -> None:
     if not _has_watched_kernel(session):
         return
     _run_race(session, SUBMISSION, part)
-    while needs.needs_another_race_search(session.evidence, part):
+    while planner.needs_another_race_search(session.evidence, part):
         _run_race(session, SUBMISSION, part)
-    if needs.needs_race_control(session.evidence, part):
+    if planner.needs_race_control(session.evidence, part):
         with contextlib.suppress(NumalabError):  # then it stays ours
             session.build_own_for(RACE)
             _run_race(session, SOLUTION, part)

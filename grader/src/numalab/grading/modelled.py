@@ -7,29 +7,29 @@ from collections.abc import Iterable, Iterator
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Evidence, Seen
 from numalab.installation import Installation
-from numalab.judging.places import HERE
+from numalab.judging.places import LOCAL
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine, known_names
 from numalab.machines.machine import Machine
-from numalab.modelling.of_evidence import (
-    Comparison,
-    carried_over,
-    comparisons,
+from numalab.modelling.speedups import (
+    ModelledSpeedup,
+    extrapolate,
+    modelled_speedups,
     not_modelled,
 )
 
 
 def modelled_beside(
     installation: Installation, lab: Lab, verdict: Verdict, seen: Seen
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
     the gallery that the kernel was looked at on, and carried over to those that the lab names."""
-    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[HERE]), seen)
+    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[LOCAL]), seen)
 
 
-def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[Comparison, ...]:
+def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[ModelledSpeedup, ...]:
     """As modelled_beside, for all criteria of time that want several NUMA nodes, whatever this node
     can show."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
@@ -38,9 +38,9 @@ def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[Compa
 
 def _modelled(
     installation: Installation, lab: Lab, criteria: Iterable[Criterion], seen: Seen
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     there = [(where, evidence) for where, evidence in seen if where in known_names(installation)]
-    found: list[Comparison] = []
+    found: list[ModelledSpeedup] = []
     for criterion in criteria:
         for where, evidence in there:
             found += _on(installation, lab, criterion, where, evidence)
@@ -56,10 +56,10 @@ def _carried(
     criterion: Criterion,
     seen: tuple[str, Evidence],
     name: str,
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     where, evidence = seen
     try:
-        return carried_over(
+        return extrapolate(
             lab, criterion, evidence, f"on {where}", find_machine(installation, name)
         )
     except (UserError, NumalabError) as error:
@@ -67,7 +67,7 @@ def _carried(
 
 
 def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:
-    refused = {c.name for c in verdict.criteria if c.where == HERE and c.status == "not_gradable"}
+    refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
     for criterion in lab.criteria:
         is_timed = criterion.kind == "timing" and criterion.name in refused
         if is_timed and criterion.needs_numa_nodes > here.numa_nodes:
@@ -76,11 +76,13 @@ def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Crite
 
 def _on(
     installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
-) -> tuple[Comparison, ...]:
+) -> tuple[ModelledSpeedup, ...]:
     """What keeps a time from being modelled is told in its place: a grading does not end by it."""
     try:
         machine = _as_booted(find_machine(installation, name), evidence)
-        return comparisons(lab, criterion, evidence, machine, _slow(installation, lab, criterion))
+        return modelled_speedups(
+            lab, criterion, evidence, machine, _slow(installation, lab, criterion)
+        )
     except (UserError, NumalabError) as error:
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 

@@ -12,12 +12,12 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
 from numalab.evidence.run_formats import OutcomeRecord, RanksRun
 from numalab.grading.session import Session
 from numalab.harness import monitor
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.labs.solution_files import kits_text
-from numalab.machines.topology import topology_of_node, without_own
+from numalab.machines.topology import count_unmatched, topology_of_node
 
 # Of one job; the monitor has room for no more ranks.
 MOST_RANKS = 256
@@ -111,7 +111,7 @@ def launch_ranks(session: Session, role: str, file: HandedFile) -> None:
 def _can_be_timed(plan: RankPlan) -> bool:
     """Two ranks that are bound, with a core for each."""
     cores = [{plan.topology.core[pu] for pu in pus} for pus in plan.ranks]
-    return plan.is_bound and len(plan.ranks) == 2 and not without_own(cores)
+    return plan.is_bound and len(plan.ranks) == 2 and not count_unmatched(cores)
 
 
 def _ping_pongs(session: Session, part: str | None) -> dict[str | None, RankPlan]:
@@ -145,7 +145,7 @@ def kits_plan(session: Session) -> RankPlan:
 def time_messages(session: Session) -> None:
     """What messages of all sizes take, where a prediction is asked for."""
     for part in session.lab.parts:
-        if not needs.needs_latency(session.lab, session.evidence, part):
+        if not planner.needs_latency(session.lab, session.evidence, part):
             continue
         session.waits_its_turn()
         session.progress("timing messages")
@@ -154,7 +154,7 @@ def time_messages(session: Session) -> None:
                 _run(session, LATENCY, SUBMISSION, part, plan, file=name)
 
 
-def plans_of_roles(session: Session, timed: needs.Timed) -> dict[str, RankPlan] | None:
+def plans_of_roles(session: Session, timed: planner.Timed) -> dict[str, RankPlan] | None:
     """The launches that a criterion compares, by role. None where one can't be meant on
     this node, which is kept; the kit's own come first, since without them nothing is asked
     for."""

@@ -11,7 +11,7 @@ from numalab.evidence.record import Kind
 from numalab.grading.looks import look_once
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets
-from numalab.judging.seen_quantities import SHOWN_BY, TEAM_OF_LINES
+from numalab.judging.observed_quantities import SHOWN_BY, TEAM_OF_LINES
 from numalab.labs.quantities import FILE
 
 

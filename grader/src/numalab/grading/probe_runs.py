@@ -32,7 +32,7 @@ from numalab.files import MIB
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import HERE
-from numalab.judging import needs
+from numalab.judging import planner
 from numalab.labs import loop_times, saturation
 from numalab.processes import shell_variables
 from numalab.words import CountedStep
@@ -84,7 +84,7 @@ def measure_rates(session: Session) -> None:
     until then is in the session. Raises NumalabError where the probe can't be built."""
     for part in session.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
-            if needs.needs_rates(runs.kind, session.lab, session.evidence, part):
+            if planner.needs_rates(runs.kind, session.lab, session.evidence, part):
                 session.waits_its_turn()
                 with session.spending("timing"):
                     _measure(session, part, runs(session))
@@ -141,10 +141,10 @@ def _take_generations(
 ) -> None:
     """Until the judge has decided, or the session's time is over."""
     effort, began = session.effort, time.monotonic()
-    while needs.needs_rates(rates.kind, session.lab, session.evidence, part):
+    while planner.needs_rates(rates.kind, session.lab, session.evidence, part):
         taken, spent_s = len(run.generations), time.monotonic() - began
         budget_s = max(effort.budget_s, LEAST_BUDGET_S)
-        if taken >= effort.most_generations or spent_s > budget_s:
+        if taken >= effort.max_replicates or spent_s > budget_s:
             return
         session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
         rates.add_round(run)

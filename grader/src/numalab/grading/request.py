@@ -37,9 +37,9 @@ from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
-from numalab.judging.places import HERE, verdict_over
+from numalab.judging.places import LOCAL, verdict_over
 from numalab.judging.timing_account import timing_accounts
-from numalab.judging.verdict import Verdict, of_machine
+from numalab.judging.verdict import Verdict, tag_machine
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
 from numalab.labs.hints import seen_hints
 from numalab.machines.gallery import published_latencies
@@ -200,7 +200,7 @@ class Sessions:
         """Stores what was seen, for a grading that goes on and for reports. Raises NumalabError."""
         self.here.keep(self.verdict)
         for there in self.elsewhere:
-            there.keep(of_machine(there.verdict(), there.place.name))
+            there.keep(tag_machine(there.verdict(), there.place.name))
         keep_explanation(self.here.results, self.here.explanation)
 
 
@@ -218,7 +218,7 @@ def grade_kernel(
         verdict = session.verdict()
         if machines is not None:
             named = tuple(machine.name for machine in machines)
-            elsewhere = OtherPlaces(named, interrupted_at=HERE)
+            elsewhere = OtherPlaces(named, interrupted_at=LOCAL)
             session.record.elsewhere = elsewhere
             verdict = verdict_over(session.lab, session.evidence, {}, elsewhere)
         return Sessions(session, [], verdict, True)

@@ -9,7 +9,7 @@ from numalab.evidence.refused import recorded_node
 from numalab.grading.session import Session
 from numalab.labs.seeded_answers import answer_files
 from numalab.machines.structure import structure_of_node
-from numalab.virtual.seen import described_node
+from numalab.virtual.node_cache import described_node
 
 HERE_ONLY = "the machine is booted as a virtual node, and --here-only asks for none"
 

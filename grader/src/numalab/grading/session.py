@@ -411,7 +411,7 @@ class Session:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()
             write_json(self.results / RECORD, read_record.as_json(self.record), indent=None)
-            write_json(self.results / "verdict.json", verdict.to_json())
+            write_json(self.results / "verdict.json", verdict.json_data())
         except OSError as error:
             raise NumalabError(
                 f"the results can't be kept in {self.results}: {error.strerror}"

@@ -15,9 +15,9 @@ from numalab.grading import handed_in, mpi_runs
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.installation import Installation
-from numalab.judging import explain, needs, thread_goals
+from numalab.judging import explain, planner, thread_goals
 from numalab.judging.effort import Effort
-from numalab.judging.needs import Timed
+from numalab.judging.planner import Timed
 from numalab.judging.timing_state import PATIENCE
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep, StepReport
@@ -82,8 +82,8 @@ def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0
         "--least-repetitions", str(effort.least_repetitions),
         "--most-repetitions", str(effort.most_repetitions),
         "--repeat-share", f"{share:g}",
-        "--budget-s", f"{effort.generation_s:g}",
-        *(["--one-at-a-time"] if effort.one_at_a_time else []),
+        "--budget-s", f"{effort.replicate_s:g}",
+        *(["--one-at-a-time"] if effort.is_sequential else []),
     ]  # fmt: skip
 
 
@@ -132,12 +132,12 @@ def take_times(session: Session) -> None:
     one has decided stands. Raises Interrupted and NumalabError."""
     lab = session.lab
     roles = {
-        timed: needs.timing_roles(lab, session.evidence, timed) for timed in needs.timings(lab)
+        timed: planner.timing_roles(lab, session.evidence, timed) for timed in planner.timings(lab)
     }
     if not any(roles.values()):
         return
     try:
-        beside = {timed: needs.roles_beside(lab, timed, of) for timed, of in roles.items()}
+        beside = {timed: planner.extra_roles(lab, timed, of) for timed, of in roles.items()}
         wanted = _all_of(roles)
         session.build_own(*(wanted - {SUBMISSION}))
     except NumalabError as error:
@@ -154,7 +154,7 @@ def take_times(session: Session) -> None:
         if not of_timed:
             continue
         setup = _setup(session, timed, (*of_timed, CONTROL), beside[timed])
-        if setup is None or needs.timing_stands(lab, session.evidence, timed):
+        if setup is None or planner.has_timing_verdicts(lab, session.evidence, timed):
             continue  # it can't be timed here, or an earlier session of the same has decided it
         session.waits_its_turn()
         with session.spending("timing"):
@@ -171,32 +171,32 @@ def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequenc
     the least generations, and there are no more processes at a time than the control brings. What
     they take is not spent."""
     effort, lab = session.effort, session.lab
-    least = effort.least_generations
+    least = effort.min_replicates
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
     start, paused_before_s = time.monotonic(), session.paused_s
     evidence = session.evidence
     beside_s = 0.0
-    excess_before_s = needs.timing_spent(lab, evidence, timed).excess_s
-    for number in range(1, effort.most_generations + 1):
+    excess_before_s = planner.timing_spent(lab, evidence, timed).excess_s
+    for number in range(1, effort.max_replicates + 1):
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"
         session.progress(CountedStep(step, f"generation {number}{at_least}"))
-        counted = needs.timed_generations(lab, evidence, timed)
-        cut_s = needs.timing_cut_s(lab, evidence, timed)
+        counted = planner.count_replicates(lab, evidence, timed)
+        cut_s = planner.timing_cut_s(lab, evidence, timed)
         timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.beside))
         _generation(session, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
         evidence = session.evidence
         for generation in evidence.of(GENERATION)[-1:]:
             beside_s += sum(generation.taken_s.get(role, 0.0) for role in setup.beside)
         spent_s = time.monotonic() - start - (session.paused_s - paused_before_s) - beside_s
-        if session.is_held_up or needs.timing_is_decided(lab, evidence, timed):
+        if session.is_held_up or planner.timing_is_decided(lab, evidence, timed):
             return
         if number >= least:
             if spent_s > effort.budget_s:
                 return
             continue
         # Until there are the least generations a slow submission is on an account of its own.
-        spending = needs.timing_spent(lab, evidence, timed)
+        spending = planner.timing_spent(lab, evidence, timed)
         kits_s = spent_s - (spending.excess_s - excess_before_s)
         if spending.is_overspent or kits_s > PATIENCE * effort.budget_s:
             return

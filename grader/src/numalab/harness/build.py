@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from numalab.errors import NumalabError
 from numalab.evidence.format import Build
@@ -342,8 +343,8 @@ def _with_oddity(failed: Build, staged: Path) -> Build:
     if kind is None:
         return failed
     if kind.is_text:
-        return replace(failed, message=f"{failed.message} It {kind.why}.")
-    return replace(failed, message=f"{staged.name} {kind.why}.", output="")
+        return structs.replace(failed, message=f"{failed.message} It {kind.why}.")
+    return structs.replace(failed, message=f"{staged.name} {kind.why}.", output="")
 
 
 def _forget_built(worker: Path) -> None:

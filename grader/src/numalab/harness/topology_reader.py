@@ -22,7 +22,7 @@ from numalab.files import NotPlain, read_plain
 from numalab.harness.build import build_targets, configure
 from numalab.installation import Installation
 from numalab.machines.export_parts import ANEW
-from numalab.machines.hwloc_export import Export, read_export
+from numalab.machines.hwloc_export import HwlocExport, read_export
 from numalab.processes import shell_variables
 from numalab.strangers import tools, xml
 from numalab.strangers.server import Unreadable
@@ -61,7 +61,7 @@ def build_reader(installation: Installation) -> None:
     build_targets(installation, [installation.describe_topology.name])
 
 
-def export_in(installation: Installation, path: Path) -> Export:
+def export_in(installation: Installation, path: Path) -> HwlocExport:
     """What an XML file of hwloc tells. The program is built. Raises UserError and NumalabError."""
     root = _root(path)
     version = shown(root.get("version", "1.0"))  # hwloc 1 wrote none
@@ -88,7 +88,7 @@ def export_in(installation: Installation, path: Path) -> Export:
     raise UserError(f"{path}: hwloc can make no machine of it{_why(code, said)}; {ANEW}")
 
 
-def export_of_synthetic(installation: Installation, text: str) -> Export:
+def export_of_synthetic(installation: Installation, text: str) -> HwlocExport:
     """What a synthetic description tells. The program is built. Raises UserError and
     NumalabError."""
     if len(text) > LONGEST_SYNTHETIC or not text.isprintable():
@@ -177,7 +177,7 @@ def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
         return -1, ""
 
 
-def _read(said: str, what: str) -> Export:
+def _read(said: str, what: str) -> HwlocExport:
     try:
         return read_export(json.loads(said.rstrip("\n").rpartition("\n")[2]))
     except ValueError as error:

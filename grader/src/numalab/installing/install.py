@@ -27,7 +27,7 @@ from numalab.installation import Installation
 from numalab.installing.copying import copy_kit, open_to_readers
 from numalab.installing.prefix import Prefix, is_open_to_all
 from numalab.processes import shell_variables, starting
-from numalab.virtual import host
+from numalab.virtual import local_machine
 from numalab.virtual.kernel import find_kernel
 from numalab.words import StepReport
 
@@ -174,7 +174,7 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
 def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
     """Returns why there is none. Raises OSError."""
     try:
-        kernel = find_kernel(host.cache_folder() / "kernels", None, progress)
+        kernel = find_kernel(local_machine.cache_folder() / "kernels", None, progress)
     except (UserError, NumalabError) as error:
         return str(error)
     kept = prefix.root / "kernels" / kernel.image.parent.name

@@ -10,25 +10,25 @@ from numalab.judging import explain
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
     all_results,
-    ended_in,
+    end_origin,
     first_bad,
     met_limits,
-    not_looked_at,
+    mistake_origin,
+    not_measured,
     outcomes,
     unseen,
     unusable,
-    wrong_in,
 )
-from numalab.judging.store_rules import with_team, wrong_team
+from numalab.judging.store_rules import explain_by_team, judge_teams
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 
 
-@Rule("correct", kind="correctness", runs=(CHECK,)).of_lab
+@Rule("correct", kind="correctness", runs=(CHECK,)).register_with_lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     for run in evidence.of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
-            beside = wrong_team(criterion, evidence, run)
+            beside = judge_teams(criterion, evidence, run)
             assert beside is not None
             return beside
     bad = first_bad(outcomes(evidence))
@@ -46,19 +46,19 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
                 why,
                 value=value,
                 unit="elements",
-                began_in=wrong_in(lab, results),
+                began_in=mistake_origin(lab, results),
             )
     if bad is not None:
-        ended = with_team(unusable(criterion, bad, evidence), evidence)
-        return replace(ended, began_in=ended_in(lab, bad))
+        ended = explain_by_team(unusable(criterion, bad, evidence), evidence)
+        return replace(ended, began_in=end_origin(lab, bad))
     for run in evidence.of(STORES):
-        team = wrong_team(criterion, evidence, run)
+        team = judge_teams(criterion, evidence, run)
         if team is not None:
             return team
     if evidence.monitor_lost is not None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
@@ -97,7 +97,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
     return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
 
 
-@Rule("race_free", kind="correctness", runs=(RACE,)).of_lab
+@Rule("race_free", kind="correctness", runs=(RACE,)).register_with_lab
 def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
@@ -121,7 +121,7 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
                 "not_right_yet",
                 "Not looked for, since the kernel does not come to its end.",
             )
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",

@@ -26,7 +26,7 @@ from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.record import Evidence, Json
 from numalab.judging import explain
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
 from numalab.labs.declaration import Criterion
@@ -50,7 +50,7 @@ _PARTITION_ADVICE = {
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Observed:
     """A run, and what was asked for. written: by group and key, as Linux was given it; own: the
     NUMA nodes of the job; pus: theirs; all_pus, nodes: the machine's."""
 
@@ -70,7 +70,7 @@ def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> Criter
     return verdict_on(criterion, "not_gradable", "not_visible_here", why)
 
 
-def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
+def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionVerdict:
     """Or the verdict where there is none."""
     file = criterion.file
     assert file is not None
@@ -79,7 +79,7 @@ def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
         return only
     text = evidence.handed(file.name)
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     topology = topology_of_node(evidence.node)
     try:
         written = settings(read_groups(text.text), topology)
@@ -88,13 +88,13 @@ def _seen(criterion: Criterion, evidence: Evidence) -> _Seen | CriterionVerdict:
         return verdict_on(criterion, "fail", "missed", why, value=0.0, unit=UNIT)
     runs = [run for run in evidence.of(CPUSETS) if run.file == file.name]
     if not runs:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     run = runs[-1]
     if not run.outcome.ok:
         why = f"Under {file.name}: {explain.outcome(run.outcome, evidence.language)}"
         return verdict_on(criterion, "error", "kit", why)
     own = nodes_of_job(file.goal, topology)
-    return _Seen(
+    return _Observed(
         run=run,
         file=file.name,
         written={(group, key): value for group, key, value in written},
@@ -118,39 +118,39 @@ def _memory(numbers: frozenset[int]) -> str:
     return f"NUMA node{'s' if len(numbers) > 1 else ''} {kernel_list(numbers)}"
 
 
-def _own(seen: _Seen) -> str:
+def _own(observed: _Observed) -> str:
     """The job's NUMA nodes in words, behind `on`."""
-    return f"node{'s' if len(seen.own) > 1 else ''} {kernel_list(seen.own)}"
+    return f"node{'s' if len(observed.own) > 1 else ''} {kernel_list(observed.own)}"
 
 
-def _because(seen: _Seen, name: str, key: str) -> str:
+def _because(observed: _Observed, name: str, key: str) -> str:
     """What Linux did with what the file says of a group's cpus or mems, with a space before it;
     nothing where it did just that."""
-    refused = [r for r in seen.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
+    refused = [r for r in observed.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
     if refused:
-        there = _pus(seen.all_pus) if key == "cpus" else _memory(seen.nodes)
+        there = _pus(observed.all_pus) if key == "cpus" else _memory(observed.nodes)
         return (
             f" Linux refused {key} = {refused[0].value} of [{name}] ({refused[0].error}): this "
             f"machine has {there}. The group kept what it had."
         )
-    outside = [r for r in seen.run.refusals if (r.group, r.file) == (name, "cgroup.procs")]
+    outside = [r for r in observed.run.refusals if (r.group, r.file) == (name, "cgroup.procs")]
     if outside:
         return (
             f" Linux did not take the program into [{name}] ({outside[0].error}): the group has no "
             "PU or no memory that is left to it."
         )
-    invalid = _invalid_partition(seen, name)
+    invalid = _invalid_partition(observed, name)
     if invalid and key == "cpus":
         return invalid
-    if (name, key) not in seen.written:
-        return f" {seen.file} has no {key} in [{name}]: it has what the group above it has."
-    if not seen.written[name, key]:
+    if (name, key) not in observed.written:
+        return f" {observed.file} has no {key} in [{name}]: it has what the group above it has."
+    if not observed.written[name, key]:
         return f" {key} of [{name}] is an empty set, by which Linux means that nothing is set."
     return ""
 
 
-def _invalid_partition(seen: _Seen, name: str) -> str:
-    said = seen.run.programs[name].partition or ""
+def _invalid_partition(observed: _Observed, name: str) -> str:
+    said = observed.run.programs[name].partition or ""
     _, invalid, reason = said.partition(" invalid")
     if not invalid:
         return ""
@@ -165,113 +165,115 @@ def _invalid_partition(seen: _Seen, name: str) -> str:
 @Rule("confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The job may run on the PUs of its NUMA node and no others, and runs there."""
-    seen = _seen(criterion, evidence)
-    if isinstance(seen, CriterionVerdict):
-        return seen
-    job = seen.run.job
-    if job.allowed_pus != seen.pus:
-        share = len(job.allowed_pus & seen.pus) / len(job.allowed_pus | seen.pus)
+    observed = _observe(criterion, evidence)
+    if isinstance(observed, CriterionVerdict):
+        return observed
+    job = observed.run.job
+    if job.allowed_pus != observed.pus:
+        share = len(job.allowed_pus & observed.pus) / len(job.allowed_pus | observed.pus)
         why = (
-            f"The job may run on {_pus(job.allowed_pus)}; NUMA {_own(seen)} "
-            f"{'have' if len(seen.own) > 1 else 'has'} {_pus(seen.pus)}."
-            f"{_because(seen, JOB, 'cpus')}"
+            f"The job may run on {_pus(job.allowed_pus)}; NUMA {_own(observed)} "
+            f"{'have' if len(observed.own) > 1 else 'has'} {_pus(observed.pus)}."
+            f"{_because(observed, JOB, 'cpus')}"
         )
-        return by_value(criterion, share, why, UNIT)
-    outside = job.ran_on - seen.pus
+        return judge_value(criterion, share, why, UNIT)
+    outside = job.ran_on - observed.pus
     if outside:
-        share = len(job.ran_on & seen.pus) / len(job.ran_on)
-        return by_value(criterion, share, f"The job was seen on {_pus(outside)}, too.", UNIT)
+        share = len(job.ran_on & observed.pus) / len(job.ran_on)
+        return judge_value(criterion, share, f"The job was seen on {_pus(outside)}, too.", UNIT)
     used = len(job.ran_on)
-    wanted = min(job.threads, len(seen.pus))
+    wanted = min(job.threads, len(observed.pus))
     why = (
-        f"The job may run on {_pus(seen.pus)}, which "
-        f"{'are' if len(seen.own) > 1 else 'is'} NUMA {_own(seen)}, and was seen on {used} of "
-        f"{len(seen.pus)} PUs."
+        f"The job may run on {_pus(observed.pus)}, which "
+        f"{'are' if len(observed.own) > 1 else 'is'} NUMA {_own(observed)}, and was seen on "
+        f"{used} of "
+        f"{len(observed.pus)} PUs."
     )
     if 2 * used > wanted or wanted == 1:
-        return by_value(criterion, 1.0, why + _invalid_partition(seen, JOB), UNIT)
+        return judge_value(criterion, 1.0, why + _invalid_partition(observed, JOB), UNIT)
     why = (
         f"The job has {words.count(job.threads, 'thread')}, and all of them stayed on "
-        f"{_pus(job.ran_on)} of {_pus(seen.pus)}."
+        f"{_pus(job.ran_on)} of {_pus(observed.pus)}."
     )
     if (job.partition or "") == "isolated":
         why += (
             " In an isolated partition Linux moves no thread to a PU that is idle: who makes one "
             "has to bind each thread, and nobody binds the job's."
         )
-    return by_value(criterion, used / wanted, why, UNIT)
+    return judge_value(criterion, used / wanted, why, UNIT)
 
 
 @Rule("memory_confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The job's memory is its NUMA node's, by what is allowed and where it is."""
-    seen = _seen(criterion, evidence)
-    if isinstance(seen, CriterionVerdict):
-        return seen
-    job = seen.run.job
+    observed = _observe(criterion, evidence)
+    if isinstance(observed, CriterionVerdict):
+        return observed
+    job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:
         why = "This system refuses move_pages, so nobody can see where pages live."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    share = share_on(pages, seen.own)
-    if job.allowed_nodes != seen.own:
+    share = share_on(pages, observed.own)
+    if job.allowed_nodes != observed.own:
         why = (
             f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have "
-            f"{_own(seen)}'s alone.{_because(seen, JOB, 'mems')} On {_own(seen)} are "
-            f"{words.percent(share_on(job.pages_later, seen.own))} of the pages that it brought "
-            f"along, and {words.percent(share_on(job.pages_new, seen.own))} of those that it "
+            f"{_own(observed)}'s alone.{_because(observed, JOB, 'mems')} On {_own(observed)} are "
+            f"{words.percent(share_on(job.pages_later, observed.own))} of the pages that it "
+            "brought "
+            f"along, and {words.percent(share_on(job.pages_new, observed.own))} of those that it "
             "has written since."
         )
         return verdict_on(criterion, "fail", "missed", why, value=share, unit=UNIT)
-    why = f"{words.first_upper(words.percent(share))} of the job's pages are on {_own(seen)}"
-    before = share_on(job.pages_at_first or {}, seen.own)
-    if before < share_on(job.pages_later, seen.own):
+    why = f"{words.first_upper(words.percent(share))} of the job's pages are on {_own(observed)}"
+    before = share_on(job.pages_at_first or {}, observed.own)
+    if before < share_on(job.pages_later, observed.own):
         why += (
             f". Of those that it brought along {words.percent(before)} were there before: Linux "
             "has moved the others when it was put into its group"
         )
-    return by_value(criterion, share, f"{why}.", UNIT)
+    return judge_value(criterion, share, f"{why}.", UNIT)
 
 
 @Rule("others_out", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 def others_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """The other program has all of the machine but the job's NUMA node, and nothing of that."""
-    seen = _seen(criterion, evidence)
-    if isinstance(seen, CriterionVerdict):
-        return seen
-    others = seen.run.others
-    met = (others.allowed_pus | others.ran_on) & seen.pus
+    observed = _observe(criterion, evidence)
+    if isinstance(observed, CriterionVerdict):
+        return observed
+    others = observed.run.others
+    met = (others.allowed_pus | others.ran_on) & observed.pus
     if met:
         why = (
             f"The other program may run on {_pus(others.allowed_pus)}, and {_pus(met)} of them "
-            f"{'are' if len(met) > 1 else 'is'} the job's.{_because(seen, OTHERS, 'cpus')}"
+            f"{'are' if len(met) > 1 else 'is'} the job's.{_because(observed, OTHERS, 'cpus')}"
         )
-        why += _invalid_partition(seen, JOB)
-        return by_value(criterion, 1.0 - len(met) / len(seen.pus), why, UNIT)
-    if seen.own & others.allowed_nodes:
+        why += _invalid_partition(observed, JOB)
+        return judge_value(criterion, 1.0 - len(met) / len(observed.pus), why, UNIT)
+    if observed.own & others.allowed_nodes:
         why = (
             f"The other program is on no PU of the job's, but may have memory of "
-            f"{_memory(others.allowed_nodes)}, and {_own(seen)} "
-            f"{'are' if len(seen.own) > 1 else 'is'} the job's."
-            f"{_because(seen, OTHERS, 'mems')}"
+            f"{_memory(others.allowed_nodes)}, and {_own(observed)} "
+            f"{'are' if len(observed.own) > 1 else 'is'} the job's."
+            f"{_because(observed, OTHERS, 'mems')}"
         )
-        if (seen.run.job.partition or "") in ("root", "isolated"):
+        if (observed.run.job.partition or "") in ("root", "isolated"):
             why += " A partition takes PUs away from all others, and no memory."
-        return by_value(criterion, 0.0, why, UNIT)
-    left = share_on(others.pages or {}, seen.own)
+        return judge_value(criterion, 0.0, why, UNIT)
+    left = share_on(others.pages or {}, observed.own)
     if left > MOST_LEFT:
-        why = f"{words.percent(left)} of the other program's pages are still on {_own(seen)}."
-        return by_value(criterion, 1.0 - left, why, UNIT)
-    rest, memory = seen.all_pus - seen.pus, seen.nodes - seen.own
+        why = f"{words.percent(left)} of the other program's pages are still on {_own(observed)}."
+        return judge_value(criterion, 1.0 - left, why, UNIT)
+    rest, memory = observed.all_pus - observed.pus, observed.nodes - observed.own
     if rest - others.allowed_pus or memory - others.allowed_nodes:
         why = (
             f"The other program is kept out, but has only {_pus(others.allowed_pus)} and "
             f"{_memory(others.allowed_nodes)} of what is left: {_pus(rest)} and {_memory(memory)}."
         )
         share = len(others.allowed_pus) / max(1, len(rest))
-        return by_value(criterion, min(share, 0.9), why, UNIT)
+        return judge_value(criterion, min(share, 0.9), why, UNIT)
     why = (
         f"The other program has asked for each PU and each NUMA node, and got "
         f"{_pus(others.allowed_pus)} and {_memory(others.allowed_nodes)}: nothing of the job's."
     )
-    return by_value(criterion, 1.0, why, UNIT)
+    return judge_value(criterion, 1.0, why, UNIT)

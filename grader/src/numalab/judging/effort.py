@@ -13,21 +13,21 @@ class Effort:
 
     size: str
     quick: bool
-    generation_s: float
-    least_generations: int  # that decide when all agree; the control joins after them
-    most_generations: int
+    replicate_s: float
+    min_replicates: int  # that decide when all agree; the control joins after them
+    max_replicates: int
     budget_s: float  # of timing; three times as much for the least generations
     check_limit_s: float  # of one phase: CPU time a core, and half of its wall time
     phase_limit_s: float
-    one_at_a_time: bool = False  # then there are the least repetitions
+    is_sequential: bool = False  # then there are the least repetitions
     least_repetitions: int = 3
     most_repetitions: int = 30
     first_share: float = 0.5
 
-    def repeat_share(self, generations: int) -> float:
+    def repeat_share(self, replicates: int) -> float:
         """For how long the next generation repeats, over what starting its processes takes.
         generations: that count so far; a number and nothing of what they show."""
-        return self.first_share if generations < self.least_generations else 1.0
+        return self.first_share if replicates < self.min_replicates else 1.0
 
 
 def effort_for(size: str, quick: bool) -> Effort:
@@ -36,7 +36,7 @@ def effort_for(size: str, quick: bool) -> Effort:
     if quick:
         return Effort("quick", True, 2.0, 5, 24, 12.0, 3.0, 20.0)
     if size == "published":
-        return Effort(size, False, 30.0, 11, 24, 1200.0, 10.0, 300.0, one_at_a_time=True)
+        return Effort(size, False, 30.0, 11, 24, 1200.0, 10.0, 300.0, is_sequential=True)
     if size == "quick":
         return Effort(size, False, 2.0, 11, 60, 60.0, 5.0, 20.0)
     return Effort(size, False, 10.0, 11, 60, 240.0, 5.0, 60.0)

@@ -8,8 +8,8 @@ from typing import Any
 from numalab.evidence.record import Json, LeftOut, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
 from numalab.judging import printed_words
-from numalab.judging.meddling import COULD_WITH_ITS_OWN, MEDDLING
 from numalab.judging.request_words import open_requests
+from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, apart, count, first_upper
 
@@ -24,7 +24,7 @@ def problem_size(n: int, unit: str) -> str:
     return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
 
 
-def one_of(phase: str) -> str:
+def name_call(phase: str) -> str:
     """phase: as for _nth."""
     return f"one {phase.split(maxsplit=1)[1]}" if " " in phase else f"one call of {phase}"
 
@@ -129,19 +129,19 @@ def _is_rank(ended: Outcome) -> bool:
     return ended.detail.get("rank") is not None and ended.detail.get("ranks", 1) != 1
 
 
-def _who(ended: Outcome) -> str:
+def _actor(ended: Outcome) -> str:
     """The subject of a sentence about an end."""
     if not _is_rank(ended):
         return "The kernel"
     return f"Rank {ended.detail['rank']} of {ended.detail['ranks']}"
 
 
-def _who_erred(ended: Outcome) -> str:
+def _erring_rank(ended: Outcome) -> str:
     """The rank that MPI names before it ends a job."""
     rank = printed_words.erring_rank(ended)
     if rank:
         return f"Rank {rank} of {ended.detail.get('ranks', 1)}"
-    return _who(ended) if _is_rank(ended) else "A rank"
+    return _actor(ended) if _is_rank(ended) else "A rank"
 
 
 def _its_size(ended: Outcome) -> str:
@@ -201,7 +201,7 @@ def _timed_out(ended: Outcome, phase: str) -> str:
         )
     if "rank" in ended.detail:
         return (
-            f"{_who(ended)} did not come out of {phase} within {limit}{n}; it was stopped. "
+            f"{_actor(ended)} did not come out of {phase} within {limit}{n}; it was stopped. "
             "Look for a receive that no send answers, or a loop that never ends."
         )
     waiting = ended.detail.get("ranks_waiting", ranks)
@@ -249,7 +249,7 @@ def is_refused_call(ended: Outcome) -> bool:
     return ended.status == "crashed" and ended.detail["signal"] == "SIGSYS"
 
 
-def _at(detail: Json) -> str:
+def _line(detail: Json) -> str:
     """The kernel's line of a crash, where it is known."""
     return f" at {detail['line']}" if detail.get("line") else ""
 
@@ -257,9 +257,11 @@ def _at(detail: Json) -> str:
 def _crash(ended: Outcome, phase: str, language: str) -> str:
     detail = ended.detail
     if is_refused_call(ended):
-        who = f"{_who(ended)} was ended in {phase}{_at(detail)}{_size(ended)}"
+        who = f"{_actor(ended)} was ended in {phase}{_line(detail)}{_size(ended)}"
         return f"{who}: it {_refused(detail)}"
-    crashed = f"{_who(ended)} crashed with {detail['signal']} in {phase}{_at(detail)}{_size(ended)}"
+    crashed = (
+        f"{_actor(ended)} crashed with {detail['signal']} in {phase}{_line(detail)}{_size(ended)}"
+    )
     if printed_words.meets_threads_in_mpi(ended):
         return (
             f"{crashed}. Two threads were inside MPI at once, which it has to be asked for "
@@ -328,7 +330,7 @@ def _crash_at_address(address: str) -> str:
 
 def _its_process(ended: Outcome) -> str:
     """The subject of a sentence about what the system counts."""
-    return _who(ended) if _is_rank(ended) else f"{_who(ended)}'s process"
+    return _actor(ended) if _is_rank(ended) else f"{_actor(ended)}'s process"
 
 
 # NUMALAB_EXIT_NO_CHANNEL of common/protocol.h.
@@ -338,17 +340,17 @@ _NO_CHANNEL = 113
 def _exited(ended: Outcome, phase: str) -> str:
     detail, size = ended.detail, _size(ended)
     if "exit_code" not in detail or printed_words.is_mpis_error(ended):
-        return f"{_who_erred(ended)} ended the job in {phase}{size}, as MPI does after an error."
+        return f"{_erring_rank(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
     if detail["exit_code"] == _NO_CHANNEL:
         return (
-            f"{_who(ended)}'s process could not answer the kit any more in {phase}{size}: it "
+            f"{_actor(ended)}'s process could not answer the kit any more in {phase}{size}: it "
             "closed descriptor 3, by which they talk. Close only what you have opened."
         )
     if "ranks" in detail:
         ways = "It called exit, stop or MPI_Abort."
     return (
-        f"{_who(ended)} ended the whole program in {phase}{size}, exit code "
+        f"{_actor(ended)} ended the whole program in {phase}{size}, exit code "
         f"{detail['exit_code']}. {ways}"
     )
 
@@ -364,7 +366,7 @@ def _out_of_memory(ended: Outcome, phase: str) -> str:
 
 def _too_much_output(ended: Outcome, phase: str) -> str:
     return (
-        f"{_who(ended)} printed more than {amount(ended.detail['limit_bytes'])} in {phase}"
+        f"{_actor(ended)} printed more than {amount(ended.detail['limit_bytes'])} in {phase}"
         f"{_size(ended)}; it was stopped. Take the print statements out of the loops."
     )
 
@@ -413,19 +415,19 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
     if disturbance == "ran_while_stopped":
         ran = f" and took {1e3 * ended.detail['ran_s']:.1f} ms of CPU time"
         return (
-            f"{_who(ended)} was to stand still while others were timed, and its results looked at; "
-            f"something woke it (signal SIGCONT){ran if ended.detail['ran_s'] > 0 else ''}. Leave "
-            "signals and timers alone that stop or continue a process."
+            f"{_actor(ended)} was to stand still while others were timed, and its results looked "
+            f"at; something woke it (signal SIGCONT){ran if ended.detail['ran_s'] > 0 else ''}. "
+            "Leave signals and timers alone that stop or continue a process."
         )
     if disturbance == "started_process":
         return (
-            f"{_who(ended)} has started a process of its own ({_its_size(ended)}), which goes on "
+            f"{_actor(ended)} has started a process of its own ({_its_size(ended)}), which goes on "
             "working while others are timed. A kernel runs in one process: leave fork, system, "
             "popen and MPI_Comm_spawn out."
         )
     if disturbance == "mapped_twice":
         return (
-            f"{_who(ended)} has the same memory at two addresses ({phase}), and who touches "
+            f"{_actor(ended)} has the same memory at two addresses ({phase}), and who touches "
             "it by the one is not seen by the other. Allocate memory with malloc or declare it: "
             "leave shared mappings (mmap with MAP_SHARED, shm_open, memfd_create, mremap) out."
         )
@@ -437,14 +439,14 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
     )
 
 
-def _kit_error(ended: Outcome, phase: str) -> str:
+def _numalab_error(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
-    return f"{why} {COULD_WITH_ITS_OWN}" if ended.blames else why
+    return f"{why} {WORKS_WITH_NUMALABS}" if ended.blames else why
 
 
 def _obstructed(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}{_size(ended)}: {ended.detail.get('error', 'unknown error')}."
-    return f"{why} {COULD_WITH_ITS_OWN} {MEDDLING}" if ended.blames else why
+    return f"{why} {WORKS_WITH_NUMALABS} {TAMPERING}" if ended.blames else why
 
 
 # By how a run ended that did not come to its end; crashes name elements, as the language does.
@@ -460,10 +462,10 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "bad_protocol": _bad_protocol,
     "obstructed": _obstructed,
     "cancelled": lambda ended, phase: NOT_GRADED,
-    "kit_error": _kit_error,
+    "kit_error": _numalab_error,
 }
 # Those in which what was printed last may say more.
-_WITH_PRINT = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
+_PRINTING_ENDS = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
 
 
 def outcome(ended: Outcome, language: str) -> str | None:
@@ -476,4 +478,4 @@ def outcome(ended: Outcome, language: str) -> str | None:
     else:
         why = _ENDS[ended.status](ended, phase)
     says_most = printed_words.line_that_says_most
-    return why + (says_most(ended) if ended.status in _WITH_PRINT else "")
+    return why + (says_most(ended) if ended.status in _PRINTING_ENDS else "")

@@ -25,25 +25,25 @@ from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.labs.launch import BadPolicy, plan
 from numalab.machines.topology import topology_of_node
 
-# How what is of the kit's own kernel was built.
-_KITS_BUILD = Build("ok", "", "")
+# The build of a part whose kernel is numalab's own.
+_NUMALAB_BUILD = Build("ok", "", "")
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
-    """Whether a criterion is about the student's kernel, and not only about files."""
+    """Tell whether a criterion is about the student's kernel, and not only about files."""
     return rule_of(criterion).subject == "kernel" and criterion.part not in lab.kit_parts
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """The evidence that a criterion is judged by."""
+    """Return the evidence that a criterion is judged by: of its part, and its slow launch."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
-    own = replace(of_part(lab, whole, *parts), unchanged_files=unchanged)
-    return of_timing(own, criterion.slow)
+    own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)
+    return select_timing(own, criterion.slow)
 
 
 def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
-    """The one of those handed in that a criterion is about."""
+    """Return the name of the handed-in file that a criterion is about."""
     if criterion.file is not None:
         return criterion.file.name
     if criterion.slow is not None:
@@ -64,14 +64,15 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     )
 
 
-def of_part(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
+def select_parts(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
+    """Return the evidence of these parts. The build of numalab's own kernels always succeeded."""
     own = whole.of_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
-    return replace(own, build=_KITS_BUILD) if is_kits else own
+    return replace(own, build=_NUMALAB_BUILD) if is_kits else own
 
 
-def of_timing(evidence: Evidence, slow: str | None) -> Evidence:
-    """With the generations in which the handout ran under a launch, or as its own kernel."""
+def select_timing(evidence: Evidence, slow: str | None) -> Evidence:
+    """Return the evidence with the replicates of one slow launch, or those without one."""
     of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
     left_out = tuple(
         run for run in evidence.left_out if run.kind != GENERATION.name or run.slow == slow
@@ -80,8 +81,8 @@ def of_timing(evidence: Evidence, slow: str | None) -> Evidence:
 
 
 def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
-    """Why the ranks of a timed job can't be launched here as the kit or its solution means
-    it, or None."""
+    """Return why the ranks of a timed job can't be launched on this machine as numalab or its
+    solution launches them; or None."""
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part).name
         for run in (*evidence.of(RANKS, HANDOUT), *evidence.of(RANKS, SOLUTION)):
@@ -101,8 +102,8 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
 
 
 def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
-    """What the node refuses that a criterion needs. Answers need nothing, and a kernel that can't
-    be built fails anywhere."""
+    """Return what the machine refuses that a criterion needs; or None. Answers need nothing, and a
+    kernel that can't be built fails on any machine."""
     if judges_answers(criterion):
         return None
     if evidence.build.status != "ok" and is_of_kernel(lab, criterion):
@@ -111,7 +112,7 @@ def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
 
 
 def _numa_nodes(evidence: Evidence) -> str:
-    """How many there are, and what does not count."""
+    """Return the number of NUMA nodes in words, with what does not count as one."""
     counted, others = words.count(evidence.numa_nodes, "NUMA node"), not_counted(evidence.node)
     if not others:
         return f"This machine has {counted}"
@@ -119,8 +120,9 @@ def _numa_nodes(evidence: Evidence) -> str:
 
 
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Not gradable on this node, whatever was handed in. What the node lacks comes before what
-    was not asked for, which would not show it either."""
+    """Return the verdict where this machine can't show a criterion, whatever was handed in; or
+    None. What the machine lacks comes before what was not measured, which would not show it
+    either."""
     if evidence.numa_nodes < criterion.needs_numa_nodes:
         return verdict_on(
             criterion,
@@ -149,8 +151,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
 
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """A file that can't be used fails what is asked of it and of the times of its launch, as far as
-    the node can show that."""
+    """Return the verdict where a handed-in file can't be used; or None. It fails the criteria about
+    the file, and those about times of its launch."""
     file = criterion.file
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part)
@@ -161,21 +163,21 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
     return None if refuse is None else refuse(criterion, evidence)
 
 
-def _gate_of_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """As gate, and what judges find out by the node alone before they look at a run."""
-    found, of_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
-    if found is None and of_machine is not None:
-        return of_machine(criterion, evidence.node, evidence.is_virtual)
-    return found
+def _gate_by_machine(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Return the verdict of gate, else that which the rule gives by the machine alone; or None."""
+    verdict, judge_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
+    if verdict is None and judge_machine is not None:
+        return judge_machine(criterion, evidence.node, evidence.is_virtual)
+    return verdict
 
 
-def _with_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
-    """What a node can't show, and what is wrong with the file even so."""
+def _add_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
+    """Return a verdict that is not gradable, with the reason why the file would fail elsewhere."""
     return replace(ungradable, why=f"{ungradable.why} It would fail where it can: {refused.why}")
 
 
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Nothing can be timed under a student's launch that can't be meant on the node."""
+    """Return the verdict where a student's launch has no meaning on this machine; or None."""
     file = lab.launch_of(criterion.part).name
     for run in evidence.of(RANKS):
         if run.file == file and run.refused is not None:
@@ -183,12 +185,20 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
     return None
 
 
-def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
-    refused, ungradable = refused_file(lab, criterion, whole), _gate_of_file(lab, criterion, whole)
-    # Of what this node can't show nobody loses a point, whatever a file says: a right one earns
-    # none either.
+def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
+    """Return the verdict on one criterion.
+
+    A failed one is judged again by the evidence of the solution, where there is any. If the
+    solution misses it too, the machine can't show it, and it is not gradable.
+    """
+    refused, ungradable = (
+        refused_file(lab, criterion, whole),
+        _gate_by_machine(lab, criterion, whole),
+    )
+    # Where this machine can't show a criterion, even a file that can't be used loses no point: a
+    # correct one would earn none.
     if ungradable is not None:
-        return ungradable if refused is None else _with_complaint(ungradable, refused)
+        return ungradable if refused is None else _add_complaint(ungradable, refused)
     if refused is not None:
         return refused
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
@@ -207,7 +217,7 @@ def _judge_one(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerd
     is_compared = bool(evidence_runs(control) or control.of(ON_LINK)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = rule.judge(lab, criterion, control)
-        # Where first touch would do as well, the solution shows nothing, and the kernel has failed.
+        # no_effect_here: first touch would do as well, so the solution shows nothing by passing.
         if own.status not in ("pass", "inconclusive") and own.cause != "no_effect_here":
             return verdict_on(
                 criterion,
@@ -226,19 +236,19 @@ def _amended(
 ) -> tuple[CriterionVerdict, ...]:
     """Return the verdicts, each in the light of all others."""
     amended = list(verdicts)
-    for criterion, found in zip(lab.criteria, verdicts, strict=True):
+    for criterion, verdict in zip(lab.criteria, verdicts, strict=True):
         amend = rule_of(criterion).amend
         if amend is None:
             continue
         evidence = evidence_for(lab, criterion, whole)
         for number, other in enumerate(lab.criteria):
-            amended[number] = amend(criterion, evidence, found, other, amended[number])
+            amended[number] = amend(criterion, evidence, verdict, other, amended[number])
     return tuple(amended)
 
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
-    """The verdict that the evidence deserves by the lab's criteria."""
-    verdicts = [_judge_one(lab, criterion, evidence) for criterion in lab.criteria]
+    """Return the verdict on all criteria of a lab by the evidence of one machine."""
+    verdicts = [_judge_criterion(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
@@ -249,10 +259,10 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
     )
 
 
-def without_looking(
+def verdict_without_run(
     lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
 ) -> Verdict:
-    """The verdict on a kernel that is not run at a place, for all that could be seen there."""
+    """Return the same verdict on all criteria, for a kernel that was not run on a machine."""
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
@@ -263,7 +273,7 @@ def without_looking(
     )
 
 
-def of_sound_parts(
+def mark_unrun_parts(
     lab: Lab,
     whole: Verdict,
     sound: Sequence[str | None],
@@ -271,8 +281,11 @@ def of_sound_parts(
     cause: Cause,
     why: str,
 ) -> Verdict:
-    """The verdict where only some kernels were run: the others' criteria get a status of
-    their own, as do those that are about all kernels and lack one."""
+    """Return a verdict with another status for criteria whose evidence lacks a kernel.
+
+    Args:
+        sound: the parts that were run. Criteria about another part, or about all, get the status.
+    """
     return replace(
         whole,
         criteria=tuple(

@@ -10,7 +10,7 @@ from numalab.evidence.record import SOLUTION, Evidence
 from numalab.evidence.run_formats import KernelTable
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
-    by_value,
+    judge_value,
     missing_runs,
 )
 from numalab.judging.verdict import CriterionVerdict
@@ -83,7 +83,7 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why += f": {_no_huge_pages(worst, bool(evidence.unchanged_files))}"
     elif share < (criterion.at_least or 1):
         why += _some_huge_pages(worst, worst is tables[0])
-    return by_value(criterion, share, why + ".", unit="share")
+    return judge_value(criterion, share, why + ".", unit="share")
 
 
 @Rule("no_waste", runs=(MEMORY,))
@@ -95,7 +95,7 @@ def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     resident_bytes = table.resident_during_bytes - table.resident_before_bytes
     asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
     why = f"A table of {asked} takes {taken} of memory."
-    return by_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
+    return judge_value(criterion, resident_bytes / table.bytes, why, unit="of what was asked for")
 
 
 def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
@@ -115,7 +115,7 @@ def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) ->
 MOST_IN_HAND = 0.5
 
 
-def _before(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
+def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
     """Resident memory and addresses, in bytes, that the process has a right to when the last table
     is gone: what it had before, as far as that was no hoard."""
     first, last = tables[0], tables[-1]
@@ -140,7 +140,7 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     tables = evidence.of(MEMORY)[-1].tables
     table = tables[-1]
-    resident_before_bytes, mapped_before_bytes = _before(tables, evidence)
+    resident_before_bytes, mapped_before_bytes = _baseline_bytes(tables, evidence)
     resident_bytes = table.resident_after_bytes - resident_before_bytes
     mapped_bytes = table.address_space_after_bytes - mapped_before_bytes
     left_bytes = max(resident_bytes, mapped_bytes, 0)
@@ -154,7 +154,7 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"Of a table of {words.amount(table.bytes)}, {left} are still taken after it was "
             "destroyed."
         )
-    return by_value(criterion, value, why, unit="of the table")
+    return judge_value(criterion, value, why, unit="of the table")
 
 
 def unfit_mode(mode: str, needed: Sequence[str]) -> str:

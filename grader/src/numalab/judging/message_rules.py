@@ -12,7 +12,7 @@ from numalab.judging import message_times
 from numalab.judging.mpi_rules import ended_words, not_started
 from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import not_looked_at
+from numalab.judging.soundness import not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.prediction import PREDICTED, TIMES, BadPrediction, predict, read_predictions
@@ -42,7 +42,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     text = evidence.handed(file.name)
     if text is None or not evidence.of(LATENCY):
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     run = evidence.of(LATENCY)[0]
     if not run.outcome.ok:
         if run.outcome.blames and run.file is not None:
@@ -52,10 +52,10 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "error", "kit", why)
     values = _values(run)
     if values is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     noise = next(filter(None, (_disagreement(run, size) for size in PREDICTED.values())), "")
     try:
-        scored = _scored(text.text, values, run, is_told=not noise)
+        scored = _scored(text.text, values, run, is_measurable=not noise)
     except BadPrediction as error:
         return verdict_on(criterion, "fail", "bad_file", f"{file.name}: {error}.")
     bad = [one for one in scored if one.is_bad]
@@ -84,7 +84,9 @@ def _values(run: Latency) -> dict[str, float] | None:
     return {"latency_us": small_us, "bandwidth_mb_s": peak_mb_s} | times
 
 
-def _scored(text: str, values: dict[str, float], run: Latency, is_told: bool) -> list[_Scored]:
+def _scored(
+    text: str, values: dict[str, float], run: Latency, is_measurable: bool
+) -> list[_Scored]:
     """Of each size that is predicted. is_told: whether the times show anything. Raises
     BadPrediction where none can be used."""
     read = read_predictions(text)
@@ -98,7 +100,7 @@ def _scored(text: str, values: dict[str, float], run: Latency, is_told: bool) ->
         except BadPrediction as error:
             found.append(_Scored(0.0, f"{error}.", is_bad=True))
             continue
-        found.append(_held_against(us, size, run) if is_told else _Scored(0, ""))
+        found.append(_held_against(us, size, run) if is_measurable else _Scored(0, ""))
     return found
 
 
@@ -136,7 +138,7 @@ def _disagreement(run: Latency, size: int) -> str:
             f"The times of {name} differ by a factor of {high / low:.1f} among themselves, and "
             f"{NOTHING_LEFT_AT:g} earns nothing."
         )
-    alone = message_times.samples_of(run.one_way_us[size])
+    alone = message_times.best_to_quartile(run.one_way_us[size])
     said = message_times.two_lines_us(message_times.best_us(run), PREDICTED.values(), size)
     if not any(alone.score(us) > 0 for us in said):
         return (

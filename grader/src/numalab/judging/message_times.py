@@ -83,7 +83,7 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def samples_of(times: Sequence[float]) -> Interval:
+def best_to_quartile(times: Sequence[float]) -> Interval:
     """From the best sample to the upper quartile."""
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
@@ -92,6 +92,6 @@ def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
     """Of a size, from its best sample to its upper quartile, and on to what the two lines say: a
     model knows no more, so nobody is asked for more. And TOLERANCE beyond, since lines through
     other sizes differ; not as far as lines that earn nothing: times are no curve then."""
-    alone = samples_of(run.one_way_us[size])
+    alone = best_to_quartile(run.one_way_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
     return Interval(min([alone.low, *said]) / TOLERANCE, max([alone.high, *said]) * TOLERANCE)

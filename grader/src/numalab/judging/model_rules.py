@@ -1,31 +1,38 @@
-"""The rules for a student's model of a node: bytes, a share, a time. Pure functions.
+"""The rules for a student's model of a machine: model.toml has bytes, a share and a time.
 
-**counted** is arithmetic, of loops in a table (labs/model.py): nothing is measured, and no node
-changes it.
+**counted** compares the bytes of loops in a table (labs/model.py) by arithmetic; nothing is
+measured, and no machine changes it.
 
-**lightspeed** and **saturation** hold predictions against times, of several loops or numbers of
-threads: *things*. For a thing a generation is *won* where the prediction is within what is asked
-for. It is *lost* where it is not, and the kit's own model is, with the same rates in the same
-generation: so noise that no model could foresee fails nobody. By signs and e-values
-(sequential.py):
+**lightspeed** (the time of loops that were not measured) and **saturation** (the share of the full
+rate that some threads reach) hold predictions against measurements. One prediction is made for each
+of several *targets*: loops, or numbers of threads. The *error* of a prediction is a factor of times
+or a difference of shares, and `at_most` bounds it. Per target a replicate is
 
-| | what was seen | verdict | cause | wrong at most |
-|-|---|---|---|---|
-| 1 | the formula can't be read, or has no value above 0 | fail | bad_file | |
-| 2 | the node can't show it: too few cores, caches as large as the arrays, a curve without a bend \
-| not_gradable | too_few_cores, not_visible_here, no_effect_here | |
-| 3 | shown, of some thing: more generations lost than not | fail | not_predicted | 1/to_fail |
-| 4 | shown, of each thing: more won than not | pass | reached | 1/to_pass |
-| 5 | shown, of some thing: the kit's own model misses it more often than not, by the same each \
-time | not_gradable | solution_misses_it | 1/to_fail |
-| 6 | else | open | interrupted, too_noisy, not_decided | |
+- *won* where the student's error is within the bound;
+- *lost* where it is not, and that of numalab's own model, with the same rates in the same
+  replicate, is: so noise that no model could foresee fails nobody.
 
-Of 5, *by the same*: three quarters of the generations are as near to each other as a prediction
-has to be. A node on which another model holds says the same each time; other load does not, and is
-`too_noisy`, however often it comes: with another language, or later, the prediction would count.
+Signs and e-values are those of sequential.py. The first row that holds is the verdict:
 
-*Wrong* is, of 3: that of no thing more generations are lost than not, for which each is asked
-1/to_fail over their number; of 4: that some thing is won no more often than not.
+| | what replicates show | status, cause | at a risk of |
+|-|-|-|-|
+| 1 | the formula can't be read, or has no value above 0 | fail bad_file | |
+| 2 | the machine can't show it: too few cores, caches as large as the arrays, a curve without a \
+bend | not_gradable too_few_cores, not_visible_here, no_effect_here | |
+| 3 | of some target, more are lost than not | fail not_predicted | 1/e_to_fail |
+| 4 | of each target, more are won than not | pass reached | 1/e_to_pass |
+| 5 | of some target, numalab's model is outside the bound more often than not, and by the same \
+each time | not_gradable solution_misses_it | 1/e_to_fail |
+| 6 | else | inconclusive interrupted, too_noisy, not_decided | |
+
+*By the same* (5): three quarters of the replicates are as near to each other as a prediction has to
+be to a measurement. A machine on which another model holds has the same error each time; other load
+does not, and stays `too_noisy` however often it comes, since the prediction may count later.
+
+*The risk* of 3 holds where of no target more replicates are lost than not: each of several targets
+takes e_to_fail times their number. That of 4 holds where some target is won no more often than not.
+
+Pure functions.
 """
 
 from __future__ import annotations
@@ -43,8 +50,8 @@ from numalab.evidence.record import Evidence, Json
 from numalab.evidence.results import Outcome
 from numalab.evidence.run_formats import Mix
 from numalab.judging.registry import Rule
-from numalab.judging.sequential import Decision, decide, interval, looks
-from numalab.judging.soundness import by_value, not_looked_at
+from numalab.judging.sequential import Decision, decide, decide_stepwise, interval
+from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.timing_state import thresholds
 from numalab.judging.verdict import NOT_DECIDED, CriterionVerdict, verdict_on
 from numalab.labs import loop_times
@@ -64,16 +71,17 @@ from numalab.labs.model import (
 
 Times = Mapping[Mix, float]
 Rates = Mapping[int, float]
-# Of threads, cores, one_gb_s and all_gb_s.
+# Returns the share that a model predicts for threads, of cores, by the rates in GB/s of a single
+# core and of all cores.
 Predict = Callable[[int, int, float, float], float]
 
-# How many times the last-level caches all arrays together take at least: they are gone through in
-# turns, so what comes back was the longest away.
+# All arrays together take at least this many times the last-level caches. They are used in turns,
+# so the one that is used next has been out of use for the longest time.
 LEAST_OVER_CACHES = 2.0
 
 
 def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
-    """None: the record has no such file. Raises BadModel."""
+    """Return the student's model; None where the record has no such file. Raises BadModel."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
@@ -82,8 +90,8 @@ def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
 
 def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
     assert criterion.file is not None
-    said = str(error)
-    why = f"{criterion.file.name}: {said}" + ("" if said.endswith("?") else ".")
+    text = str(error)
+    why = f"{criterion.file.name}: {text}" + ("" if text.endswith("?") else ".")
     return verdict_on(criterion, "fail", "bad_file", why)
 
 
@@ -109,122 +117,138 @@ def _refuse_part(
 
 @Rule("counted", subject="answers", refuse_file=_refuse_part(Model.counted))
 def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By how many of the loops' bytes are wrong."""
+    """Count the loops whose bytes are not what the loop moves."""
     if evidence.is_virtual:
         why = "Bytes are counted the same way everywhere; see this node's."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
-        told = model.counted()
+            return not_measured(criterion, evidence)
+        counted_bytes = model.counted()
     except BadModel as error:
         return _bad_file(criterion, error)
-    wrong = {name: value for name, value in told.items() if value != LOOPS[name].bytes_moved}
-    if not wrong:
+    missed = {
+        name: value for name, value in counted_bytes.items() if value != LOOPS[name].bytes_moved
+    }
+    if not missed:
         why = f"The bytes of all {len(LOOPS)} loops are right."
-        return by_value(criterion, 0.0, why, unit="loops")
+        return judge_value(criterion, 0.0, why, unit="loops")
     which = "; ".join(
         f"`{LOOPS[name].code}` does not move {words.short(value, 9)}"
-        for name, value in wrong.items()
+        for name, value in missed.items()
     )
-    why = f"{words.count(len(wrong), 'loop')} of {len(LOOPS)}: {which}.{_advice(told)}"
-    return by_value(criterion, float(len(wrong)), why, unit="loops")
+    why = f"{words.count(len(missed), 'loop')} of {len(LOOPS)}: {which}.{_advice(counted_bytes)}"
+    return judge_value(criterion, float(len(missed)), why, unit="loops")
 
 
-def _advice(told: dict[str, float]) -> str:
-    """What one mistake explains all that was written, right or wrong, if one does."""
+def _advice(counted_bytes: dict[str, float]) -> str:
+    """Return the single mistake that explains all values, also the correct ones, if there is one;
+    a sentence with a space before it."""
     mistakes = mistaken_bytes(next(iter(LOOPS.values())))
     for sentence in mistakes:
-        if all(mistaken_bytes(LOOPS[name])[sentence] == value for name, value in told.items()):
+        if all(
+            mistaken_bytes(LOOPS[name])[sentence] == value for name, value in counted_bytes.items()
+        ):
             return f" {words.first_upper(sentence)}."
     return ""
 
 
-# ---- predictions over generations ------------------------------------------------------
+# ---- predictions over replicates -------------------------------------------------------
 
 
-# Of one generation: by how much a prediction is off, for each thing that it is about.
-Offs = Mapping[Any, float]
+Target = Any  # a loop, or a number of threads
+Errors = Mapping[Target, float]  # of one replicate: the error of the prediction for each target
 
 
 @dataclass(frozen=True)
-class Held:
-    """A prediction held against generations. offs: of each; own: of the kit's model; claims: of
-    each thing, that it is predicted within what is asked for more often than not; model: the same
-    of the kit's."""
+class PredictionErrors:
+    """Errors of a prediction over replicates, and what they decide.
 
-    offs: tuple[Offs, ...]
-    own: tuple[Offs, ...]
-    claims: Mapping[Any, Decision]
-    model: Mapping[Any, Decision]
+    Attributes:
+        errors: the student's, by replicate.
+        model_errors: those of numalab's own model.
+        claims: per target, whether the student's error is within the bound more often than not.
+        model_claims: the same of numalab's model.
+    """
 
-    @property
-    def worst(self) -> Any:
-        """What is missed by most."""
-        return max(self.claims, key=lambda thing: statistics.median(self.of(thing)))
-
-    def of(self, thing: Any) -> tuple[float, ...]:
-        return tuple(off[thing] for off in self.offs)
+    errors: tuple[Errors, ...]
+    model_errors: tuple[Errors, ...]
+    claims: Mapping[Target, Decision]
+    model_claims: Mapping[Target, Decision]
 
     @property
-    def median_off(self) -> float:
-        """Of what is missed by most."""
-        return statistics.median(self.of(self.worst))
+    def worst_errors(self) -> list[float]:
+        """The errors of the target with the largest median, by replicate."""
+        targets = ([errors[target] for errors in self.errors] for target in self.claims)
+        return max(targets, key=statistics.median)
 
-    def within(self, offs: Sequence[Offs], at_most: float) -> int:
-        """Generations in which all is."""
-        return sum(max(off.values()) <= at_most for off in offs)
+    @property
+    def median_error(self) -> float:
+        return statistics.median(self.worst_errors)
 
 
-def held(
-    offs: Sequence[Offs], own: Sequence[Offs], at_most: float, evidence: Evidence
-) -> Held | None:
-    """None: there is no generation yet."""
-    if not offs:
+def decide_predictions(
+    errors: Sequence[Errors], model_errors: Sequence[Errors], limit: float, evidence: Evidence
+) -> PredictionErrors | None:
+    """Return what errors decide, by replicate, of predictions that have to be within a limit; None
+    where there is no replicate yet."""
+    if not errors:
         return None
-    things = list(offs[0])
-    # Each thing may fail a prediction, and all have to pass it.
-    asked = thresholds(evidence)
-    asked = replace(asked, to_fail=asked.to_fail * len(things))
-    claims, model = {}, {}
-    for thing in things:
-        won = [off[thing] <= at_most for off in offs]
-        kits = [off[thing] <= at_most for off in own]
-        lost = [not win and fits for win, fits in zip(won, kits, strict=True)]
-        claims[thing] = looks(won, asked, lost)[-1]
-        model[thing] = decide(kits, asked)
-    return Held(tuple(offs), tuple(own), claims, model)
+    targets = list(errors[0])
+    # Each target may fail a prediction, and all have to pass it.
+    levels = thresholds(evidence)
+    levels = replace(levels, e_to_fail=levels.e_to_fail * len(targets))
+    claims, model_claims = {}, {}
+    for target in targets:
+        won = [of_targets[target] <= limit for of_targets in errors]
+        model_fits = [of_targets[target] <= limit for of_targets in model_errors]
+        lost = [not win and fits for win, fits in zip(won, model_fits, strict=True)]
+        claims[target] = decide_stepwise(won, levels, lost)[-1]
+        model_claims[target] = decide(model_fits, levels)
+    return PredictionErrors(tuple(errors), tuple(model_errors), claims, model_claims)
+
+
+def _count_within(errors: Sequence[Errors], limit: float) -> int:
+    """Count the replicates in which the errors of all targets are within a limit."""
+    return sum(max(of_targets.values()) <= limit for of_targets in errors)
 
 
 def _verdict(
-    criterion: Criterion, evidence: Evidence, found: Held, passes: str, fails: str, unit: str
+    criterion: Criterion,
+    evidence: Evidence,
+    decided: PredictionErrors,
+    passes: str,
+    fails: str,
+    unit: str,
 ) -> CriterionVerdict:
-    """passes, fails: what is said then; else the kit's word on why it is open."""
+    """Return the verdict of rows 3 to 6. passes, fails: the sentences of a pass and a fail."""
     assert criterion.at_most is not None
-    asked, offs, at_most = thresholds(evidence), found.of(found.worst), criterion.at_most
-    known: dict[str, Any] = {"unit": unit, "confidence": asked.confidence}
-    if found.median_off < math.inf:
-        known["value"] = found.median_off
-    if max(offs) < math.inf:
-        known["interval"] = interval(offs, asked)
-    reached = {claim.reached for claim in found.claims.values()}
+    levels, errors, limit = thresholds(evidence), decided.worst_errors, criterion.at_most
+    known: dict[str, Any] = {"unit": unit, "confidence": levels.confidence}
+    if decided.median_error < math.inf:
+        known["value"] = decided.median_error
+    if max(errors) < math.inf:
+        known["interval"] = interval(errors, levels)
+    reached = {claim.reached for claim in decided.claims.values()}
     if "below" in reached:
         return verdict_on(criterion, "fail", "not_predicted", fails, **known)
     if reached == {"above"}:
         return verdict_on(criterion, "pass", "reached", passes, **known)
-    generations = words.count(len(found.offs), "generation")
-    fits = found.within(found.own, at_most)
+    replicates = words.count(len(decided.errors), "generation")
+    fits = _count_within(decided.model_errors, limit)
     if any(
-        claim.reached == "below" and _is_steady([off[thing] for off in found.own], at_most)
-        for thing, claim in found.model.items()
+        claim.reached == "below"
+        and _is_steady([of_targets[target] for of_targets in decided.model_errors], limit)
+        for target, claim in decided.model_claims.items()
     ):
-        why = f"The kit's own model misses it here, too: it holds in {fits} of {generations}."
+        why = f"The kit's own model misses it here, too: it holds in {fits} of {replicates}."
         return verdict_on(criterion, "not_gradable", "solution_misses_it", why, **known)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED, **known)
-    so_far = f"the prediction holds in {found.within(found.offs, at_most)} of {generations}"
-    if fits == len(found.own):
+    within = _count_within(decided.errors, limit)
+    so_far = f"the prediction holds in {within} of {replicates}"
+    if fits == len(decided.model_errors):
         why = f"Not decided in the time allowed: {so_far}. Grade again."
         return verdict_on(criterion, "inconclusive", "not_decided", why, **known)
     why = (
@@ -234,17 +258,17 @@ def _verdict(
     return verdict_on(criterion, "inconclusive", "too_noisy", why, **known)
 
 
-def _is_steady(offs: Sequence[float], at_most: float) -> bool:
-    """Whether predictions miss by the same, but for an eighth of them at either end. at_most: what
-    is asked for; above 1 a factor, else a difference."""
-    least, *_, most = statistics.quantiles(offs, n=8, method="inclusive")
+def _is_steady(errors: Sequence[float], limit: float) -> bool:
+    """Tell whether errors agree within the limit, an eighth of them at either end left out. A limit
+    above 1 is a factor, else a difference."""
+    least, *_, most = statistics.quantiles(errors, n=8, method="inclusive")
     if most == math.inf:
         return False
-    return most <= least * at_most if at_most > 1 else most - least <= at_most
+    return most <= least * limit if limit > 1 else most - least <= limit
 
 
 def _not_run(criterion: Criterion, outcome: Outcome) -> CriterionVerdict:
-    """Of the kit's own program."""
+    """Return the verdict where the probe itself could not be run."""
     error = str(outcome.detail.get("error", outcome.status))
     return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
 
@@ -253,41 +277,48 @@ def _not_run(criterion: Criterion, outcome: Outcome) -> CriterionVerdict:
 
 
 @Rule("lightspeed", kind="timing", runs=(LIGHTSPEED,), refuse_file=_refuse_part(Model.time_ns))
-def lightspeed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the worst of the unseen loops in each generation."""
+def predicted_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Judge the predicted time of loops that were not among those measured, by the largest factor
+    between prediction and measurement."""
     assert criterion.at_most is not None
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         formula = model.time_ns()
         runs = evidence.of(LIGHTSPEED)
         if not runs:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
-        cached = _in_caches(criterion, evidence, run.pool_bytes)
+        cached = _caches_hold_arrays(criterion, evidence, run.pool_bytes)
         if cached is not None:
             return cached
-        seen = [_ratios(formula, run, times) for times in run.times_ns]
+        ratios = [_time_ratios(formula, run, times) for times in run.times_ns]
     except BadModel as error:
         return _bad_file(criterion, error)
-    own = [_own_offs(run, times) for times in run.times_ns]
-    found = held([_offs(run, ratios) for ratios in seen], own, criterion.at_most, evidence)
-    if found is None:
-        return not_looked_at(criterion, evidence)
+    decided = decide_predictions(
+        [_time_errors(run, of_loops) for of_loops in ratios],
+        [_model_time_errors(run, times) for times in run.times_ns],
+        criterion.at_most,
+        evidence,
+    )
+    if decided is None:
+        return not_measured(criterion, evidence)
     loops = "; ".join(map(mix_in_words, run.unseen))
     passes = (
         f"The times of {len(run.unseen)} loops that were not among those measured ({loops}) are "
-        f"predicted within a factor of {found.median_off:.2f}."
+        f"predicted within a factor of {decided.median_error:.2f}."
     )
-    return _verdict(criterion, evidence, found, passes, _told_off(run, seen), unit="times off")
+    fails = _worst_loop_text(run, ratios)
+    return _verdict(criterion, evidence, decided, passes, fails, unit="times off")
 
 
-def _in_caches(
+def _caches_hold_arrays(
     criterion: Criterion, evidence: Evidence, pool_bytes: int
 ) -> CriterionVerdict | None:
+    """Return the verdict where the arrays together are too small for the machine's caches."""
     caches = int(evidence.node["last_level_cache_bytes"] or 0)
     if pool_bytes >= LEAST_OVER_CACHES * caches:
         return None
@@ -299,9 +330,9 @@ def _in_caches(
     return verdict_on(criterion, "not_gradable", "not_visible_here", why)
 
 
-def _ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
-    """Predicted over measured time of each unseen loop; none where there are no rates. Raises
-    BadModel."""
+def _time_ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
+    """Return predicted over measured time of each loop to predict, by one replicate's times; empty
+    where these give no rates. Raises BadModel."""
     rates = loop_times.rates_of(times)
     if rates is None:
         return {}
@@ -311,20 +342,26 @@ def _ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float
     }
 
 
-def _offs(run: UnseenLoops, ratios: dict[Mix, float]) -> Offs:
+def _time_errors(run: UnseenLoops, ratios: Mapping[Mix, float]) -> Errors:
     return {mix: loop_times.factor_off(ratios.get(mix, math.inf), 1.0) for mix in run.unseen}
 
 
-def _own_offs(run: UnseenLoops, times: Times) -> Offs:
+def _model_time_errors(run: UnseenLoops, times: Times) -> Errors:
+    """Return the errors of numalab's own model (loop_times.time_ns) in one replicate."""
     rates = loop_times.rates_of(times)
-    ratios = {} if rates is None else {mix: loop_times.time_ns(mix, rates) for mix in run.unseen}
-    return {mix: loop_times.factor_off(ratios.get(mix, math.inf), times[mix]) for mix in run.unseen}
+    predicted = {} if rates is None else {mix: loop_times.time_ns(mix, rates) for mix in run.unseen}
+    return {
+        mix: loop_times.factor_off(predicted.get(mix, math.inf), times[mix]) for mix in run.unseen
+    }
 
 
-def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
-    """The loop that is missed by most, and the rates with which it is."""
+def _worst_loop_text(run: UnseenLoops, replicates: Sequence[dict[Mix, float]]) -> str:
+    """Name the loop with the largest error, and the rates that it was predicted with."""
+    known_ratios = [ratios for ratios in replicates if ratios]
     ratios = {
-        mix: statistics.median(of[mix] for of in seen if of) for mix in run.unseen if any(seen)
+        mix: statistics.median(ratios[mix] for ratios in known_ratios)
+        for mix in run.unseen
+        if known_ratios
     }
     if not ratios:
         return "No rates could be worked out."
@@ -343,9 +380,9 @@ def _told_off(run: UnseenLoops, seen: Sequence[dict[Mix, float]]) -> str:
 
 
 def mix_in_words(mix: Mix) -> str:
-    """As in: 2 arrays read, 1 updated."""
-    told = [(mix.loads, "read"), (mix.stores, "written"), (mix.updates, "updated")]
-    parts = [(number, what) for number, what in told if number]
+    """Return a mix of accesses in words, as in: 2 arrays read, 1 updated."""
+    counts = [(mix.loads, "read"), (mix.stores, "written"), (mix.updates, "updated")]
+    parts = [(number, what) for number, what in counts if number]
     return ", ".join(
         f"{words.count(number, 'array') if place == 0 else number} {what}"
         for place, (number, what) in enumerate(parts)
@@ -373,84 +410,97 @@ def _too_few_cores(
     refuse_file=_refuse_part(Model.share),
 )  # fmt: skip
 def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the worst of the drawn numbers of threads in each generation."""
+    """Judge the predicted share of the full rate that drawn numbers of threads reach, by the
+    largest difference from what was measured."""
     assert criterion.at_most is not None
     try:
         model = _model(criterion, evidence)
         if model is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         formula = model.share()
         few = _too_few_cores(criterion, evidence.node)
         if few is not None:
             return few
         runs = evidence.of(SATURATION)
         if not runs:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
         run = runs[-1]
         if not run.outcome.ok:
             return _not_run(criterion, run.outcome)
-        cached = _in_caches(criterion, evidence, run.pool_bytes)
+        cached = _caches_hold_arrays(criterion, evidence, run.pool_bytes)
         if cached is not None:
             return cached
         if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
             return _no_bend(criterion, run)
-        seen = [_shares(run, rates, _of_formula(formula)) for rates in run.rates_gb_s]
+        shares = [_shares(run, rates, _predictor(formula)) for rates in run.rates_gb_s]
     except BadModel as error:
         return _bad_file(criterion, error)
-    own = [_share_offs(_shares(run, rates, _of_kit)) for rates in run.rates_gb_s]
-    found = held(list(map(_share_offs, seen)), own, criterion.at_most, evidence)
-    if found is None:
-        return not_looked_at(criterion, evidence)
+    decided = decide_predictions(
+        list(map(_share_errors, shares)),
+        [_share_errors(_shares(run, rates, _predict_by_model)) for rates in run.rates_gb_s],
+        criterion.at_most,
+        evidence,
+    )
+    if decided is None:
+        return not_measured(criterion, evidence)
     drawn = " and ".join(map(str, run.drawn))
     passes = (
         f"The share of {len(run.pus)} cores' rate that {drawn} threads reach is predicted within "
-        f"{found.median_off:.2f}."
+        f"{decided.median_error:.2f}."
     )
-    return _verdict(criterion, evidence, found, passes, _told_share(run, seen), unit="off")
+    fails = _worst_share_text(run, shares)
+    return _verdict(criterion, evidence, decided, passes, fails, unit="off")
 
 
 def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
+    """Return the verdict where no number of threads could be drawn: each would suit also a model
+    that grows with each core, or one that a single core reaches."""
     whole = run.curve[max(run.curve)]
-    told = ", ".join(
+    curve = ", ".join(
         f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(run.curve.items())
     )
     why = (
         "Here no number of threads tells a rate that saturates from one that grows with each core, "
-        f"or that one core reaches alone; share of all cores' rate by threads: {told}."
+        f"or that one core reaches alone; share of all cores' rate by threads: {curve}."
     )
     return verdict_on(criterion, "not_gradable", "no_effect_here", why)
 
 
-def _of_kit(threads: int, cores: int, one_gb_s: float, all_gb_s: float) -> float:
-    return sat.modelled_share(threads, one_gb_s, all_gb_s)
+def _predict_by_model(threads: int, cores: int, single_gb_s: float, all_gb_s: float) -> float:
+    return sat.modelled_share(threads, single_gb_s, all_gb_s)
 
 
-def _of_formula(formula: Formula) -> Predict:
-    def predict(threads: int, cores: int, one_gb_s: float, all_gb_s: float) -> float:
-        values = sat.values_for(threads, cores, one_gb_s, all_gb_s)
+def _predictor(formula: Formula) -> Predict:
+    def predict(threads: int, cores: int, single_gb_s: float, all_gb_s: float) -> float:
+        values = sat.values_for(threads, cores, single_gb_s, all_gb_s)
         return value_of(formula, values, SHARE)
 
     return predict
 
 
 def _shares(run: ThreadRates, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
-    """Predicted and measured share of each drawn number of threads. Raises BadModel."""
+    """Return the predicted and the measured share of each drawn number of threads, by one
+    replicate's rates in GB/s. Raises BadModel."""
     cores = len(run.pus)
-    one, whole = rates[1], rates[cores]
+    single, whole = rates[1], rates[cores]
     return {
-        threads: (predict(threads, cores, one, whole), rates[threads] / whole)
+        threads: (predict(threads, cores, single, whole), rates[threads] / whole)
         for threads in run.drawn
     }
 
 
-def _share_offs(shares: dict[int, tuple[float, float]]) -> Offs:
+def _share_errors(shares: dict[int, tuple[float, float]]) -> Errors:
     return {threads: abs(predicted - measured) for threads, (predicted, measured) in shares.items()}
 
 
-def _told_share(run: ThreadRates, seen: Sequence[dict[int, tuple[float, float]]]) -> str:
-    """The number of threads that is missed by most."""
+def _worst_share_text(
+    run: ThreadRates, replicates: Sequence[dict[int, tuple[float, float]]]
+) -> str:
+    """Name the number of threads with the largest error: the medians of both shares."""
     medians = {
-        threads: tuple(statistics.median(of[threads][i] for of in seen) for i in (0, 1))
+        threads: tuple(
+            statistics.median(shares[threads][i] for shares in replicates) for i in (0, 1)
+        )
         for threads in run.drawn
     }
     threads = max(medians, key=lambda number: abs(medians[number][0] - medians[number][1]))

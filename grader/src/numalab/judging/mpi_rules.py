@@ -14,15 +14,15 @@ from numalab.judging import explain, rank_goals
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
     NO_CORES,
-    by_value,
-    ended_in,
+    end_origin,
     first_bad,
-    is_wrong,
+    has_mistake,
+    judge_value,
     missing_runs,
-    not_looked_at,
+    mistake_origin,
+    not_measured,
     unseen,
     unusable,
-    wrong_in,
 )
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
@@ -30,7 +30,7 @@ from numalab.labs.declaration import Criterion, Lab
 # ---- deadlocks -------------------------------------------------------------------------
 
 
-@Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).of_lab
+@Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """By the check in which every send waits for its receive, as the standard allows. Where
     the other check fails this says nothing: who sends nothing can't wait."""
@@ -49,7 +49,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         checked.results
         for check in evidence.of(CHECK)
         for checked in check.checked
-        if is_wrong(checked.results)
+        if has_mistake(checked.results)
     ]
     if wrong and not stuck:
         why = "Not judged before the results are right"
@@ -70,7 +70,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                 why,
                 value=1.0,
                 unit="deadlocks",
-                began_in=ended_in(lab, check.outcome),
+                began_in=end_origin(lab, check.outcome),
             )
         for checked in check.checked:
             why_wrong = explain.results(
@@ -97,10 +97,10 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                     why,
                     value=1.0,
                     unit="deadlocks",
-                    began_in=wrong_in(lab, checked.results),
+                    began_in=mistake_origin(lab, checked.results),
                 )
     if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     return verdict_on(
         criterion,
         "pass",
@@ -215,22 +215,22 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
 
 
 # As what a program may end whose threads call MPI though it has asked for less.
-_BY_TOO_LOW_A_LEVEL: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
+_LOW_LEVEL_CAUSES: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
 
 
 def _explain_bad_end(
     criterion: Criterion,
     evidence: Evidence,
-    found: CriterionVerdict,
+    own_verdict: CriterionVerdict,
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
     """Put the bad end of a program whose threads call MPI beyond the level of thread support that
     it asks for down to that, which is to be fixed first, since anything may come of it."""
     is_of_it = other.kind == "correctness" and other.part == criterion.part
-    if not is_of_it or verdict.status != "fail" or verdict.cause not in _BY_TOO_LOW_A_LEVEL:
+    if not is_of_it or verdict.status != "fail" or verdict.cause not in _LOW_LEVEL_CAUSES:
         return verdict
-    if found.status != "fail" or not calls_beyond_level(evidence):
+    if own_verdict.status != "fail" or not calls_beyond_level(evidence):
         return verdict
     why = f"{verdict.why} {criterion.name} most likely says why: fix that first."
     return replace(verdict, why=why, explained_by=criterion.name)
@@ -250,17 +250,17 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     run = evidence.of(THREAD_LEVEL)[-1]
     if not run.ranks:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     faults = _level_faults(run)
     if faults:
-        return by_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
+        return judge_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
     _, _, because = _least(run)
     asked = _named(max(LEVELS.index(rank.asked or "single") for rank in run.ranks))
     why = f"It asks for {asked}, and {because}."
-    return by_value(criterion, 0.0, why, unit="faults")
+    return judge_value(criterion, 0.0, why, unit="faults")
 
 
-ONE_PACKAGE = "This machine has one package, and the ranks have to be on two."
+SINGLE_PACKAGE = "This machine has one package, and the ranks have to be on two."
 
 
 # ---- launches --------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     runs = [run for run in evidence.of(RANKS) if run.file == file.name]
     if not runs:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     run = runs[-1]
     if run.refused is not None:
         return verdict_on(criterion, "fail", "bad_file", run.refused, value=1.0, unit="")
@@ -288,8 +288,10 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if reach.misplaced and reach.is_by_cores and not evidence.announces_cores:
         return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
     if reach.misplaced and rank_goals.is_out_of_reach(file.goal, run.ranks, evidence.node):
-        return verdict_on(criterion, "not_gradable", "not_visible_here", ONE_PACKAGE)
-    return by_value(criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place")
+        return verdict_on(criterion, "not_gradable", "not_visible_here", SINGLE_PACKAGE)
+    return judge_value(
+        criterion, float(reach.misplaced), reach.why, unit="ranks in the wrong place"
+    )
 
 
 def not_started(name: str, outcome: Outcome) -> str:

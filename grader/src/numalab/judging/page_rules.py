@@ -10,7 +10,7 @@ from numalab.evidence import page_work, touch
 from numalab.evidence.kinds import ANOTHER_TEAM, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Evidence, Trace
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value, missing_runs, unusable
+from numalab.judging.soundness import judge_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.machines.topology import topology_of_node
@@ -112,7 +112,7 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         return missing
     assert criterion.at_most is not None
     team = traces[0].team
-    ratios, whose = _shares(traces)
+    ratios, user_kind = _shares(traces)
     ran = max(len(ratios), len(page_work.threads_that_use(touch.united_users(traces))))
     off = max(ratios, key=lambda thread: abs(ratios[thread] - 1))
     value = abs(ratios[off] - 1)
@@ -120,11 +120,13 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     if value <= criterion.at_most:
         idler = _idler(ratios, evidence)
         if idler is not None:
-            return by_value(criterion, 1 - idler.of_expected, _idles(idler, evidence), unit=_OFF)
+            return judge_value(
+                criterion, 1 - idler.of_expected, _idles(idler, evidence), unit=_SHARE_UNIT
+            )
         least, most = min(ratios.values()), max(ratios.values())
         span = "" if most - least < 0.01 else f"{least:.2f} to {most:.2f} times "
         why = (
-            f"{_ran(ran, evidence, team)}Each of the {len(ratios)} {whose}s uses {span}"
+            f"{_ran(ran, evidence, team)}Each of the {len(ratios)} {user_kind}s uses {span}"
             f"an equal share of the pages. {_traced(traces[0])}"
         )
     elif len(idle) == len(ratios) - 1 and ran <= team:
@@ -136,17 +138,18 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         )
     else:
         why = (
-            f"{_who(off, whose)} of {len(ratios)} uses {ratios[off]:.2f} times an equal share of "
+            f"{_name_user(off, user_kind)} of {len(ratios)} uses {ratios[off]:.2f} times an "
+            "equal share of "
             f"the pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked "
             "for."
         )
         if ran > team:
             why += f" The kit asks for {team} threads. {_ran(ran, evidence, team).rstrip()}"
         why += f" {_traced(traces[0])}"
-    return by_value(criterion, value, why, unit=_OFF)
+    return judge_value(criterion, value, why, unit=_SHARE_UNIT)
 
 
-_OFF = "off an equal share"
+_SHARE_UNIT = "off an equal share"
 _DO_CONCURRENT = " (do concurrent is none: gfortran runs it with one thread.)"
 
 
@@ -160,13 +163,13 @@ def _is_by_thread(traces: Sequence[Trace]) -> bool:
 def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
     """Of the used pages over an equal share: by the team's threads, or where others have worked on
     their cores, or they on others', by the cores that these have been given."""
-    whose = "thread" if _is_by_thread(traces) else "core"
+    user_kind = "thread" if _is_by_thread(traces) else "core"
     users = touch.workers(touch.united_uses(traces), touch.worker_of(traces))
-    return touch.equal_share_ratios(users, traces[0].team), whose
+    return touch.equal_share_ratios(users, traces[0].team), user_kind
 
 
-def _who(number: int, whose: str) -> str:
-    return f"Thread {number}" if whose == "thread" else f"The core of thread {number}"
+def _name_user(number: int, user_kind: str) -> str:
+    return f"Thread {number}" if user_kind == "thread" else f"The core of thread {number}"
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
@@ -177,14 +180,14 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
     unwatched = touch.united_users([trace for trace in traces if not trace.closings])
     if page_work.contested_share(unwatched) > 0.5:
         watched = []
-    in_use = page_work.pages_in_use(watched, evidence.numa_nodes, touch.worker_of(traces))
+    uses_observed = page_work.pages_in_use(watched, evidence.numa_nodes, touch.worker_of(traces))
     shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
     # Threads of a virtual node share fewer cores, whose time they are not told; and a thread's time
     # tells nothing of a core that several have worked on.
     is_told = not evidence.is_virtual and _is_by_thread(traces)
     looks = evidence.of(PLACEMENT) if is_told else ()
     placement = next((look for look in looks if look.cpu_time), None)
-    return next(iter(page_work.idlers(shares, in_use, placement)), None)
+    return next(iter(page_work.idlers(shares, uses_observed, placement)), None)
 
 
 def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
@@ -220,10 +223,10 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     assert shown is not None
     worst = touch.touch_share(*shown, touch.place_of(traces, evidence.numa_nodes))
     assert criterion.at_least is not None
-    in_use = page_work.pages_in_use(traces, evidence.numa_nodes)
-    if worst.share >= criterion.at_least and in_use.has_strayed(criterion.at_least):
-        share = in_use.at_home / in_use.total
-        return by_value(criterion, share, _worked_elsewhere(in_use, evidence), unit="share")
+    uses_observed = page_work.pages_in_use(traces, evidence.numa_nodes)
+    if worst.share >= criterion.at_least and uses_observed.has_strayed(criterion.at_least):
+        share = uses_observed.at_home / uses_observed.total
+        return judge_value(criterion, share, _used_by_others(uses_observed, evidence), unit="share")
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     ways = _ways_to_share(evidence)
     why = sentence(worst, evidence.numa_nodes, ways)
@@ -240,18 +243,20 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
         why += f" {_traced(traces[0])}"
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
-    return by_value(criterion, worst.share, why, unit="share")
+    return judge_value(criterion, worst.share, why, unit="share")
 
 
-def _worked_elsewhere(in_use: page_work.PagesInUse, evidence: Evidence) -> str:
+def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> str:
     """Where pages are touched first by whom they are written by, and then used by others."""
-    strays = words.first_upper(words.percent(1 - in_use.at_home / in_use.total))
+    strays = words.first_upper(words.percent(1 - uses_observed.at_home / uses_observed.total))
     where = "on another NUMA node than where" if evidence.numa_nodes > 1 else "by another than that"
-    busiest, uses = max(in_use.by_thread.items(), key=lambda item: item[1])
+    busiest, uses = max(uses_observed.by_thread.items(), key=lambda item: item[1])
     return (
         f"Each thread touches the pages that it wrote first, and others work on them. {strays} of "
-        f"the uses that were seen at {in_use.moments} moments of the phase, whenever they came, "
-        f"were {where} the page was first written; {words.percent(uses / in_use.total)} of all "
+        f"the uses that were seen at {uses_observed.moments} moments of the phase, whenever they "
+        "came, "
+        f"were {where} the page was first written; {words.percent(uses / uses_observed.total)} "
+        "of all "
         f"were those of thread {busiest}. What counts is who works."
     )
 
@@ -271,7 +276,7 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
                 f"{len(writers)} of {words.count(team, 'thread')}: something in the kernel's file "
                 "sets threads for the whole program, before its functions are called."
             )
-            return by_value(criterion, len(writers) / team, why, unit="share")
+            return judge_value(criterion, len(writers) / team, why, unit="share")
     ratios, _ = _shares(traces)
     using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
     if using == team:
@@ -281,7 +286,7 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
         1: f"One thread of {team} does all the work",
     }.get(using, f"{using} of {team} threads do all the work, or nearly so")
     why = f"{does}. Is there a parallel loop, and does it take the threads that the kit asks for?"
-    return by_value(criterion, using / team, why, unit="share")
+    return judge_value(criterion, using / team, why, unit="share")
 
 
 def _ways_to_share(evidence: Evidence) -> str:
@@ -359,24 +364,24 @@ def _contested(share: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> s
     return f"{_pages(share.contested_share, share.worst_array, 'is', 'are')} used by {together}"
 
 
-def _pages(share: float, array: str, one: str, many: str) -> str:
+def _pages(share: float, array: str, singular: str, plural: str) -> str:
     """The subject of a sentence about some pages of an array, with its verb."""
     if share == 1:
-        return f"Every page of {array} {one}"
-    return f"{words.first_upper(words.percent(share))} of the pages of {array} {many}"
+        return f"Every page of {array} {singular}"
+    return f"{words.first_upper(words.percent(share))} of the pages of {array} {plural}"
 
 
-def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, at_least: float) -> bool:
+def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
     """Whether each page was first written by a thread of the NUMA node on which it is used, as the
     kit binds threads; steadily, so that chance has no part in it."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
-    if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - at_least for name in names):
+    if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):
         return False
     shown = touch.shown_trace(evidence)
     if shown is None:
         return False
-    return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= at_least
+    return touch.touch_share(*shown, touch.place_of(traces, numa_nodes)).share >= min_share
 
 
 @Rule("local_pages", runs=(TRACE, PLACEMENT), needs=("move_pages",))
@@ -429,4 +434,4 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
                 "sched_setaffinity)?"
             )
         why += f" {_traced(traces[0])}"
-    return by_value(criterion, local_share.share, why, unit="share")
+    return judge_value(criterion, local_share.share, why, unit="share")

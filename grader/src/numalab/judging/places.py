@@ -1,5 +1,7 @@
-"""The verdict over all places: what this node shows, and what virtual nodes add. Pure functions
-over stored records, so that a grading and who judges it again later use the same ones."""
+"""The verdict over all machines: what this one shows, and what virtual machines add.
+
+Pure functions over stored records, so that a grading and a later rejudging use the same ones.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from numalab.evidence.format import OtherPlaces
 from numalab.evidence.record import Evidence
-from numalab.judging import judge, needs
+from numalab.judging import judge, planner
 from numalab.judging.judge import sound_parts
-from numalab.judging.rules import is_shown_here_only, judges_answers
+from numalab.judging.rules import is_local_only, judges_answers
 from numalab.judging.soundness import is_sound, unseen
 from numalab.judging.verdict import (
     NOT_GRADED,
@@ -18,176 +20,204 @@ from numalab.judging.verdict import (
     CriterionVerdict,
     Status,
     Verdict,
-    with_machine,
+    merge_machine,
 )
 from numalab.labs.declaration import RUN_UNDER, Lab
 
-HERE = "here"
+LOCAL = "here"
 NOT_MEASURED = (
     "Not measured there: it was graded before this was asked for. Grading again measures it."
 )
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a machine is to show. parts: of the student's kernels that are run there; only: the
-    criteria that it adds to the verdict; None: all that it can show."""
+class VmRequest:
+    """What a virtual machine is to show.
+
+    Attributes:
+        machine: its name.
+        parts: the student's kernels that run there.
+        only: the criteria that it adds to the verdict; None: all that it can show.
+    """
 
     machine: str
     parts: tuple[str | None, ...]
     only: frozenset[str] | None
 
 
-def on_all(lab: Lab) -> frozenset[str]:
-    """The criteria that are graded on each of the lab's machines."""
+def criteria_of_all_machines(lab: Lab) -> frozenset[str]:
+    """Return the names of the criteria that are graded on each of the lab's machines."""
     return frozenset(c.name for c in lab.criteria if c.on_machines)
 
 
-def can_run(lab: Lab, here: Evidence) -> bool:
-    """Whether there is anything that another place could be shown: a kernel that is right here,
+def can_run(lab: Lab, local: Evidence) -> bool:
+    """Tell whether a virtual machine has anything to run: a kernel that is correct on this machine,
     or a file that says where threads or ranks go."""
-    return bool(sound_parts(lab, here) or any(file.kind in RUN_UNDER for file in lab.files))
+    return bool(sound_parts(lab, local) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
-def _shown_here(lab: Lab) -> frozenset[str]:
-    """The criteria that no other place has to show: answers in files, and what a grading looks at
-    here only."""
-    return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_shown_here_only(c))
+def _local_criteria(lab: Lab) -> frozenset[str]:
+    """Return the names of the criteria that no virtual machine adds to: answers in files, and runs
+    that are made on this machine only."""
+    return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_local_only(c))
 
 
 def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
-    """What this node can't show, and a virtual one could."""
+    """Return the verdicts that are not gradable on this machine, and may be on a virtual one."""
     return [
         c
         for c in verdict.criteria
-        if c.status == "not_gradable" and c.kind == "evidence" and c.name not in _shown_here(lab)
+        if c.status == "not_gradable"
+        and c.kind == "evidence"
+        and c.name not in _local_criteria(lab)
     ]
 
 
-def looks(lab: Lab, here: Evidence, named: Sequence[str] = ()) -> tuple[Look, ...]:
-    """Where a kernel is to be looked at beside this node. named: at all of these, for all that
-    they show; none: at the lab's own, for the criteria that are graded on each of them, and at
-    the first for what this node can't show."""
-    sound = sound_parts(lab, here)
+def vm_requests(lab: Lab, local: Evidence, named: Sequence[str] = ()) -> tuple[VmRequest, ...]:
+    """Return the virtual machines that a grading needs.
+
+    Args:
+        local: the evidence of this machine.
+        named: machines that were asked for, which show all that they can. If there are none, the
+            lab's machines show the criteria that are graded on each of them, and the first of them
+            also what this machine can't show.
+    """
+    sound = sound_parts(lab, local)
     if named:
-        return tuple(Look(name, sound, None) for name in named)
-    to_show = frozenset(c.name for c in _missing(lab, judge.judge(lab, here))) | on_all(lab)
-    if not to_show or not can_run(lab, here):
+        return tuple(VmRequest(name, sound, None) for name in named)
+    to_show = frozenset(
+        c.name for c in _missing(lab, judge.judge(lab, local))
+    ) | criteria_of_all_machines(lab)
+    if not to_show or not can_run(lab, local):
         return ()
     made = []
     for name in lab.machines:
-        sound = tuple(part for part in sound if needs.is_shown(lab, part, to_show))
-        made.append(Look(name, sound, to_show))
-        to_show = on_all(lab)
+        sound = tuple(part for part in sound if planner.is_shown(lab, part, to_show))
+        made.append(VmRequest(name, sound, to_show))
+        to_show = criteria_of_all_machines(lab)
     return tuple(made)
 
 
 def verdict_over(
-    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: OtherPlaces | None
+    lab: Lab, local: Evidence, remote: Mapping[str, Evidence], others: OtherPlaces | None
 ) -> Verdict:
-    """The verdict on what was seen here and there, by machine. elsewhere: None where nothing but
-    this node was meant to be asked.
+    """Return the verdict over all machines.
 
-    A kernel that is not right here is not run elsewhere, and what that would show is not
-    gradable. Where it ends a machine it fails what that would show, and gets no other. Where one
-    could not be booted, its criteria are errors if it was named, and
-    else stay not gradable, with the reason. What nobody waited for is open, and so is what was
-    not asked for when the kernel was graded.
+    Args:
+        local: the evidence of this machine.
+        remote: that of virtual machines, by name.
+        others: what the grading did beyond this machine; None where it was to use no other.
+
+    For the criteria that a virtual machine was to show:
+
+    | what happened | status |
+    |-|-|
+    | the kernel is not correct on this machine, so it is not run there | not_gradable |
+    | the kernel ended the virtual machine | fail; no further one is booted |
+    | it could not be booted, and was named | error |
+    | it could not be booted, and was the lab's | not_gradable, with the reason |
+    | the grading was interrupted, or did not ask for it then | inconclusive |
     """
-    verdict = _over_places(lab, here, there, elsewhere)
-    only_here = _shown_here(lab)
-    kept = [c for c in verdict.criteria if c.where == HERE or c.name not in only_here]
+    verdict = _combine_places(lab, local, remote, others)
+    only_here = _local_criteria(lab)
+    kept = [c for c in verdict.criteria if c.where == LOCAL or c.name not in only_here]
     return replace(verdict, criteria=tuple(kept))
 
 
-def _over_places(
-    lab: Lab, here: Evidence, there: Mapping[str, Evidence], elsewhere: OtherPlaces | None
+def _combine_places(
+    lab: Lab, local: Evidence, remote: Mapping[str, Evidence], others: OtherPlaces | None
 ) -> Verdict:
-    """As verdict_over, with what needs no place in each."""
-    verdict = judge.judge(lab, here)
-    if elsewhere is None:
+    """Return the same with the criteria that no virtual machine adds to, once per machine."""
+    verdict = judge.judge(lab, local)
+    if others is None:
         return verdict
-    named, not_booted = elsewhere.named, elsewhere.not_booted
-    if elsewhere.interrupted_at == HERE:
-        return left_open(lab, here, verdict, named or lab.machines, are_the_labs=not named)
-    ended = "can be built" if here.build.status != "ok" else "is right here"
+    named, not_booted = others.named, others.not_booted
+    if others.interrupted_at == LOCAL:
+        return mark_undecided(lab, local, verdict, named or lab.machines, are_the_labs=not named)
+    ended = "can be built" if local.build.status != "ok" else "is right here"
     missing = _missing(lab, verdict)
-    is_run = can_run(lab, here)
+    is_run = can_run(lab, local)
     if not named:
-        verdict = _with_reason(
+        verdict = _add_reason(
             verdict,
-            [c for c in missing if not (is_run and _is_run(lab, here, c))],
+            [c for c in missing if not (is_run and _is_run(lab, local, c))],
             f"A virtual node shows it, once the kernel {ended}.",
         )
-    for number, look in enumerate(looks(lab, here, named)):
+    for number, request in enumerate(vm_requests(lab, local, named)):
         ours = "error" in {c.status for c in verdict.criteria}
         status: Status = "error" if ours else "not_gradable"
         why = f"Not run there, until the kernel {ended}."
-        if look.machine in elsewhere.ended:
-            told = elsewhere.ended[look.machine]
-            shown = judge.without_looking(lab, here, "fail", "ended_node", told)
-        elif look.machine in there:
-            shown = judge.judge(lab, there[look.machine])
-            shown = judge.of_sound_parts(lab, shown, look.parts, status, "not_run_there", why)
-        elif look.machine in not_booted:
-            told = not_booted[look.machine]
+        if request.machine in others.ended:
+            told = others.ended[request.machine]
+            shown = judge.verdict_without_run(lab, local, "fail", "ended_node", told)
+        elif request.machine in remote:
+            shown = judge.judge(lab, remote[request.machine])
+            shown = judge.mark_unrun_parts(lab, shown, request.parts, status, "not_run_there", why)
+        elif request.machine in not_booted:
+            told = not_booted[request.machine]
             if not named:
-                return _with_reason(verdict, missing, f"No virtual node could show it: {told}")
-            shown = judge.without_looking(lab, here, "error", "not_booted", told)
-        elif elsewhere.ended:
+                return _add_reason(verdict, missing, f"No virtual node could show it: {told}")
+            shown = judge.verdict_without_run(lab, local, "error", "not_booted", told)
+        elif others.ended:
             continue  # one that it has ended is enough
         elif not is_run:
-            shown = judge.without_looking(lab, here, status, "not_run_there", why)
+            shown = judge.verdict_without_run(lab, local, status, "not_run_there", why)
         else:
-            cause: Cause = "not_measured" if elsewhere.interrupted_at is None else "interrupted"
+            cause: Cause = "not_measured" if others.interrupted_at is None else "interrupted"
             is_first = number == 0
-            verdict = left_open(lab, here, verdict, [look.machine], not named, is_first, cause)
+            verdict = mark_undecided(
+                lab, local, verdict, [request.machine], not named, is_first, cause
+            )
             continue
-        verdict = with_machine(verdict, shown, look.machine, look.only)
+        verdict = merge_machine(verdict, shown, request.machine, request.only)
     return verdict
 
 
-def left_open(
+def mark_undecided(
     lab: Lab,
-    here: Evidence,
+    local: Evidence,
     verdict: Verdict,
     names: Sequence[str],
     are_the_labs: bool = True,
-    with_first: bool = True,
+    includes_first: bool = True,
     cause: Cause = "interrupted",
 ) -> Verdict:
-    """The verdict with what was not seen on machines: it is open. are_the_labs: they were not
-    named, so that they show what the lab asks of them; with_first: the first of them was to show
-    what this node can't, too."""
-    bad = {part for part in lab.kernel_parts if not is_sound(here.of_parts(part))}
-    parts = [part for part in lab.kernel_parts if part not in bad]
+    """Return the verdict with what named machines were to show, as inconclusive.
+
+    Args:
+        local: the evidence of this machine.
+        names: the virtual machines that were not used.
+        are_the_labs: they are the lab's, so they were to show what it asks of them; else all.
+        includes_first: the first of them was to show what this machine can't, too.
+    """
+    parts = [part for part in lab.kernel_parts if is_sound(local.of_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
-    undone = judge.without_looking(lab, here, "inconclusive", cause, why)
-    undone = judge.of_sound_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
-    needs_more = {c.name for c in lab.criteria if c.needs_numa_nodes > here.numa_nodes}
+    undone = judge.verdict_without_run(lab, local, "inconclusive", cause, why)
+    undone = judge.mark_unrun_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
+    needs_more = {c.name for c in lab.criteria if c.needs_numa_nodes > local.numa_nodes}
     for number, name in enumerate(names):
-        only = on_all(lab)
-        if with_first and number == 0:
+        only = criteria_of_all_machines(lab)
+        if includes_first and number == 0:
             only |= needs_more
-        verdict = with_machine(verdict, undone, name, only if are_the_labs else None)
+        verdict = merge_machine(verdict, undone, name, only if are_the_labs else None)
     return verdict
 
 
-def _is_run(lab: Lab, here: Evidence, found: CriterionVerdict) -> bool:
-    """Whether what a criterion needs is run elsewhere."""
-    criterion = next(c for c in lab.criteria if c.name == found.name)
-    parts = sound_parts(lab, here)
+def _is_run(lab: Lab, local: Evidence, verdict: CriterionVerdict) -> bool:
+    """Tell whether a virtual machine runs what a criterion needs."""
+    criterion = next(c for c in lab.criteria if c.name == verdict.name)
+    parts = sound_parts(lab, local)
     return not (judge.is_of_kernel(lab, criterion) and unseen(lab, criterion, parts))
 
 
-def _with_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
-    """Says of what this node can't show why no virtual node has shown it either."""
+def _add_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
+    """Add to what this machine can't show why no virtual machine has shown it either."""
     names = {c.name for c in missing}
     return replace(
         verdict,
         criteria=tuple(
             replace(c, why=f"{c.why} {why}")
-            if c.name in names and c.where == HERE and c.status == "not_gradable"
+            if c.name in names and c.where == LOCAL and c.status == "not_gradable"
             else c
             for c in verdict.criteria
         ),

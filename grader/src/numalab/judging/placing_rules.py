@@ -13,7 +13,7 @@ from numalab.evidence.record import Evidence, Kind
 from numalab.judging import explain
 from numalab.judging.printed_words import refused_call
 from numalab.judging.registry import Judge, Rule
-from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
+from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.placing_goals import OWNERS, POLICY_NODES, PlacingGoal
@@ -30,7 +30,7 @@ def _nodes_with_processors(evidence: Evidence) -> tuple[int, ...]:
     return tuple(sorted({pu.numa_node for pu in topology_of_node(evidence.node).pus}))
 
 
-def _on_nodes(homes: Sequence[int]) -> str:
+def _homes_text(homes: Sequence[int]) -> str:
     """How many pages live on which NUMA node."""
     counts = Counter(homes)
     absent = counts.pop(-1, 0)
@@ -100,7 +100,7 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
     return " They are to be in turn, page by page."
 
 
-def _with_refused_call(judge: Judge) -> Judge:
+def _mention_refused_call(judge: Judge) -> Judge:
     """Let a verdict that fails begin with the call that was refused, where the run tells of one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -118,7 +118,7 @@ def _with_refused_call(judge: Judge) -> Judge:
 
 
 @Rule("table_interleaved", runs=(PLACING,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -138,12 +138,12 @@ def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerd
         why = f"The table's {len(homes):,} pages are in turn on {where}{by}."
     else:
         told = _not_in_turn(homes, nodes, goal)
-        why = f"Of the table's pages there are {_on_nodes(homes)}.{told}"
-    return by_value(criterion, share, why, unit="share")
+        why = f"Of the table's pages there are {_homes_text(homes)}.{told}"
+    return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("blocks_local", runs=(PLACING,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -159,24 +159,24 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
     else:
         homes = run.homes["blocks"]
-        of_part = [
+        select_parts = [
             home for page, home in enumerate(homes) if run.thread_of_page(page, len(homes)) == worst
         ]
         thread = owner_of_part(worst, len(run.thread_nodes))
         why = (
             f"Part {worst} belongs to thread {thread}, which runs on NUMA node "
-            f"{run.thread_nodes[thread]}; of its pages there are {_on_nodes(of_part)}."
+            f"{run.thread_nodes[thread]}; of its pages there are {_homes_text(select_parts)}."
         )
         if len(set(homes)) == 1:
             why += (
                 " That is where thread 0 has written them: pages that are there already go "
                 "elsewhere only if they are moved, and not from a node that their policy names."
             )
-    return by_value(criterion, shares[worst], why, unit="share")
+    return judge_value(criterion, shares[worst], why, unit="share")
 
 
 @Rule("handed_over", runs=(PLACING,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -197,11 +197,11 @@ def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"The matrix was handed to NUMA node {node}. Of the pages that were written before, "
             f"{there[0]} are there, and {there[1]} of those that were touched later."
         )
-    return by_value(criterion, share, why, unit="share")
+    return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("contained", runs=(PLACING,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -241,7 +241,7 @@ def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
         if thread < len(run.bound_nodes) and run.bound_nodes[thread] != run.thread_nodes[thread]:
             why += " The kernel has changed where that thread may run."
-    return by_value(criterion, share, why, unit="share")
+    return judge_value(criterion, share, why, unit="share")
 
 
 def _changed_policy(run: Placing) -> str | None:
@@ -259,7 +259,7 @@ def _changed_policy(run: Placing) -> str | None:
 
 
 @Rule("falls_back", runs=(FILLED,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
@@ -267,7 +267,7 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     runs = evidence.of(FILLED)
     if not runs:
         missing = missing_runs(criterion, evidence, evidence.of(PLACING))
-        return missing or not_looked_at(criterion, evidence)
+        return missing or not_measured(criterion, evidence)
     run = runs[-1]
     if len(_nodes_with_processors(evidence)) < 2:
         why = "All threads run on one NUMA node here: there is no other to hand the matrix to."
@@ -284,7 +284,7 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         )
         return verdict_on(criterion, "fail", "missed", why, value=0.0, unit="share")
     if fill is None or fill.pages is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     share = min(1.0, fill.pages.get(fill.numa_node, 0) * run.page_bytes / fill.free_bytes)
     assert criterion.at_least is not None
     why = (
@@ -296,11 +296,11 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         if share >= criterion.at_least
         else ": it was hardly handed over."
     )
-    return by_value(criterion, share, why, unit="share")
+    return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("fast_memory", runs=(PLACING,), needs=_CALLS)
-@_with_refused_call
+@_mention_refused_call
 def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = _placed(PLACING, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -322,8 +322,8 @@ def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"For thread 0, on NUMA node {own}, the memory of node {node} has the most bandwidth: "
         f"{words.percent(share)} of the stream's pages are there"
     )
-    why += "." if share >= criterion.at_least else f"; in all {_on_nodes(homes)}."
-    return by_value(criterion, share, why, unit="share")
+    why += "." if share >= criterion.at_least else f"; in all {_homes_text(homes)}."
+    return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("binary_interleaved", runs=(FILE_PLACING,), needs=_CALLS, subject="file")
@@ -335,7 +335,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     text = evidence.handed(file.name)
     runs = [run for run in evidence.of(FILE_PLACING) if run.file == file.name]
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     needed = _nodes_with_processors(evidence)
     if len(needed) < 2:
         why = "All threads run on one NUMA node here, so that any policy puts the table there."
@@ -345,7 +345,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
         why = f"This machine has no NUMA node with processors whose number is {max(asked)}."
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
     if not runs:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     run = runs[-1]
     if not run.outcome.ok:
         why = f"Under {file.name}: {explain.outcome(run.outcome, evidence.language)}"
@@ -369,7 +369,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
             numbers = words.listed([str(node) for node in asked])
             why = f"The table's {len(homes):,} pages are on NUMA node {numbers}, as asked for."
     else:
-        why = f"Of the table's pages there are {_on_nodes(homes)}."
+        why = f"Of the table's pages there are {_homes_text(homes)}."
         if not text.variables:
             why = f"{file.name} sets nothing. {why}"
         lacking = [node for node in needed if node not in homes]
@@ -378,4 +378,4 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
             why += f" It is to be on NUMA node {numbers}, and on no other."
         elif lacking:
             why += f" Threads that use it run on NUMA node {lacking[0]}, too."
-    return by_value(criterion, share, why, unit="share")
+    return judge_value(criterion, share, why, unit="share")

@@ -1,35 +1,36 @@
-"""What decides a criterion, by the rule that judges it: what a good answer says to "why does that
-matter?", and what to ask next. The labs' own texts have the sources. Rules of a lab have theirs in
-its folder, the others in teaching/viva/principles.py."""
+"""The registry of principles: for each rule why it matters, for oral exams.
+
+A rule of a lab registers its principle in the lab's folder, the others do in
+teaching/viva/principles.py. The labs' texts have the sources.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+
+from numalab.judging.registry import Rule
 
 
 @dataclass(frozen=True)
 class Principle:
-    """why: a sentence or two; follow_up: a question, its answer in brackets; words: that an
-    explanation of it is likely to have, as beginnings of words."""
+    """Why a rule's criterion matters.
+
+    Attributes:
+        why: the answer to "why does that matter?", a sentence or two.
+        follow_up: a question to ask next, with its answer in brackets.
+        words: beginnings of words that a good explanation is likely to have.
+    """
 
     why: str
     follow_up: str
     words: tuple[str, ...]
 
 
-class Named(Protocol):
-    """A rule, or a claim about times that makes one."""
-
-    @property
-    def name(self) -> str: ...
-
-
 _registered: dict[str, Principle] = {}
 
 
-def explain(rule: Named, principle: Principle) -> None:
+def explain(rule: Rule, principle: Principle) -> None:
     """Register the principle of a rule."""
     _registered[rule.name] = principle
 

@@ -44,10 +44,10 @@ def _all(outcome: Outcome) -> str:
 
 def printed_lines(outcome: Outcome) -> Sequence[str]:
     """What a kernel printed, without the launcher's words."""
-    return _without_launchers(_all(outcome))
+    return _strip_launcher(_all(outcome))
 
 
-def _without_launchers(text: str) -> Sequence[str]:
+def _strip_launcher(text: str) -> Sequence[str]:
     return re.split(_LAUNCHERS_WORDS, text)[0].strip().splitlines()
 
 
@@ -93,7 +93,7 @@ def line_that_says_most(outcome: Outcome) -> str:
 
 def reason_in(text: str) -> str:
     """As reason_line, of all that a job and its launcher printed."""
-    return reason_line(_without_launchers(text))
+    return reason_line(_strip_launcher(text))
 
 
 def refused_call(outcome: Outcome) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Seen
 from numalab.judging import message_times
+from numalab.judging.observed_quantities import NotMeasured, measure_quantity
 from numalab.judging.prediction_score import Interval, mean_score
 from numalab.judging.rates import Middle
-from numalab.judging.seen_quantities import NotMeasured, seen
 from numalab.judging.sequential import interval
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_claims import best_s
@@ -51,7 +51,7 @@ class ScoredPredictions:
     quantities: tuple[ScoredQuantity, ...]
     why: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "score": None if self.score is None else round(self.score, 4),
             "quantities": [asdict(one) for one in self.quantities],
@@ -60,26 +60,26 @@ class ScoredPredictions:
 
 
 def scored_predictions(
-    lab: Lab, verdict: Verdict, seen: Seen, accounts: Sequence[TimingAccount]
+    lab: Lab, verdict: Verdict, measure_quantity: Seen, accounts: Sequence[TimingAccount]
 ) -> ScoredPredictions | None:
     """None where nothing is asked, or nothing was handed in. seen: this node first."""
-    here = seen[0][1]
-    handed = next((text for text in here.handed_in if text.file == FILE), None)
+    local = measure_quantity[0][1]
+    handed = next((text for text in local.handed_in if text.file == FILE), None)
     if handed is None or not lab.predicted:
         return None
-    why, said = "", Predicted()
+    why, predictions = "", Predicted()
     if handed.complaint is None:
         try:
-            said = read_predictions(handed.text, lab.predicted)
+            predictions = read_predictions(handed.text, lab.predicted)
         except BadPredictions as error:  # the lab may ask for something else by now
             why = f"{FILE}: {error}."
-        if said.unknown:
-            why = f"{FILE}: {' '.join(said.unknown)}"
+        if predictions.unknown:
+            why = f"{FILE}: {' '.join(predictions.unknown)}"
     else:
         why = handed.complaint
-    is_usable = not why or bool(said.unknown)
+    is_usable = not why or bool(predictions.unknown)
     scored = tuple(
-        _scored(quantity, said, _measured(quantity, verdict, here, accounts), is_usable)
+        _scored(quantity, predictions, _measured(quantity, verdict, local, accounts), is_usable)
         for quantity in lab.predicted
     )
     mean = mean_score([one.score for one in scored if one.score is not None])
@@ -87,16 +87,16 @@ def scored_predictions(
 
 
 def _scored(
-    quantity: Quantity, said: Predicted, measured: Interval | str, is_usable: bool
+    quantity: Quantity, predictions: Predicted, measured: Interval | str, is_usable: bool
 ) -> ScoredQuantity:
     """is_usable: the file could be read; nothing is looked at for one that could not."""
-    predicted = said.values.get(quantity.name)
+    predicted = predictions.values.get(quantity.name)
     if isinstance(measured, str):
         why = f"Left out: {measured}." if is_usable else f"{FILE} can't be used."
         return ScoredQuantity(quantity.name, predicted, None, None, quantity.unit, None, why)
     if predicted is None:
         score = 0.0
-        complaint = said.complaints.get(quantity.name)
+        complaint = predictions.complaints.get(quantity.name)
         why = "Nothing was predicted." if complaint is None else f"Not usable: {complaint}."
         # Who sees it first has nothing left to predict.
         return ScoredQuantity(quantity.name, None, None, None, quantity.unit, score, why)
@@ -110,18 +110,18 @@ def _scored(
 
 
 def _measured(
-    quantity: Quantity, verdict: Verdict, here: Evidence, accounts: Sequence[TimingAccount]
+    quantity: Quantity, verdict: Verdict, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> Interval | str:
     """Or why not."""
     try:
         if quantity.of == "value":
             low, high = _value(quantity, verdict)
         elif quantity.of == "message":
-            low, high = _message(quantity, here)
+            low, high = _message(quantity, local)
         elif quantity.of == "seen":
-            low, high = seen(quantity, here)
+            low, high = measure_quantity(quantity, local)
         elif quantity.of == "ratio":
-            low, high = _ratio(quantity, here, accounts)
+            low, high = _ratio(quantity, local, accounts)
         else:
             low, high = _middle(quantity, accounts)
         return Interval(low, high, quantity.is_share)
@@ -150,7 +150,7 @@ def _value(quantity: Quantity, verdict: Verdict) -> tuple[float, float]:
     raise NotMeasured(f"{quantity.criterion} was not measured{place}")
 
 
-def _of_part(quantity: Quantity, accounts: Sequence[TimingAccount]) -> list[TimingAccount]:
+def _select_accounts(quantity: Quantity, accounts: Sequence[TimingAccount]) -> list[TimingAccount]:
     return [
         account
         for account in accounts
@@ -160,7 +160,7 @@ def _of_part(quantity: Quantity, accounts: Sequence[TimingAccount]) -> list[Timi
 
 def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[float, float]:
     """A time or a rate."""
-    for account in _of_part(quantity, accounts):
+    for account in _select_accounts(quantity, accounts):
         for rate in account.rates.roles if account.rates is not None else ():
             if rate.role != quantity.role:
                 continue
@@ -173,30 +173,28 @@ def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[floa
 
 
 def _ratio(
-    quantity: Quantity, here: Evidence, accounts: Sequence[TimingAccount]
+    quantity: Quantity, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> tuple[float, float]:
     """Generation by generation, as what disturbs one process of it disturbs the other one, too."""
     assert quantity.role is not None and quantity.over is not None
     roles = (quantity.role, quantity.over)
-    if _of_part(quantity, accounts):
+    if _select_accounts(quantity, accounts):
         ratios = [
-            best_s(generation, quantity.over) / best_s(generation, quantity.role)
-            for generation in complete(here, roles)
-            if generation.part == quantity.part
-            and generation.slow is None
-            and not is_cut(generation)
+            best_s(replicate, quantity.over) / best_s(replicate, quantity.role)
+            for replicate in complete(local, roles)
+            if replicate.part == quantity.part and replicate.slow is None and not is_cut(replicate)
         ]
         if ratios:
-            return _bounded(*interval(ratios, thresholds(here)))
+            return _bounded(*interval(ratios, thresholds(local)))
     raise NotMeasured(f"{quantity.role} and {quantity.over} were not timed beside each other")
 
 
-def _message(quantity: Quantity, here: Evidence) -> tuple[float, float]:
+def _message(quantity: Quantity, local: Evidence) -> tuple[float, float]:
     assert quantity.bytes is not None
-    for run in here.of(LATENCY):
+    for run in local.of(LATENCY):
         times = run.one_way_us.get(quantity.bytes)
         if run.outcome.ok and times and quantity.file in (None, run.file):
-            alone = message_times.samples_of(times)
+            alone = message_times.best_to_quartile(times)
             return alone.low, alone.high
     under = "" if quantity.file is None else f" under {quantity.file}"
     raise NotMeasured(f"no message of {quantity.bytes:,} bytes was timed{under}")

@@ -12,7 +12,7 @@ from numalab import words
 from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Rank
 from numalab.judging.thread_goals import Reached
-from numalab.machines.topology import Topology, topology_of_node, without_own
+from numalab.machines.topology import Topology, count_unmatched, topology_of_node
 
 
 def _units(rank: Rank, team: int, unit_of: Mapping[int, int]) -> set[int]:
@@ -33,29 +33,29 @@ def _loose(ranks: Sequence[int], many: str) -> Reached:
     return Reached(len(ranks), why[:1].upper() + why[1:])
 
 
-def _near(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
+def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Both in one NUMA node, with a core for each."""
     wrong = _two(ranks)
     if wrong:
         return wrong
     nodes = [_units(rank, team, topology.numa_node) for rank in ranks]
-    loose = [rank.number for rank, of in zip(ranks, nodes, strict=True) if len(of) != 1]
+    loose = [rank.number for rank, units in zip(ranks, nodes, strict=True) if len(units) != 1]
     if loose:
         return _loose(loose, "NUMA nodes")
     if nodes[0] != nodes[1]:
         return Reached(1, f"Rank 0 sits on NUMA node {min(nodes[0])}, rank 1 on {min(nodes[1])}.")
-    if without_own([_units(rank, team, topology.core) for rank in ranks]):
+    if count_unmatched([_units(rank, team, topology.core) for rank in ranks]):
         return Reached(1, "Both ranks are on one core, where they take turns.")
     return Reached(0, f"Both ranks on NUMA node {min(nodes[0])}, with a core for each.")
 
 
-def _far(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
+def _use_two_packages(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Each in a package of its own."""
     wrong = _two(ranks)
     if wrong:
         return wrong
     packages = [_units(rank, team, topology.package) for rank in ranks]
-    loose = [rank.number for rank, of in zip(ranks, packages, strict=True) if len(of) != 1]
+    loose = [rank.number for rank, units in zip(ranks, packages, strict=True) if len(units) != 1]
     if loose:
         return _loose(loose, "packages")
     if packages[0] == packages[1]:
@@ -68,7 +68,7 @@ class _Unit:
     """What a rank has to itself, or a thread: of a topology the unit that each PU is part of."""
 
     name: str
-    of: Callable[[Topology], Mapping[int, int]]
+    unit_of: Callable[[Topology], Mapping[int, int]]
 
 
 _PU = _Unit("PU", lambda topology: {pu.number: pu.number for pu in topology.pus})
@@ -82,7 +82,7 @@ def _rank_in_each(
 ) -> Reached:
     """A rank in each place with cores, a thread on each of its parts. Misplaced are the ranks that
     are too many or missing, and those that miss something themselves."""
-    place_of, part_of = place.of(topology), part.of(topology)
+    place_of, part_of = place.unit_of(topology), part.unit_of(topology)
     parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
     wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
     taken: dict[int, int] = {}
@@ -106,7 +106,7 @@ def _rank_in_each(
                 f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its "
                 f"{place.name} {unit} has {words.count(parts[unit], part.name)}."
             )
-        elif without_own([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
+        elif count_unmatched([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
             wrong[rank.number] = f"Threads of rank {rank.number} share a {part.name}."
             by_cores += part is _CORE
     misplaced = max(len(wrong), abs(len(ranks) - len(parts)))
@@ -127,8 +127,8 @@ def _rank_in_each(
 
 
 GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
-    "near": _near,
-    "far": _far,
+    "near": _share_numa_node,
+    "far": _use_two_packages,
     "rank_a_numa_node": partial(_rank_in_each, place=_NUMA_NODE, part=_CORE),
     "rank_a_numa_node_by_pus": partial(_rank_in_each, place=_NUMA_NODE, part=_PU),
     "rank_a_package": partial(_rank_in_each, place=_PACKAGE, part=_CORE),

@@ -1,5 +1,14 @@
-"""What the timed repetitions of a kernel took, and at what rate they moved memory: in seconds and
-GB/s, beside the ratios that verdicts rest on. Pure functions."""
+"""Time, memory rate and share of the reference loop of each role that was timed.
+
+A verdict on times rests on ratios; this module gives the same replicates in seconds, in GB/s and,
+where the probe ran, as a share of the speed of numalab's own loop with the same reads and writes.
+
+The share of one replicate is the probe's best repetition over the role's: a ratio of speeds, since
+both move the same bytes by the driver's count. Over all replicates it is the median with its
+interval. A role that moves fewer bytes than are counted (stores past the caches, merged loops) can
+be faster than the probe's loop; then its share is above MAX_SHARE and counts as unknown. A probe
+that is a bad loop would make shares too large in the same way. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +26,72 @@ from numalab.evidence.record import (
     Generation,
     Json,
 )
-from numalab.judging.lightspeed import OfLightspeed, is_cut, of_lightspeed
 from numalab.judging.sequential import Thresholds, interval
 from numalab.judging.timing_claims import best_s
-from numalab.judging.timing_state import complete, thresholds
+from numalab.judging.timing_state import complete, is_cut, thresholds
 
 GB = 1e9
-_ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # in which they are told
+_ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # in which roles are shown
+
+# A median share above this says that the probe's loop is not the best that the role could do.
+# Up to here it is noise.
+MAX_SHARE = 1.05
+
+
+@dataclass(frozen=True)
+class ReferenceShare:
+    """A role's speed as a share of the reference loop's, over replicates.
+
+    Attributes:
+        median: the share; None where it is above MAX_SHARE, so that it is not known.
+        low, high: the interval's ends, which hold the share of endlessly many replicates with the
+            confidence of Rates; None where an end is not bounded or above MAX_SHARE.
+        replicates: the number of replicates in which the probe ran.
+    """
+
+    median: float | None
+    low: float | None
+    high: float | None
+    replicates: int
+
+    @property
+    def is_known(self) -> bool:
+        return self.median is not None
+
+    def json_data(self) -> dict[str, Any]:
+        """Return the JSON of a result."""
+        return {
+            "median": self.median,
+            "low": self.low,
+            "high": self.high,
+            "generations": self.replicates,
+        }
+
+
+def reference_share(
+    role: str, replicates: Sequence[Generation], levels: Thresholds
+) -> ReferenceShare | None:
+    """Return a role's share of the reference loop's speed over replicates of one n.
+
+    Replicates without a time of the probe are left out. None where none is left, or the role is
+    the probe.
+    """
+    compared = [g for g in replicates if g.elapsed_s.get(PROBE)]
+    if not compared or role == PROBE:
+        return None
+    shares = [best_s(g, PROBE) / best_s(g, role) for g in compared]
+    median = statistics.median(shares)
+    if median > MAX_SHARE:
+        return ReferenceShare(None, None, None, len(compared))
+    low, high = interval(shares, levels, [is_cut(g, role) for g in compared])
+    is_above = high is not None and high > MAX_SHARE
+    return ReferenceShare(median, low, None if is_above else high, len(compared))
 
 
 @dataclass(frozen=True)
 class Middle:
-    """Of all generations: the median, and ends between which that of endlessly many lies with the
-    confidence of the interval; None: not bounded yet."""
+    """A median over replicates, and the ends of its interval; an end is None where the replicates
+    do not bound it yet."""
 
     median: float
     low: float | None
@@ -37,73 +99,94 @@ class Middle:
 
 
 @dataclass(frozen=True)
-class Rate:
-    """One role. elapsed_s: the best repetition of a generation; gb_per_s: of the bytes that cross
-    between cores and memory, None where the driver has none or the record is older;
-    of_lightspeed: its share of the probe's speed, None where no probe was timed beside it."""
+class RoleRate:
+    """Times and rates of one role.
+
+    Attributes:
+        role: the name of the process that is compared.
+        elapsed_s: the best repetition of a replicate.
+        gb_per_s: bytes moved between cores and memory over elapsed_s; None where the driver counts
+            none, or the record is older than the count.
+        reference_share: the share of the reference loop's speed; None where no probe ran.
+    """
 
     role: str
     elapsed_s: Middle
     gb_per_s: Middle | None
-    of_lightspeed: OfLightspeed | None = None
+    reference_share: ReferenceShare | None = None
+
+    def json_data(self) -> dict[str, Any]:
+        """Return the JSON of a result."""
+        share = self.reference_share
+        return {
+            "role": self.role,
+            "elapsed_s": asdict(self.elapsed_s),
+            "gb_per_s": None if self.gb_per_s is None else asdict(self.gb_per_s),
+            "of_lightspeed": None if share is None else share.json_data(),
+        }
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Of the generations of one kernel (part) and, where launches are compared, one slow launch.
+class TimedRates:
+    """Times and rates of all roles that one criterion compares.
 
-    bytes_moved, bytes_allocated: as the record has them, of one repetition; fits_caches: what the
-    loop reads and writes is less than the node's last-level caches hold, so that a rate may be one
-    of caches; None: the record does not tell."""
+    Attributes:
+        part: the kernel, or None in a lab of one kernel.
+        slow: the slow launch, where launches are compared.
+        n: the problem size of these replicates, the last one's.
+        replicates: how many have that size.
+        confidence: that of each interval (0 to 1).
+        bytes_moved: bytes that one repetition moves, by the driver.
+        bytes_allocated: those of them that cross because a store first reads its line.
+        fits_caches: what the loop reads and writes is less than the machine's last-level caches
+            hold, so that the rate may be theirs; None where the record has no caches.
+        roles: the roles, in the order in which they are shown.
+    """
 
     part: str | None
     slow: str | None
     n: int
-    generations: int
+    replicates: int
     confidence: float
     bytes_moved: int
     bytes_allocated: int
     fits_caches: bool | None
-    roles: tuple[Rate, ...]
+    roles: tuple[RoleRate, ...]
 
     @property
     def has_rates(self) -> bool:
         return any(rate.gb_per_s for rate in self.roles)
 
     @property
-    def has_lightspeed(self) -> bool:
-        return any(rate.of_lightspeed for rate in self.roles)
+    def has_reference_shares(self) -> bool:
+        return any(rate.reference_share for rate in self.roles)
 
-    def of_role(self, role: str) -> Rate | None:
+    def rate_of(self, role: str) -> RoleRate | None:
+        """Return the rate of a role; None where it was not timed."""
         return next((rate for rate in self.roles if rate.role == role), None)
 
     @property
     def counted_share(self) -> float:
-        """Of the bytes that are moved, those that STREAM counts."""
+        """The share of the moved bytes that STREAM counts (0 to 1)."""
         return 1 - self.bytes_allocated / self.bytes_moved
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
+        """Return the JSON of a result."""
         return {
             "part": self.part,
             "slow": self.slow,
             "n": self.n,
-            "generations": self.generations,
+            "generations": self.replicates,
             "confidence": self.confidence,
             "bytes_moved": self.bytes_moved,
             "bytes_allocated": self.bytes_allocated,
             "fits_caches": self.fits_caches,
-            "roles": [asdict(rate) for rate in self.roles],
+            "roles": [rate.json_data() for rate in self.roles],
         }
 
 
-def _middle(values: Sequence[float], levels: Thresholds, cut: Sequence[bool]) -> Middle:
-    """cut: which values are known from above only."""
-    low, high = interval(values, levels, cut)
-    return Middle(statistics.median(values), low, high)
-
-
-def _turned(middle: Middle, numerator: float) -> Middle:
-    """numerator over the values: ends change places."""
+def _inverted(middle: Middle, numerator: float) -> Middle:
+    """Return numerator / values, whose ends change places."""
     low, high = middle.low, middle.high
     return Middle(
         numerator / middle.median,
@@ -112,56 +195,64 @@ def _turned(middle: Middle, numerator: float) -> Middle:
     )
 
 
-def _rate(role: str, generations: Sequence[Generation], levels: Thresholds) -> Rate:
-    # As speeds, since a repetition that was cut off bounds those from above.
-    speeds = [1 / best_s(generation, role) for generation in generations]
-    cut = [is_cut(generation, role) for generation in generations]
-    speed = _middle(speeds, levels, cut)
-    first = generations[0]
-    is_told = first.bytes_allocated is not None and first.bytes_moved > 0
-    scale = first.bytes_moved / GB
-    return Rate(
-        role,
-        _turned(speed, 1.0),
-        Middle(
-            speed.median * scale,
-            None if speed.low is None else speed.low * scale,
-            None if speed.high is None else speed.high * scale,
-        )
-        if is_told
-        else None,
-        of_lightspeed(role, generations, levels),
+def _scaled(middle: Middle, scale: float) -> Middle:
+    low, high = middle.low, middle.high
+    return Middle(
+        middle.median * scale,
+        None if low is None else low * scale,
+        None if high is None else high * scale,
     )
 
 
-def rates_of(evidence: Evidence, roles: Sequence[str]) -> Rates | None:
-    """evidence: with the generations that were taken for one criterion; roles: of the processes
-    that it compares; the probe is told, too, of the generations that had one. None where no
-    generation came to its end."""
-    generations = complete(evidence, roles)
-    if not generations:
+def _role_rate(role: str, replicates: Sequence[Generation], levels: Thresholds) -> RoleRate:
+    # As speeds, since a repetition that was cut off bounds its speed from above.
+    speeds = [1 / best_s(replicate, role) for replicate in replicates]
+    low, high = interval(speeds, levels, [is_cut(replicate, role) for replicate in replicates])
+    speed = Middle(statistics.median(speeds), low, high)
+    first = replicates[0]
+    is_counted = first.bytes_allocated is not None and first.bytes_moved > 0
+    return RoleRate(
+        role,
+        _inverted(speed, 1.0),
+        _scaled(speed, first.bytes_moved / GB) if is_counted else None,
+        reference_share(role, replicates, levels),
+    )
+
+
+def rates_of(evidence: Evidence, roles: Sequence[str]) -> TimedRates | None:
+    """Return the rates of the roles that a criterion compares, and of the probe where it ran.
+
+    Args:
+        evidence: with the replicates that were taken for the criterion. Those of another size
+            than the last one are left out.
+        roles: the roles that each replicate needs.
+
+    None where no replicate is complete.
+    """
+    replicates = complete(evidence, roles)
+    if not replicates:
         return None
-    last = generations[-1]
-    alike = [g for g in generations if (g.n, g.bytes_moved) == (last.n, last.bytes_moved)]
+    last = replicates[-1]
+    alike = [g for g in replicates if (g.n, g.bytes_moved) == (last.n, last.bytes_moved)]
     levels = thresholds(evidence)
-    beside = [g for g in alike if g.elapsed_s.get(PROBE)]
-    of_roles = [_rate(role, alike, levels) for role in _ORDER if role in roles and role != PROBE]
+    probed = [g for g in alike if g.elapsed_s.get(PROBE)]
+    rates = [_role_rate(role, alike, levels) for role in _ORDER if role in roles and role != PROBE]
     allocated = last.bytes_allocated or 0
-    return Rates(
+    return TimedRates(
         part=last.part,
         slow=last.slow,
         n=last.n,
-        generations=len(alike),
+        replicates=len(alike),
         confidence=levels.confidence,
         bytes_moved=last.bytes_moved,
         bytes_allocated=allocated,
         fits_caches=_fits(evidence.node, last.bytes_moved - allocated),
-        roles=(*of_roles, *([_rate(PROBE, beside, levels)] if beside else [])),
+        roles=(*rates, *([_role_rate(PROBE, probed, levels)] if probed else [])),
     )
 
 
 def _fits(node: Json, used_bytes: int) -> bool | None:
-    """Whether so much, read or written, is less than all last-level caches of the node hold."""
+    """Tell whether so many bytes are less than all last-level caches hold; None: not known."""
     caches = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
     if not caches:
         return None

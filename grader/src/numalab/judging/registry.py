@@ -78,9 +78,9 @@ class Rule:
 
     def __call__(self, judge: Judge) -> Rule:
         """Register a function of criterion and evidence."""
-        return self.of_lab(lambda lab, criterion, evidence: judge(criterion, evidence))
+        return self.register_with_lab(lambda lab, criterion, evidence: judge(criterion, evidence))
 
-    def of_lab(self, judge: JudgeOfLab) -> Rule:
+    def register_with_lab(self, judge: JudgeOfLab) -> Rule:
         """Register a function of lab, criterion and evidence. Raises ValueError where another rule
         has this one's name."""
         if self.name in _registered:

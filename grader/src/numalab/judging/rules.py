@@ -62,7 +62,7 @@ def judges_answers(criterion: Criterion) -> bool:
     return rule_of(criterion).subject == "answers"
 
 
-def is_shown_here_only(criterion: Criterion) -> bool:
+def is_local_only(criterion: Criterion) -> bool:
     """Tell whether a virtual machine shows nothing of a criterion that this machine does not."""
     runs = rule_of(criterion).runs
     return bool(runs) and all(kind.here_only for kind in runs)

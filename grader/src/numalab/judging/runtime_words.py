@@ -20,7 +20,7 @@ def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
     return tuple(warnings)
 
 
-def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str:
+def warning_words(warnings: Sequence[Warned], quoted: Collection[str] = ()) -> str:
     """A sentence for each, with a space before it. told: what has been said before, of another
     criterion, which is only referred to."""
     text = ""
@@ -29,7 +29,7 @@ def warning_words(warnings: Sequence[Warned], told: Collection[str] = ()) -> str
         said = f"said: {warned.words}"
         if warned.words == before:
             said = "said the same"
-        elif warned.words in told:
+        elif warned.words in quoted:
             said = "gave the same warning as above"
         text += f" {warned.runtime} {said}."
         before = warned.words

@@ -12,13 +12,13 @@ from typing import Protocol, TypeVar
 
 from numalab import words
 from numalab.evidence.record import SUBMISSION, Evidence
-from numalab.judging.soundness import by_value
+from numalab.judging.soundness import judge_value
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.seeded_answers import SeededAnswers
 
 UNIT = "wrong answers"
-_MOST_TOLD = 3
+_MAX_LISTED = 3
 _MANY = 5  # wrong ones look like another seed's
 Answer = TypeVar("Answer")
 
@@ -37,40 +37,40 @@ def none_given(criterion: Criterion, count: int, command: str) -> CriterionVerdi
     """Of a file that answers none of so many questions. command: that asks them."""
     assert criterion.file is not None
     why = f"{criterion.file.name} answers none of the {count} questions: {command} asks them."
-    return by_value(criterion, float(count), why, UNIT)
+    return judge_value(criterion, float(count), why, UNIT)
 
 
-def are_the_kits(answers: SeededAnswers[Answer], published_seed: int, evidence: Evidence) -> bool:
+def are_published(answers: SeededAnswers[Answer], published_seed: int, evidence: Evidence) -> bool:
     """Whether a student gives the answers that come with the kit's solution."""
     return answers.seed == published_seed and evidence.variant == SUBMISSION
 
 
-def kits_own(criterion: Criterion, about: str, asked: str) -> CriterionVerdict:
+def refuse_published(criterion: Criterion, subject: str, instead: str) -> CriterionVerdict:
     """about: what they are about; asked: to answer instead."""
     assert criterion.file is not None
     why = (
-        f"The answers {about} are the kit's own, which come with its solution. Write a seed of "
-        f"your own into {criterion.file.name}, and answer {asked}."
+        f"The answers {subject} are the kit's own, which come with its solution. Write a seed of "
+        f"your own into {criterion.file.name}, and answer {instead}."
     )
     return verdict_on(criterion, "fail", "bad_file", why)
 
 
-def wrong_ones(
+def list_mistakes(
     answers: SeededAnswers[Answer],
-    wrong: Sequence[Question],
+    mistaken: Sequence[Question],
     mistake: Callable[[Question, Answer], str | None],
 ) -> str:
     """Which, and by what mistake as far as it is known; never what would be right."""
     told = []
-    for question in wrong[:_MOST_TOLD]:
+    for question in mistaken[:_MAX_LISTED]:
         given = answers.given[question.key]
         said = "no answer" if given is None else mistake(question, given)
         told.append(question.key + (f" ({said})" if said else ""))
-    if len(wrong) > _MOST_TOLD:
-        told.append(f"{len(wrong) - _MOST_TOLD} more")
+    if len(mistaken) > _MAX_LISTED:
+        told.append(f"{len(mistaken) - _MAX_LISTED} more")
     return words.listed(told)
 
 
-def are_many(answers: SeededAnswers[Answer], wrong: Sequence[Question]) -> bool:
+def are_many(answers: SeededAnswers[Answer], mistaken: Sequence[Question]) -> bool:
     """Whether they look like another seed's."""
-    return sum(answers.given[question.key] is not None for question in wrong) >= _MANY
+    return sum(answers.given[question.key] is not None for question in mistaken) >= _MANY

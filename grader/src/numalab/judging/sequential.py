@@ -119,8 +119,8 @@ class Thresholds:
     """e-values at which a claim is taken as shown, or its opposite, and at which each end of an
     interval excludes a ratio."""
 
-    to_pass: float
-    to_fail: float
+    e_to_pass: float
+    e_to_fail: float
     interval: float
 
     @property
@@ -129,8 +129,10 @@ class Thresholds:
         return 1 - 2 / self.interval
 
 
-CAREFUL = Thresholds(to_pass=100.0, to_fail=1000.0, interval=40.0)  # alpha 0.01, 0.001, 2 x 0.025
-QUICK = Thresholds(to_pass=20.0, to_fail=20.0, interval=20.0)  # alpha 0.05 each
+CAREFUL = Thresholds(
+    e_to_pass=100.0, e_to_fail=1000.0, interval=40.0
+)  # alpha 0.01, 0.001, 2 x 0.025
+QUICK = Thresholds(e_to_pass=20.0, e_to_fail=20.0, interval=20.0)  # alpha 0.05 each
 
 
 def least_signs(threshold: float) -> int:
@@ -178,7 +180,7 @@ def _reaches(wins: int, count: int, threshold: float) -> bool:
     return most > math.log(threshold) - 1e-6 and e_value(wins, count) >= threshold
 
 
-def looks(
+def decide_stepwise(
     signs: Sequence[bool | None], thresholds: Thresholds, losses: Sequence[bool] | None = None
 ) -> list[Decision]:
     """What is known after each sign, up to the first that decides. None: it can't be known.
@@ -195,9 +197,9 @@ def looks(
         wins += sign
         lost += loss
         reached: Literal["above", "below"] | None = None
-        if _reaches(wins, count, thresholds.to_pass):
+        if _reaches(wins, count, thresholds.e_to_pass):
             reached = "above"
-        elif _reaches(lost, count, thresholds.to_fail):
+        elif _reaches(lost, count, thresholds.e_to_fail):
             reached = "below"
         decisions.append(Decision(reached, count, wins, lost))
         if reached is not None:
@@ -207,11 +209,11 @@ def looks(
 
 def decide(signs: Sequence[bool | None], thresholds: Thresholds) -> Decision:
     """Looks after each sign and stops at the first that decides."""
-    return (looks(signs, thresholds) or [UNDECIDED])[-1]
+    return (decide_stepwise(signs, thresholds) or [UNDECIDED])[-1]
 
 
 def interval(
-    ratios: Sequence[float], thresholds: Thresholds, at_most: Sequence[bool] = ()
+    ratios: Sequence[float], thresholds: Thresholds, upper_bounds: Sequence[bool] = ()
 ) -> tuple[float | None, float | None]:
     """For the median ratio of a generation, valid when one stops at will: the ratios that are
     rejected on neither side. None: not bounded yet. at_most: which are known from above only,
@@ -220,7 +222,7 @@ def interval(
     count = _least_wins(size, thresholds.interval)
     if count is None:
         return None, None
-    cuts = at_most or [False] * size
+    cuts = upper_bounds or [False] * size
     from_below = [-math.inf if cut else r for r, cut in zip(ratios, cuts, strict=True)]
     low = sorted(from_below)[size - count]
     return (low if low > -math.inf else None), sorted(ratios)[count - 1]

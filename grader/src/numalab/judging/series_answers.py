@@ -1,4 +1,4 @@
-"""How a kernel answered the series that a driver has drawn: counted by kind. Pure functions."""
+"""How a kernel answered the series that a driver drew, counted by kind. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Literal
 
 from numalab.evidence.run_formats import DrawnSeries
 
-# By how much the number of stops, and what they take, may be off. The driver that draws them checks
-# results with it, too, and a record has no place for it.
+# The share by which a number of stops, or the time that they take, may be off. The driver that
+# draws the series checks results with the same one; a record has no place for it.
 TOLERANCE = 0.1
 
 Answer = Literal["right", "wrong", "open"]
+ANSWERS: tuple[Answer, ...] = ("right", "wrong", "open")
 
 _meanings: dict[str, str] = {}
 
@@ -29,43 +30,41 @@ def meaning_of(kind: str) -> str:
     return _meanings.get(kind, kind)
 
 
-def _is_near(told: int, truth: int) -> bool:
-    return abs(told - truth) <= TOLERANCE * truth
+def _is_close(answer: int, truth: int) -> bool:
+    return abs(answer - truth) <= TOLERANCE * truth
 
 
-def answer_of(one: DrawnSeries) -> Answer:
-    """Tell whether an answer is right: a verdict on two programs, or two figures about stops, which
-    may be off a little."""
-    if len(one.truth) > 1:
-        near = map(_is_near, one.told, one.truth)
-        return "right" if len(one.told) == len(one.truth) and all(near) else "wrong"
-    if one.told == one.truth:
+def answer_of(series: DrawnSeries) -> Answer:
+    """Tell whether a kernel's answer to a series is right.
+
+    The answer is either a verdict on two programs, where 0 leaves it open, or two figures about
+    stops, each of which may be off by TOLERANCE.
+    """
+    if len(series.truth) > 1:
+        close = map(_is_close, series.told, series.truth)
+        return "right" if len(series.told) == len(series.truth) and all(close) else "wrong"
+    if series.told == series.truth:
         return "right"
-    return "open" if one.told == (0,) else "wrong"
+    return "open" if series.told == (0,) else "wrong"
 
 
 @dataclass(frozen=True)
 class KindCount:
-    """How a kernel answered series of one kind."""
+    """How many series of one kind were answered right, wrong, or left open."""
 
     kind: str
-    right: int
-    wrong: int
-    open: int
+    answers: Counter[Answer]
 
     @property
     def count(self) -> int:
-        return self.right + self.wrong + self.open
+        return self.answers.total()
 
 
 def count_kinds(series: Sequence[DrawnSeries]) -> list[KindCount]:
     """Count answers by kind, in the order of describe_kinds; other kinds come last, by name."""
     known = list(_meanings)
     by_kind: dict[str, Counter[Answer]] = {}
-    for one in series:
-        by_kind.setdefault(one.kind, Counter())[answer_of(one)] += 1
+    for drawn in series:
+        by_kind.setdefault(drawn.kind, Counter())[answer_of(drawn)] += 1
     ordered = sorted(by_kind, key=lambda kind: (known.index(kind) if kind in known else 99, kind))
-    return [
-        KindCount(kind, *(by_kind[kind][answer] for answer in ("right", "wrong", "open")))
-        for kind in ordered
-    ]
+    return [KindCount(kind, by_kind[kind]) for kind in ordered]

@@ -1,4 +1,7 @@
-"""What of a session's evidence can be judged: runs that came to their end, and results."""
+"""What evidence can be judged: runs that came to their end, and results that are correct.
+
+Also the verdicts where that is not so, and the verdict by a value and its bounds. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
 from numalab.evidence.results import KernelRun, Outcome, Results
-from numalab.judging import explain, meddling
+from numalab.judging import explain, tampering
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
 from numalab.processes.limits import ENDING, limits_sentence
 
-LOOKS_OF_KERNEL = tuple(kind for kind in LOOKS if kind.in_soundness)
+KERNEL_RUNS = tuple(kind for kind in LOOKS if kind.in_soundness)
 
 
 def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
-    """What was looked at of the kernel, beside its results."""
-    return tuple(run for kind in LOOKS_OF_KERNEL for run in evidence.of(kind))
+    """Return the runs that observe the kernel beyond its results."""
+    return tuple(run for kind in KERNEL_RUNS for run in evidence.of(kind))
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
-    """Whether a worker has to say that it can't be traced here: the kit's own says it, too."""
+    """Tell whether no worker can be traced on this machine, since the solution's can't be
+    either."""
     return any(run.outcome.status == "untraceable" for run in evidence.of(TRACE, SOLUTION))
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
+    """Yield how each run of the kernel ended. A time limit met while it was timed is no bad end."""
     blameless = "untraceable" if node_refuses_tracing(evidence) else None
     yield from (check.outcome for check in evidence.of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
-    for generation in evidence.of(GENERATION):
-        if SUBMISSION in generation.roles and not timed_out(generation):
-            yield generation.roles[SUBMISSION].outcome
+    for replicate in evidence.of(GENERATION):
+        if SUBMISSION in replicate.roles and not timed_out(replicate):
+            yield replicate.roles[SUBMISSION].outcome
 
 
-def timed_out(generation: Generation) -> bool:
-    """The submission met the time limit while it was timed. It has come to its end in
-    every smaller run, so this says that it is slow, not that it is wrong."""
+def timed_out(replicate: Generation) -> bool:
+    """Tell whether the submission met the time limit while it was timed. It came to its end in
+    every smaller run, so it is slow and need not be incorrect."""
     return (
-        SUBMISSION in generation.roles
-        and generation.roles[SUBMISSION].outcome.status == "timed_out"
+        SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
     )
 
 
@@ -49,16 +53,17 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
-    """With n and the number of ranks, where they say something."""
-    for kind in (CHECK, *LOOKS_OF_KERNEL):
+    """Yield the results of each run, with n and the number of ranks, or None where a run has
+    none."""
+    for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.of(kind):
             yield from run.all_results
-    for generation in evidence.of(GENERATION):
-        if SUBMISSION in generation.roles:
-            yield generation.roles[SUBMISSION].results, generation.n, None
+    for replicate in evidence.of(GENERATION):
+        if SUBMISSION in replicate.roles:
+            yield replicate.roles[SUBMISSION].results, replicate.n, None
 
 
-def is_wrong(results: Results) -> bool:
+def has_mistake(results: Results) -> bool:
     return (
         results.wrong > 0
         or results.wrote_before_array is not None
@@ -70,30 +75,32 @@ def is_wrong(results: Results) -> bool:
 
 
 def is_sound(evidence: Evidence) -> bool:
-    """Built, ran to its end every time, and every result was right so far."""
+    """Tell whether the kernel was built, came to its end in each run, and each result was
+    correct."""
     return (
         evidence.build.status == "ok"
         and evidence.monitor_lost is None
         and first_bad(outcomes(evidence)) is None
-        and not any(is_wrong(results) for results, *_ in all_results(evidence))
+        and not any(has_mistake(results) for results, *_ in all_results(evidence))
     )
 
 
-def wrong_in(lab: Lab, results: Results) -> str:
-    """Where wrong results began, as of CriterionVerdict.began_in."""
+def mistake_origin(lab: Lab, results: Results) -> str:
+    """Return where the first wrong result is: a function of the contract, else its array; empty:
+    not known."""
     first = results.first_wrong
     if first is None:
         return ""
     return first.phase if first.phase in lab.functions else first.array
 
 
-def ended_in(lab: Lab, outcome: Outcome) -> str:
-    """Where a run ended before its end, as of CriterionVerdict.began_in."""
+def end_origin(lab: Lab, outcome: Outcome) -> str:
+    """Return where a run ended early: a function of the contract, else of MPI; empty: not known."""
     phase = str(outcome.detail.get("doing", ""))
     return phase if phase in lab.functions else mpi_function(outcome)
 
 
-# By how a run ended that did not come to its end.
+# The cause by the status of a run that did not come to its end.
 CAUSE_OF_OUTCOME: dict[str, Cause] = {
     "crashed": "crashed",
     "exited": "exited",
@@ -112,7 +119,7 @@ CAUSE_OF_OUTCOME: dict[str, Cause] = {
 
 
 def cause_of(outcome: Outcome) -> Cause:
-    """Why a run did not come to its end."""
+    """Return the cause of a verdict on a run that did not come to its end."""
     if outcome.is_kits_fault:
         return "kit"
     if explain.is_refused_call(outcome):
@@ -121,7 +128,8 @@ def cause_of(outcome: Outcome) -> Cause:
 
 
 def met_limits(outcome: Outcome, evidence: Evidence) -> str:
-    """The limits of the node where a process may have met one: it says nothing of that itself."""
+    """Return a sentence on the machine's limits where a process may have met one of them, which its
+    end does not tell; else empty."""
     is_ended = outcome.status == "crashed" and outcome.detail["signal"] in ENDING
     return limits_sentence(evidence.node.get("limits", ())) if is_ended else ""
 
@@ -129,9 +137,14 @@ def met_limits(outcome: Outcome, evidence: Evidence) -> str:
 def unusable(
     criterion: Criterion, outcome: Outcome, evidence: Evidence, which: str = ""
 ) -> CriterionVerdict:
-    """The verdict where a run that the criterion needs did not come to its end. On a virtual
-    node, which is slow and small, a limit says nothing of a kernel that works elsewhere. which:
-    run it was, as the beginning of a sentence."""
+    """Return the verdict where a run that the criterion needs did not come to its end.
+
+    On a virtual machine, which is slow and small, a time or memory limit is an error and no
+    failure.
+
+    Args:
+        which: which run it was, as the beginning of a sentence.
+    """
     why = (
         which + (explain.outcome(outcome, evidence.language) or "") + met_limits(outcome, evidence)
     )
@@ -152,14 +165,15 @@ NOT_TRACED = (
 def missing_runs(
     criterion: Criterion, evidence: Evidence, runs: Sequence[KernelRun]
 ) -> CriterionVerdict | None:
-    """The verdict where the runs that a criterion needs are not there, or None."""
+    """Return the verdict where runs that a criterion needs are missing or came to a bad end; or
+    None."""
     bad = first_bad(run.outcome for run in runs)
     if bad is not None and bad.status == "untraceable" and node_refuses_tracing(evidence):
         return verdict_on(criterion, "not_gradable", "not_visible_here", NOT_TRACED)
     if bad is None and not runs:
         bad = first_bad(outcomes(evidence))
         if bad is None:
-            return not_looked_at(criterion, evidence)
+            return not_measured(criterion, evidence)
     return None if bad is None else unusable(criterion, bad, evidence)
 
 
@@ -175,11 +189,11 @@ NO_CORES = (
 )
 
 
-def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Open, as what a further grading may decide: where nothing that was seen explains that the
-    run which decides it is missing."""
+def not_measured(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Return the verdict where the run that decides a criterion is missing, and no other run says
+    why: inconclusive, unless the kernel stopped the monitor."""
     if evidence.monitor_lost is not None:
-        why = meddling.monitor_lost(evidence.monitor_lost)
+        why = tampering.monitor_lost(evidence.monitor_lost)
         return verdict_on(criterion, "fail", "disturbed_monitor", why)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
@@ -189,21 +203,26 @@ def not_looked_at(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def held_up(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Open, since the node paused in whatever would decide it."""
+    """Return the inconclusive verdict where the machine paused in the runs that decide it."""
     return verdict_on(criterion, "inconclusive", "node_paused", explain.pauses(evidence.left_out))
 
 
 def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[str | None]:
-    """The kernels that a criterion is about and that are not among parts."""
+    """Return the kernels that a criterion is about and that are not among the given parts."""
     of_criterion = lab.kernel_parts if criterion.part is None else (criterion.part,)
     return [part for part in of_criterion if part not in parts]
 
 
-def by_value(
+def judge_value(
     criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
 ) -> CriterionVerdict:
-    """Passes or fails by the criterion's bounds; written so that NaN fails. missed: the cause
-    then."""
+    """Return a pass or a failure by the criterion's bounds. NaN fails.
+
+    Args:
+        value: what was measured, in `unit`.
+        why: the sentence of either.
+        missed: the cause of a failure.
+    """
     passed = (criterion.at_least is None or value >= criterion.at_least) and (
         criterion.at_most is None or value <= criterion.at_most
     )

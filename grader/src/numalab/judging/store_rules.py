@@ -11,14 +11,14 @@ from numalab.evidence.run_formats import Overrun, Slots
 from numalab.evidence.store_notes import Stores
 from numalab.judging import explain
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value, missing_runs, unusable
+from numalab.judging.soundness import judge_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion
 
 # Of the elements: so many stores may have no note before nothing is said of the others.
 MOST_LOST = 0.01
 
-_IS_THERE_ROOM = "Is there room for a block of each of any number of threads?"
+_ROOM_QUESTION = "Is there room for a block of each of any number of threads?"
 
 
 def is_unnoted(evidence: Evidence) -> bool:
@@ -39,11 +39,11 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
     runs = evidence.of(STORES)
     for run in runs:
         if run.overrun is not None:
-            why = _wrote_beside(run.threads, run.overrun)
+            why = _overrun_text(run.threads, run.overrun)
             return verdict_on(criterion, "fail", "wrong_result", why)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
-        return with_team(missing, evidence)
+        return explain_by_team(missing, evidence)
     run = runs[-1]
     if not run.noted:
         solution = evidence.of(STORES, SOLUTION)
@@ -64,17 +64,17 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
     return run
 
 
-def _wrote_beside(threads: int, overrun: Overrun) -> str:
+def _overrun_text(threads: int, overrun: Overrun) -> str:
     beside = "its variables"
     if overrun.of == "allocated":
         beside = f"a block of {words.count(overrun.bytes, 'byte')} that it has allocated"
     return (
         f"With {words.count(threads, 'thread')} the kernel writes outside of its own memory, "
-        f"beside {beside}. {_IS_THERE_ROOM}"
+        f"beside {beside}. {_ROOM_QUESTION}"
     )
 
 
-def with_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
+def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
     """A kernel that crashes with more threads than it has come to its end with is asked for the
     commonest cause."""
     run = next((run for run in evidence.of(STORES) if not run.outcome.ok), None)
@@ -83,16 +83,16 @@ def with_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict
     if verdict.cause != "crashed" or run is None or not came_through:
         return verdict
     with_threads = words.count(run.threads, "thread")
-    return replace(verdict, why=f"{verdict.why} That was with {with_threads}. {_IS_THERE_ROOM}")
+    return replace(verdict, why=f"{verdict.why} That was with {with_threads}. {_ROOM_QUESTION}")
 
 
 def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
     """What slots said in the program that is timed, after its last repetition, and how many keys
     it had counted."""
     return [
-        (role.slots, generation.n)
-        for generation in evidence.of(GENERATION)
-        for name, role in generation.roles.items()
+        (role.slots, replicate.n)
+        for replicate in evidence.of(GENERATION)
+        for name, role in replicate.roles.items()
         if name == SUBMISSION and role.slots is not None
     ]
 
@@ -160,7 +160,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
             f" (These are {words.count(run.threads, 'thread')} on {words.count(cores, 'core')}: "
             "what threads of one core share costs no time, so times need not show it.)"
         )
-    return by_value(criterion, share, why, unit="stores per key")
+    return judge_value(criterion, share, why, unit="stores per key")
 
 
 def _untrue(run: Stores) -> str | None:
@@ -199,7 +199,7 @@ def _untrue(run: Stores) -> str | None:
     return None
 
 
-def _wrong_slots_of_team(run: Stores) -> str | None:
+def _team_slots_fault(run: Stores) -> str | None:
     """A kernel whose slots are untrue in any case is not asked."""
     if run.counting_threads < run.threads or _untrue(run) is not None:
         return None
@@ -219,7 +219,7 @@ def _wrong_slots_of_team(run: Stores) -> str | None:
     return None
 
 
-def wrong_team(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
+def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
     """The verdict where the kernel goes wrong with some number of threads, in its own memory or in
     what it counts, or None."""
 
@@ -227,31 +227,33 @@ def wrong_team(criterion: Criterion, evidence: Evidence, run: Stores) -> Criteri
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")
 
     if run.overrun is not None:
-        return failed(_wrote_beside(run.threads, run.overrun))
+        return failed(_overrun_text(run.threads, run.overrun))
     for team in run.teams:
         if team.overrun is not None:
-            return failed(_wrote_beside(team.threads, team.overrun))
+            return failed(_overrun_text(team.threads, team.overrun))
     if not run.outcome.ok or not run.teams:
         return None
     last = words.count(run.teams[-1].threads, "thread")
     if run.teams_outcome is not None and not run.teams_outcome.ok:
         ended = unusable(criterion, run.teams_outcome, evidence, f"With {last}: ")
         return (
-            replace(ended, why=f"{ended.why} {_IS_THERE_ROOM}") if ended.status == "fail" else ended
+            replace(ended, why=f"{ended.why} {_ROOM_QUESTION}") if ended.status == "fail" else ended
         )
     if run.teams_results is not None:
         why = explain.results(run.teams_results, run.n, evidence.language)
         if why is not None:
             return failed(f"With another number of threads than {run.threads}: {why}")
-    why = _wrong_slots_of_team(run)
+    why = _team_slots_fault(run)
     return failed(why) if why is not None else None
 
 
 def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
     """A kernel whose team has another size than it is given is told so elsewhere."""
     for slots, _ in _timed(evidence):
-        is_wrong = slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right
-        if is_wrong and _wrong_slots_of_team(run) is None:
+        has_mistake = (
+            slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right
+        )
+        if has_mistake and _team_slots_fault(run) is None:
             return (
                 "In the program that is timed the counters where slots points, after the last "
                 "repetition, do not add up to how many there are of each key, as they do where "
@@ -276,7 +278,7 @@ def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert criterion.at_least is not None
     if share < criterion.at_least:
         why += " The others were counted elsewhere, and their sums copied there."
-    return by_value(criterion, share, why, unit="share of the keys")
+    return judge_value(criterion, share, why, unit="share of the keys")
 
 
 @Rule("slots_apart", runs=(STORES,))
@@ -300,4 +302,4 @@ def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"{words.short(lines, 4)} cache {'line' if lines == 1 else 'lines'}, for "
         f"{words.count(run.threads, 'thread')}."
     )
-    return by_value(criterion, lines, why, unit="cache lines")
+    return judge_value(criterion, lines, why, unit="cache lines")

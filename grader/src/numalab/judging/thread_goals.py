@@ -1,8 +1,8 @@
-"""Placement files: what a student may write in them, and what they are to reach.
+"""The goals of placement files.
 
-A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime; the kit
-sets the number of threads. It is judged by where the threads of the kit's own program may
-run, never by its text. Pure functions.
+A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime; numalab sets the
+number of threads. It is judged by where the threads of numalab's own program may run, never by its
+text. Pure functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Thread
 from numalab.labs.core_goals import CORE_GOALS, wanted_cores
 from numalab.machines.structure import structure_of_node
-from numalab.machines.topology import Pus, Topology, topology_of_node, units_of, without_own
+from numalab.machines.topology import Pus, Topology, count_unmatched, topology_of_node, units_of
 
 CLOSE_THREADS = 4
 
@@ -25,8 +25,8 @@ CLOSE_THREADS = 4
 
 
 def team_of(goal: str, node: Json) -> int:
-    """How many threads the kit asks for: one per NUMA node, package or core, or four that are to
-    be close, fewer where a package has fewer cores."""
+    """Return the number of threads of a goal: one per NUMA node, package or core, or of threads
+    that are to be close four, or fewer where a package has fewer cores."""
     topology = topology_of_node(node)
     if goal == "spread":
         return len(set(topology.numa_node.values()))
@@ -41,15 +41,16 @@ def team_of(goal: str, node: Json) -> int:
 
 @dataclass(frozen=True)
 class _Units:
-    """By which a goal is told. of: for each PU; one, many: what they are called."""
+    """The units that a goal counts: the unit of each PU, and what a unit is called."""
 
-    of: Mapping[int, int]
-    one: str
-    many: str
+    unit_of: Mapping[int, int]
+    singular: str
+    plural: str
 
 
 def _units(goal: str, team: int, topology: Topology) -> _Units:
-    """close: NUMA nodes where one has the cores for the team, else packages."""
+    """Return the units of a goal. Threads are close on one NUMA node if it has cores for the team,
+    else on one package."""
     if goal == "full":
         return _Units(topology.core, "core", "cores")
     room = max(topology.cores_in(topology.numa_node).values())
@@ -59,17 +60,24 @@ def _units(goal: str, team: int, topology: Topology) -> _Units:
 
 
 def only_unit(goal: str, node: Json) -> str | None:
-    """What a goal is told by, where the node has one of them: any placement reaches it then."""
+    """Return the name of a goal's unit where the machine has a single one, so that any placement
+    reaches the goal; else None."""
     if goal in CORE_GOALS:
         return None
     units = _units(goal, team_of(goal, node), topology_of_node(node))
-    return units.one if len(set(units.of.values())) == 1 else None
+    return units.singular if len(set(units.unit_of.values())) == 1 else None
 
 
 @dataclass(frozen=True)
 class Reached:
-    """misplaced: threads that are not where the goal wants them; why: one sentence. is_by_cores:
-    they are, but for the cores that the OpenMP runtime chose among those that it had."""
+    """How far threads or ranks are from a goal.
+
+    Attributes:
+        misplaced: the number of threads or ranks that are not where the goal has them.
+        why: a sentence.
+        is_by_cores: all that is misplaced is so only by the cores that the OpenMP runtime chose
+            among those that it was given.
+    """
 
     misplaced: int
     why: str
@@ -77,15 +85,15 @@ class Reached:
 
 
 def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[int, int]) -> str:
-    """Why threads are loose, where they may run on all PUs; unit_of: for each of those."""
+    """Return the clause that nothing binds the loose threads, where they may run on all PUs."""
     if not any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
         return ""
     return ": nothing binds " + ("it" if len(loose) == 1 else "them")
 
 
 def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) -> Reached:
-    """One thread in each unit, and none that may leave it."""
-    unit_of, one, many = units.of, units.one, units.many
+    """Judge a goal of one thread in each unit, which it may not leave."""
+    unit_of, one, many = units.unit_of, units.singular, units.plural
     loose: list[int] = []
     holders: dict[int, list[int]] = {}
     for thread in threads:
@@ -113,13 +121,13 @@ def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) ->
 
 
 def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reached:
-    """All in one unit."""
-    unit_of, one, many = units.of, units.one, units.many
+    """Judge a goal of all threads in one unit."""
+    unit_of, one, many = units.unit_of, units.singular, units.plural
     held = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
     inside = Counter(unit for of_thread in held for unit in of_thread if len(of_thread) == 1)
     loose = [thread.number for thread, of in zip(threads, held, strict=True) if len(of) > 1]
     most = max(inside.values(), default=0)
-    crowded = without_own([thread.allowed_pus for thread in threads])
+    crowded = count_unmatched([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
     if loose:
         why = f"{words.threads(loose)} may run on several {many}"
@@ -137,22 +145,22 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
     return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
 
 
-def _on_cores(threads: Sequence[Thread], wanted: Sequence[frozenset[int]]) -> Reached:
-    """One thread on each of these cores, and none elsewhere."""
+def _single_cores(threads: Sequence[Thread], required: Sequence[frozenset[int]]) -> Reached:
+    """Judge a goal of one thread on each of the required cores."""
     holders: dict[frozenset[int], list[int]] = {}
     loose, outside = [], []
     for thread in threads:
         allowed = set(thread.allowed_pus)
-        core = next((core for core in wanted if allowed <= core), None)
+        core = next((core for core in required if allowed <= core), None)
         if core is not None:
             holders.setdefault(core, []).append(thread.number)
-        elif any(allowed & core for core in wanted):
+        elif any(allowed & core for core in required):
             loose.append(thread.number)
         else:
             outside.append(thread.number)
     crowded = [numbers for numbers in holders.values() if len(numbers) > 1]
     misplaced = len(loose) + len(outside) + sum(len(numbers) - 1 for numbers in crowded)
-    empty = len(wanted) - len(holders)
+    empty = len(required) - len(holders)
     if outside:
         why = f"{words.threads(outside)} may run on none of the cores that are asked for"
     elif loose:
@@ -178,12 +186,12 @@ GOALS: dict[str, Callable[[Sequence[Thread], Topology, _Units], Reached]] = {
 
 
 def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reached:
-    """How far the threads of a team are from a goal."""
+    """Return how far the threads of a team are from a goal."""
     if len(threads) < team:
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
     if goal in CORE_GOALS:
-        return _on_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
+        return _single_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
     topology = topology_of_node(node)
     return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
 
@@ -193,21 +201,26 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
 
 @dataclass(frozen=True)
 class TimedTeam:
-    """As many threads as a NUMA node has cores, each on a core of its own: all on one NUMA node, so
-    that one memory has to serve them, or dealt out over all. What is compared so differs in nothing
-    else: neither in the number of threads nor in what siblings share. Both as places, by number."""
+    """Two placements of a team with as many threads as a NUMA node has cores, each on a core of its
+    own. They differ in nothing but the memories that serve them: neither in the number of threads
+    nor in what the PUs of a core share.
 
-    on_one_node: tuple[Pus, ...]
-    on_all_nodes: tuple[Pus, ...]
+    Attributes:
+        single_node: the PUs of each thread, all on one NUMA node.
+        all_nodes: the same, dealt out over all NUMA nodes.
+    """
+
+    single_node: tuple[Pus, ...]
+    all_nodes: tuple[Pus, ...]
 
     @property
     def threads(self) -> int:
-        return len(self.on_one_node)
+        return len(self.single_node)
 
 
 def timed_team(node: Json) -> TimedTeam:
-    """The kit's two placements on a node. They name PUs, since a runtime's own `cores` may be
-    something else (machines/announced.py), and what is compared should be what it is called."""
+    """Return numalab's two placements on a machine. They name PUs, since a runtime may take other
+    units for cores (machines/announced.py)."""
     topology = topology_of_node(node)
     by_node: dict[int, list[Pus]] = {}
     for core in units_of(topology, "core"):
@@ -217,7 +230,7 @@ def timed_team(node: Json) -> TimedTeam:
     return TimedTeam(tuple(next(iter(by_node.values()))[:fewest]), tuple(in_turn[:fewest]))
 
 
-def as_environment(places: Sequence[Pus]) -> dict[str, str]:
-    """One thread on each place, in their order, under every OpenMP runtime."""
+def environment_of(places: Sequence[Pus]) -> dict[str, str]:
+    """Return the variables that put a thread on each place, in order, under any OpenMP runtime."""
     lists = ("{" + ",".join(map(str, pus)) + "}" for pus in places)
     return {"OMP_PLACES": ",".join(lists), "OMP_PROC_BIND": "close"}

@@ -11,7 +11,7 @@ from numalab.evidence.record import Binding, Evidence
 from numalab.judging import explain, thread_goals
 from numalab.judging.registry import Rule
 from numalab.judging.runtime_words import runtime_warnings
-from numalab.judging.soundness import NO_CORES, by_value, missing_runs, not_looked_at
+from numalab.judging.soundness import NO_CORES, judge_value, missing_runs, not_measured
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.core_goals import CORE_GOALS
@@ -62,10 +62,10 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     else:
         why = f"Right in {len(answers)} answers, the threads being moved between them."
     value = float(len(wrong)) if bound else 1.0
-    return by_value(criterion, value, why, unit="wrong answers")
+    return judge_value(criterion, value, why, unit="wrong answers")
 
 
-def _under_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
+def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
     """What is wrong, and what becomes of the same file under each other runtime."""
     alike = [run.runtime for run, reach in reaches if reach == worst]
     why = f"Under {words.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
@@ -81,7 +81,7 @@ def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     assert file is not None
     text = evidence.handed(file.name)
     if text is None:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     if file.goal in CORE_GOALS and not evidence.is_virtual:
         why = "The file is about the cores of one machine, and is judged there."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
@@ -93,7 +93,7 @@ def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not runs and not evidence.announces_cores and "libomp" in file.runtimes:
         return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
     if not runs:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)
     if bad is not None:
         # The kit's own kernel ran, so what ended it is the runtime, or the kit.
@@ -108,10 +108,10 @@ def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     worst = max((reach for _, reach in reaches), key=lambda reach: reach.misplaced)
     why = worst.why
     if len(file.runtimes) > 1 and worst.misplaced:
-        why = _under_runtimes(worst, reaches)
+        why = _compare_runtimes(worst, reaches)
     if not text.variables and worst.misplaced:
         why = f"{file.name} sets nothing. {why}"
     # A value that a runtime can't use may lead to the goal on one machine, and nowhere else.
     blamed = [run for run, reach in reaches if reach == worst] if worst.misplaced else runs
-    verdict = by_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
+    verdict = judge_value(criterion, float(worst.misplaced), why, unit="threads in the wrong place")
     return replace(verdict, warnings=runtime_warnings(blamed))

@@ -1,4 +1,7 @@
-"""The account of a timing criterion: its generations, the evidence, and why it stopped."""
+"""The account of a timing criterion: its replicates, what decided it, and why no more were taken.
+
+Reports draw it, and a result's JSON has it beside the verdict. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,18 @@ from typing import Any, Literal
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import Evidence, LeftOut
 from numalab.judging.judge import evidence_for
-from numalab.judging.rates import Rates, rates_of
+from numalab.judging.rates import TimedRates, rates_of
 from numalab.judging.sequential import UNDECIDED, Decision, interval
 from numalab.judging.soundness import is_sound, timed_out
 from numalab.judging.timing_claims import CLAIMS, claim_of
-from numalab.judging.timing_state import Asked, Floor, TimingState, asked_of, complete, timing_state
+from numalab.judging.timing_state import (
+    ClaimSide,
+    RequiredSpeed,
+    TimingState,
+    complete,
+    required_speed,
+    timing_state,
+)
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Criterion, Lab
 
@@ -33,14 +43,20 @@ Stopped = Literal[
 
 @dataclass(frozen=True)
 class Side:
-    """The claim that is shown of a criterion, by its generations. margins: by which factor each
-    met it; cut: whether at most by that; looks: after each, up to the decision. good, bad: which
-    side of what is asked for a generation is on; holds, fails: what the submission would be if the
-    claim held, and if it did not."""
+    """The side of a claim that is shown.
+
+    Attributes:
+        margins: the factor by which each replicate met it.
+        cut: per replicate, whether the margin is an upper bound.
+        decisions: what was known after each replicate, up to the one that decided.
+        good, bad: the name of each half of the margins, above 1 and below.
+        holds, fails: what the submission is if the claim is true, and if it is not.
+        is_floor: the side on which a submission is too fast.
+    """
 
     margins: tuple[float, ...]
     cut: tuple[bool, ...]
-    looks: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]
     good: str
     bad: str
     holds: str
@@ -49,14 +65,14 @@ class Side:
 
     @property
     def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
+        return self.decisions[-1] if self.decisions else UNDECIDED
 
 
 def _ceiling_side(state: TimingState) -> Side:
     return Side(
         margins=state.margins,
         cut=state.cut,
-        looks=state.looks,
+        decisions=state.decisions,
         good="fast enough",
         bad="too slow",
         holds="as fast as is asked for",
@@ -65,11 +81,11 @@ def _ceiling_side(state: TimingState) -> Side:
     )
 
 
-def _floor_side(floor: Floor) -> Side:
+def _floor_side(floor: ClaimSide) -> Side:
     return Side(
         margins=floor.margins,
         cut=(False,) * len(floor.margins),
-        looks=floor.looks,
+        decisions=floor.decisions,
         good="slow enough",
         bad="too fast",
         holds="no faster than a chain of loads",
@@ -79,7 +95,7 @@ def _floor_side(floor: Floor) -> Side:
 
 
 def side_shown(state: TimingState) -> Side:
-    """Of two sides the one that is failed, or open; else the one that is met by less."""
+    """Return the side to show: of two one that failed or is open, else that with less margin."""
     ceiling = _ceiling_side(state)
     if state.floor is None or not state.margins:
         return ceiling
@@ -90,49 +106,57 @@ def side_shown(state: TimingState) -> Side:
 
 @dataclass(frozen=True)
 class TimingAccount:
-    """What there is to say of a criterion that was timed. asked: None where no generation came
-    to its end; left_out: generations that do not count; rates: of the processes whose times they
-    are."""
+    """What is reported about a criterion that was timed.
+
+    Attributes:
+        required: the speed that a pass requires; None where no replicate is complete.
+        stopped_because: why no further replicate was taken.
+        left_out: replicates that do not count.
+        rates: times and memory rates of the roles that are compared.
+    """
 
     criterion: Criterion
     verdict: CriterionVerdict
     state: TimingState
-    asked: Asked | None
+    required: RequiredSpeed | None
     stopped_because: Stopped
     left_out: tuple[LeftOut, ...] = ()
-    rates: Rates | None = None
+    rates: TimedRates | None = None
 
     @property
     def is_effect_lost(self) -> bool:
-        """Whether noise hides what is to be graded: there is nothing to compare with."""
+        """Tell whether noise hides the effect that a speedup needs."""
         is_open = self.verdict.status == "inconclusive"
-        return is_open and self.asked is not None and self.asked.is_lost
+        return is_open and self.required is not None and self.required.is_lost
 
     @property
     def side(self) -> Side:
-        """What is drawn, and told of."""
+        """The side of the claim that is shown."""
         return side_shown(self.state)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """For the median margin that is shown. A margin that is only bounded from above bounds
-        nothing from below."""
+        """The interval of the median margin that is shown; an end that the replicates do not bound
+        is None."""
         return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
-    def to_json(self) -> dict[str, Any]:
-        """Lists have an entry for each generation; those of signs end with the decision, and None
-        among them was cut too early to know. signs: what speaks for the claim; missed: against."""
+    def json_data(self) -> dict[str, Any]:
+        """Return the JSON of a result. Lists have an entry per replicate; signs, missed and the
+        e-values end with the decision. A sign is null where it was stopped too early to know."""
         state = self.state
-        looks = state.looks
+        decisions = state.decisions
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
-            "asked": None if self.asked is None else asdict(self.asked),
-            "signs": list(state.signs[: len(looks)]),
-            "missed": list(state.missed[: len(looks)]),
-            "e_for": [look.e_for for look in looks],
-            "e_against": [look.e_against for look in looks],
-            "threshold": {"to_pass": state.thresholds.to_pass, "to_fail": state.thresholds.to_fail},
+            "asked": None if self.required is None else asdict(self.required),
+            "signs": list(state.signs[: len(decisions)]),
+            "missed": list(state.missed[: len(decisions)]),
+            "e_for": [decision.e_for for decision in decisions],
+            "e_against": [decision.e_against for decision in decisions],
+            "threshold": {
+                "to_pass": state.thresholds.e_to_pass,
+                "to_fail": state.thresholds.e_to_fail,
+            },
             "margin_interval": list(interval(state.margins, state.thresholds, state.cut)),
             "floor": None if state.floor is None else _floor_json(state.floor),
             "confidence": state.thresholds.confidence,
@@ -142,20 +166,20 @@ class TimingAccount:
             "control": _decision_json(state.control),
             "unsteady": _decision_json(state.unsteady),
             "stopped_because": self.stopped_because,
-            "rates": None if self.rates is None else self.rates.to_json(),
+            "rates": None if self.rates is None else self.rates.json_data(),
             "left_out": [{"why": run.why, "paused_s": run.paused_s} for run in self.left_out],
         }
 
 
-def _floor_json(floor: Floor) -> dict[str, Any]:
-    """Of the claim that the submission is not too fast, as those of to_json."""
-    looks = floor.looks
+def _floor_json(floor: ClaimSide) -> dict[str, Any]:
+    """Return the lists of json_data for the claim that the submission is not too fast."""
+    decisions = floor.decisions
     return {
         "margins": list(floor.margins),
-        "signs": list(floor.signs[: len(looks)]),
-        "missed": list(floor.missed[: len(looks)]),
-        "e_for": [look.e_for for look in looks],
-        "e_against": [look.e_against for look in looks],
+        "signs": list(floor.signs[: len(decisions)]),
+        "missed": list(floor.missed[: len(decisions)]),
+        "e_for": [decision.e_for for decision in decisions],
+        "e_against": [decision.e_against for decision in decisions],
     }
 
 
@@ -191,8 +215,13 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
 
 
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
-    """Of the criteria that are decided by generations and were timed; evidence: of the place
-    where times are taken. A kernel with wrong results has no times that mean anything."""
+    """Return an account of each criterion that was timed.
+
+    Args:
+        evidence: that of the machine on which times are taken.
+
+    A kernel with wrong results has no account, since its times mean nothing.
+    """
     verdicts = {
         verdict_here.name: verdict_here
         for verdict_here in verdict.criteria
@@ -204,26 +233,26 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
             continue
         verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
-        is_wrong = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
-        if not own.of(GENERATION) or is_wrong:
+        has_mistake = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
+        if not own.of(GENERATION) or has_mistake:
             continue
         state = timing_state(criterion, own)
         if not state.margins and not any(map(timed_out, own.of(GENERATION))):
             continue
-        generations = complete(own, claim_of(criterion).roles(criterion))
-        asked = asked_of(criterion, generations) if generations else None
+        replicates = complete(own, claim_of(criterion).roles(criterion))
+        required = required_speed(criterion, replicates) if replicates else None
         stopped = _stopped(verdict_here, state, own)
         left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
         rates = rates_of(own, claim_of(criterion).roles(criterion))
         accounts.append(
-            TimingAccount(criterion, verdict_here, state, asked, stopped, left_out, rates)
+            TimingAccount(criterion, verdict_here, state, required, stopped, left_out, rates)
         )
     return accounts
 
 
-def with_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
-    """A verdict's JSON with what each timed criterion's decision rests on."""
-    timings = {account.criterion.name: account.to_json() for account in accounts}
+def add_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
+    """Return a verdict's JSON with the accounts of its timed criteria under "timing"."""
+    timings = {account.criterion.name: account.json_data() for account in accounts}
     return result | {
         "criteria": [
             entry | {"timing": timings[entry["name"]]}

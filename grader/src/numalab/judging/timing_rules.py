@@ -1,4 +1,65 @@
-"""The rules for times: what the generations of a session have decided. Pure functions."""
+"""The verdict on a criterion of time. Pure functions.
+
+A replicate speaks for the claim (it is *won*), against it (*lost*), or does neither;
+timing_state.py defines both, and what the *effect* and *steadiness* are. A claim is *shown* where
+its e-value reaches e_to_pass (100, with --quick 20), and *shown not* where that of its losses
+reaches e_to_fail (1000, with --quick 20): sequential.py proves the risks. The probe takes the
+solution's place where `at_least_of_lightspeed` is required.
+
+**Without times** (`_verdict_without_times`). In this order: a run that numalab made fail or that
+was interrupted leaves the criterion open; results that are not correct yet fail it; a repetition
+that met its time limit, also when it was taken again, fails it as too slow; a process beside the
+submission's that did not come to its end fails it, or is numalab's error.
+
+**With times** the first rule of `_RULES_IN_ORDER` that has a verdict gives it:
+
+| rule | what replicates show | status, cause | at a risk of |
+|-|-|-|-|
+| `_implausible` | the claim, and a speed above plausible_up_to times the solution's | \
+inconclusive implausible | |
+| `_fast_enough` | the claim | pass reached | 1/e_to_pass |
+| `_no_effect` | that the machine has no effect, before they showed the claim | not_gradable \
+no_effect_here | 1/e_to_fail |
+| `_still_handout` | what `_slower` or `_unstable` fails, for a speedup of starting code | fail \
+too_slow | 1/e_to_fail |
+| `_slower` | that the claim is false, and the effect where the claim needs one | fail too_slow, \
+too_fast | 1/e_to_fail |
+| `_overspent` | too little: the submission's processes took the time of further replicates | fail \
+too_slow | |
+| `_effect_lost` | starting code about as fast as the solution just now | inconclusive too_noisy | |
+| `_effect_undecided` | that the claim is false, but not the effect | inconclusive too_noisy, \
+not_decided | |
+| `_unstable` | the effect, that the control meets the claim, and that the submission is less \
+steady | fail unstable | 1/e_to_fail |
+| `_cut_too_early` | nothing: repetitions were stopped before their sign was known | inconclusive \
+cut_too_early | |
+| `_not_decided` | too little | inconclusive too_noisy, not_decided | |
+
+Where a node paused again and again, a verdict too_noisy or not_decided becomes node_paused.
+
+*The risk* of a wrong pass holds where each replicate is won with a chance of at most 1/2, whatever
+came before; that of a wrong fail where it is lost with a chance of at most 1/2; that of a wrong
+no_effect_here where it shows the effect with a chance of at least 1/2.
+
+*Two sides* (chain): the submission takes less than at_most, and more than at_least, times the
+solution's time. These are two claims with signs of their own. A pass has to show both, so a wrong
+one shows a side that does not hold: at most 1/e_to_pass. A fail may come from either side, so each
+takes twice e_to_fail: at most 1/e_to_fail together. Where noise throws a kernel out on both sides,
+neither claim is lost and the criterion stays open; one sign for "inside" would fail it.
+
+*Plausible* is what the work allows on any machine by the bytes or operations that it takes
+(plausible_up_to in lab.toml). What is faster is not paid before an instructor has seen how it is
+done; results, messages and memory were checked in the same runs, so it need not be a trick.
+
+*The time budget* is for processes that take as long as the solution's. What the submission's take
+beyond that, to start and for all that they are asked for beside repetitions, is accounted for
+separately (timing_state.TimeBudgetUse). Other load does not use it up: the processes have to take
+eight times as long as the solution's in the same replicate, in two replicates or more.
+
+*Steady*: in the replicates that have a control, a second process of the solution, the distance
+|log(time / limit)| is at most twice |log(control / solution)| in half of them or more. A submission
+that is as near to the limit as the solution is to itself is unstable with at most 1/e_to_fail.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +70,16 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation, Json
 from numalab.evidence.results import Outcome
-from numalab.judging import chain_words, explain, meddling
-from numalab.judging.registry import Rule
+from numalab.judging import explain, tampering
 from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
     first_bad,
+    has_mistake,
     held_up,
     is_sound,
-    is_wrong,
-    not_looked_at,
+    not_measured,
     outcomes,
     timed_out,
     unusable,
@@ -35,18 +95,29 @@ from numalab.judging.timing_claims import (
     reference_of,
 )
 from numalab.judging.timing_state import (
-    Asked,
+    RequiredSpeed,
     TimingState,
-    asked_of,
     complete,
-    spending_of,
+    required_speed,
+    time_budget_use,
     timing_state,
 )
 from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
 
-# An efficiency above this is told to be noise, unless its interval says that it is not.
+# An efficiency above this is said to be noise unless its interval lies above 1.
 MERIT_RATIO = 1.1
+
+ELEMENT_BYTES = 8  # of a chain: the index that each load brings
+
+WHY_TOO_FAST = (
+    "Where each load waits for the one before it, memory sets the pace, and no kernel is faster: "
+    "here loads don't wait for one another, or not all steps are taken."
+)
+WHY_TOO_SLOW = (
+    "More is done for each step than to load where it leads, or before the first: what comes "
+    "between one load and the next?"
+)
 
 AGAIN_WHEN_QUIET = "Grade again when the node is quiet: the new generations are added to these."
 
@@ -54,76 +125,17 @@ QUICK_RISK = "Quick: of kernels just at the limit up to 1 in 20 is judged wrongl
 
 
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """generations of the evidence: those that were taken for the criterion.
+    """Return the verdict on a criterion of time; the module's docstring has its rules and risks.
 
-    The whole rule, in its order; the first line that applies is the verdict. A generation is
-    *won* where the submission's best repetition took less than the solution's / at_least
-    (efficiency), or less than both the middle sqrt(handout x solution) and
-    handout / sqrt(1.15) (speedup). It is *lost* where it took as long as the solution's /
-    at_least, or as the middle, or longer. It *shows the effect* where the handout took 1.15
-    times the solution's time or more; an efficiency needs none. "Shown" means an e-value of
-    to_pass (careful 100, quick 20), "shown not" one of to_fail (1000, 20): sequential.py.
-
-    | | what was seen | verdict | cause | wrong at most |
-    |-|---|---|---|---|
-    | 1 | a run failed by the kit's fault, or was interrupted | error, open | | |
-    | 2 | a wrong result or a crash anywhere | fail | not_right_yet | |
-    | 3 | a repetition met its time limit, and so did one in another try | fail | too_slow | |
-    | 4 | the kit's own program did not come to its end | error | kit | |
-    | 5a | as 5, and its speed is more than plausible_up_to times the solution's, by the interval \
-| open | implausible | |
-    | 5 | shown: more generations won than not | pass | reached | 1/to_pass |
-    | 6 | shown not: the effect, and not after 5 | not_gradable | no_effect_here | 1/to_fail |
-    | 7 | shown: more lost than not, and the effect | fail | too_slow | 1/to_fail |
-    | 7a | chain: shown: more too short than not, or more too long | fail | too_fast, too_slow \
-| 1/to_fail |
-    | 8 | fewer generations than are asked for, since the session spent its time on what the \
-submission does beside its repetitions | fail | too_slow | |
-    | 9 | more lost than not, the effect open | open | too_noisy, not_decided | |
-    | 10 | the session is over without 5 to 9, the effect is shown, the control meets the claim, \
-and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
-    | 11 | signs cut off too early to be known | open | cut_too_early | |
-    | 12 | else | open | too_noisy, not_decided | |
-
-    Where `at_least_of_lightspeed` is asked for, all this is said of the probe in the place of the
-    solution: the same signs, the same e-values, the same risk.
-
-    *Wrong* is, of 5: with a chance of at most 1/2 to win each generation; of 7: with one of at
-    most 1/2 to lose it; of 6: with one of at least 1/2 that it shows the effect.
-
-    *Two sides* (chain) make two claims of one set of generations: that the submission takes less
-    than at_most times the solution's time, and that it takes more than at_least times that. Line 5
-    asks for both; 7a is shown against either. Each claim has signs and e-values of its own. Wrong
-    is, of 5: that at least one of the two does not hold, in each generation with a chance of at
-    most 1/2; whichever it is, it has to be shown, so that comes up with at most 1/to_pass. Of 7a:
-    that both hold, with a chance of at most 1/2 to be lost each; either may be shown not, so that
-    each asks for 2 to_fail, and both together come up with at most 1/to_fail. A generation outside
-    the band is not one loss of one claim: where noise throws a kernel as slow as the solution out
-    on both sides, neither claim is lost, and it stays open.
-
-    *Plausible* (5a) is what the work allows on any node, by how many bytes or operations it takes:
-    labs/declaration.py and each lab.toml say why. Results, messages and memory were looked at with
-    the times, and all was right; yet what is faster than that is not paid before an instructor has
-    looked at how it is done, and sets the points by hand. Grading it again decides nothing.
-
-    *The session's time* (8) is for processes that take as long as the solution's. What the
-    submission's take beyond that, to start and for all that they are asked for, goes on an account
-    of its own (timing_state.Spending), and ends the session where the account is used up and
-    generations are missing. A busy node does not bring that about: they have to take eight times as
-    long as the solution's beside them, in two generations or more.
-
-    *Steady* (10) is asked of a submission beside speed: in the generations that have a control,
-    a second process of the solution, its distance |log(time / limit)| from the limit is at most
-    twice the distance |log(control / solution)|, in half of them or more. Who is as near to
-    the limit as the solution is to itself fails with at most 1/to_fail, and else stays open.
+    evidence: with the replicates that were taken for the criterion.
     """
-    untimed = _not_timed(criterion, evidence)
+    untimed = _verdict_without_times(criterion, evidence)
     if untimed is not None:
         return untimed
-    generations = complete(evidence, claim_of(criterion).roles(criterion))
-    if not generations:
-        return not_looked_at(criterion, evidence)
-    times = _times(criterion, evidence, generations)
+    replicates = complete(evidence, claim_of(criterion).roles(criterion))
+    if not replicates:
+        return not_measured(criterion, evidence)
+    times = _times(criterion, evidence, replicates)
     verdicts = (rule(times) for rule in _RULES_IN_ORDER)
     verdict = next(verdict for verdict in verdicts if verdict is not None)
     if verdict.cause in ("too_noisy", "not_decided") and evidence.is_held_up:
@@ -132,13 +144,11 @@ and shown not: that the submission is as steady | fail | unstable | 1/to_fail |
 
 
 for _claim in CLAIMS.values():
-    Rule(_claim.name, kind="timing", runs=(GENERATION,), keys=_claim.keys, check=_claim.check)(
-        judge_timing
-    )
+    _claim(judge_timing)
 
 
-def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """The verdict where times mean nothing, or taking them came to a bad end; None else."""
+def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Return the verdict where times mean nothing, or could not be taken; None else."""
     bad = first_bad(outcomes(evidence))
     if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
         return unusable(criterion, bad, evidence)
@@ -149,59 +159,71 @@ def _not_timed(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | N
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED)
     if evidence.timing_error is not None:
         return verdict_on(criterion, "error", "kit", evidence.timing_error)
-    for generation in evidence.of(GENERATION):
-        if timed_out(generation):
-            return verdict_on(criterion, "fail", "too_slow", _too_slow(generation))
-        probe = generation.roles.get(PROBE)
-        if reference_of(criterion) == PROBE and probe is not None and is_wrong(probe.results):
+    for replicate in evidence.of(GENERATION):
+        if timed_out(replicate):
+            return verdict_on(criterion, "fail", "too_slow", _too_slow(replicate))
+        probe = replicate.roles.get(PROBE)
+        if reference_of(criterion) == PROBE and probe is not None and has_mistake(probe.results):
             why = "The kit's probe gave a wrong result, so its times are no measure."
             return verdict_on(criterion, "error", "kit", why)
-        for role, part in generation.roles.items():
+        for role, part in replicate.roles.items():
             if part.outcome.blames:
-                return _spoilt(criterion, evidence, role, part.outcome)
+                return _disturbed(criterion, evidence, role, part.outcome)
             if not part.outcome.ok:
                 why = f"While timing the {role}: {explain.outcome(part.outcome, evidence.language)}"
                 return verdict_on(criterion, "error", "kit", why)
     return None
 
 
-def _spoilt(
+def _disturbed(
     criterion: Criterion, evidence: Evidence, role: str, outcome: Outcome
 ) -> CriterionVerdict:
-    """Whoever's process did not come to its end, it does without what the student handed in."""
-    said = explain.outcome(outcome, evidence.language) or ""
+    """Return the verdict where a process of numalab's ended badly beside the student's work, and
+    does not without it."""
+    ending = explain.outcome(outcome, evidence.language) or ""
     if criterion.slow is not None:
-        return verdict_on(criterion, "fail", "bad_file", meddling.under_a_launch(said))
-    why = meddling.beside_the_kits_own(role, said)
+        return verdict_on(criterion, "fail", "bad_file", tampering.launch_failed(ending))
+    why = tampering.other_process_failed(role, ending)
     return verdict_on(criterion, "fail", "disturbed_monitor", why)
 
 
 @dataclass(frozen=True)
 class _Times:
-    """What the rules for times look at. value: the median ratio of speeds; whose: whose speed
-    value and asked are multiples of; speed, count: clauses that tell what was measured;
-    over_kits: how many times the speed of the solution, or of the probe where that is what it is
-    held against, it has at least, the interval's lower end."""
+    """What a rule for times needs.
+
+    Attributes:
+        value: the median over replicates of the shown ratio: the submission's speed over that of
+            the reference, or of a chain its time over the solution's.
+        interval: that of the value; an end is None where the replicates do not bound it.
+        required: the speed that a pass requires.
+        reference: what the value and the required speed are multiples of, in words.
+        measured_text: the value, as a clause.
+        required_text: what is required and how often it was reached, as a clause.
+        reference_ratio: how many times as fast as the solution or the probe it is at least: the
+            interval's lower end, or the least ratio where it has none.
+    """
 
     criterion: Criterion
     evidence: Evidence
     state: TimingState
     value: float
     interval: tuple[float | None, float | None]
-    asked: Asked
-    whose: str
-    speed: str
-    count: str
-    over_kits: float
+    required: RequiredSpeed
+    reference: str
+    measured_text: str
+    required_text: str
+    reference_ratio: float
 
     @property
-    def measured(self) -> str:
-        return f"{self.speed}; {self.count}"
+    def text(self) -> str:
+        """Both clauses."""
+        return f"{self.measured_text}; {self.required_text}"
 
     def verdict(
-        self, status: Status, cause: Cause, why: str, by_signs: bool = True
+        self, status: Status, cause: Cause, why: str, rests_on_signs: bool = True
     ) -> CriterionVerdict:
-        is_by_signs = by_signs and status in ("pass", "fail", "not_gradable")
+        """Return a verdict with the measured value. rests_on_signs: it has the risk of --quick."""
+        is_by_signs = rests_on_signs and status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
             status,
@@ -215,67 +237,72 @@ class _Times:
 
     @property
     def effect_words(self) -> str:
-        """How often the node showed the effect."""
+        """How often the machine showed the effect, as a clause."""
         effect = self.state.effect
         assert effect is not None
         return (
-            f"{self.whose} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
+            f"{self.reference} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
             f"{effect.wins} of {words.count(effect.signs, 'generation')}"
         )
 
 
-def kits_name(criterion: Criterion) -> str:
-    """What an efficiency is held against, in words."""
+def reference_name(criterion: Criterion) -> str:
+    """Return what an efficiency is held against, in words."""
     return "the probe" if reference_of(criterion) == PROBE else "the solution"
 
 
 def _slow_name(criterion: Criterion) -> str:
-    """What a speedup is over."""
+    """Return what a speedup is over, in words."""
     return criterion.over if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
-def _times(criterion: Criterion, evidence: Evidence, generations: Sequence[Generation]) -> _Times:
+def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[Generation]) -> _Times:
     state = timing_state(criterion, evidence)
-    whose = _slow_name(criterion) if SPEEDUP.judges(criterion) else kits_name(criterion)
-    role = claim_of(criterion).compared_with(criterion)
-    ratios = [best_s(g, role) / best_s(g, SUBMISSION) for g in generations]
+    name = _slow_name(criterion) if SPEEDUP.judges(criterion) else reference_name(criterion)
+    ratios = _speed_ratios(replicates, claim_of(criterion).compared_with(criterion))
     value = statistics.median(ratios)
-    is_mostly_cut = sum(state.cut) > len(generations) / 2
     bounds = interval(ratios, state.thresholds, state.cut)
-    asked = asked_of(criterion, generations)
+    required = required_speed(criterion, replicates)
+    is_mostly_cut = sum(state.cut) > len(replicates) / 2
     if CHAIN.judges(criterion):
-        value, bounds = 1 / value, chain_words.turned(bounds)
-        held = _interval_words(bounds, state)
-        taken, count = chain_words.measured(value, held, criterion, state, generations)
-        return _Times(criterion, evidence, state, value, bounds, asked, whose, taken, count, 0.0)
-    speed = _speed_words(value, whose, is_mostly_cut, _interval_words(bounds, state))
-    count = f"{ratios_asked(asked)}{' times its speed' if is_mostly_cut else ''} is asked for, "
+        low, high = bounds
+        value = 1 / value
+        bounds = (None if high is None else 1 / high, None if low is None else 1 / low)
+        clauses = _chain_clauses(criterion, state, replicates, value, bounds, is_mostly_cut)
+        return _Times(criterion, evidence, state, value, bounds, required, name, *clauses, 0.0)
+    measured = _speed_words(value, name, is_mostly_cut, _interval_words(bounds, state))
+    count = f"{required_text(required)}{' times its speed' if is_mostly_cut else ''} is asked for, "
     count += f"and reached in {_wins_words(state)}"
     if EFFICIENCY.judges(criterion) and value > MERIT_RATIO and (bounds[0] or 0) <= 1:
         count += " (what is above 1 may well be noise)"
-    kits = reference_of(criterion)
-    over_kits = [best_s(g, kits) / best_s(g, SUBMISSION) for g in generations]
-    low, _ = interval(over_kits, state.thresholds, state.cut)
-    over = min(over_kits) if low is None else low
-    return _Times(criterion, evidence, state, value, bounds, asked, whose, speed, count, over)
+    ratios = _speed_ratios(replicates, reference_of(criterion))
+    least, _ = interval(ratios, state.thresholds, state.cut)
+    least = min(ratios) if least is None else least
+    return _Times(criterion, evidence, state, value, bounds, required, name, measured, count, least)
 
 
-def ratios_asked(asked: Asked) -> str:
-    """Each generation asks for its own, where it is the middle between two times."""
-    least, most = f"{asked.least:.2f}", f"{asked.most:.2f}"
+def _speed_ratios(replicates: Sequence[Generation], role: str) -> list[float]:
+    """Return the submission's speed over a role's, by replicate."""
+    return [best_s(g, role) / best_s(g, SUBMISSION) for g in replicates]
+
+
+def required_text(required: RequiredSpeed) -> str:
+    """Return the required speed in words. Of a speedup it differs by replicate, since it lies
+    between two measured times."""
+    least, most = f"{required.least:.2f}", f"{required.most:.2f}"
     return least if least == most else f"{least} to {most}, by generation,"
 
 
 def _wins_words(state: TimingState) -> str:
     claim = state.claim
     reached = f"{claim.wins} of {words.count(claim.signs, 'generation')}"
-    if claim.reached is not None and len(state.looks) < len(state.margins):
+    if claim.reached is not None and len(state.decisions) < len(state.margins):
         return f"{reached}, which decided ({len(state.margins)} were taken)"
     return reached
 
 
 def _interval_words(bounds: tuple[float | None, float | None], state: TimingState) -> str:
-    """To be put behind "median"; may be empty."""
+    """Return an interval in words, to be put behind "median"; may be empty."""
     low, high = (None if end is None else words.ratio(end) for end in bounds)
     if low == high:
         return ""  # no interval, or none that can be seen
@@ -286,14 +313,15 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
 
 
 def _implausible(times: _Times) -> CriterionVerdict | None:
-    """Nobody is accused: it may be a discovery."""
+    """Leave open what is faster than the work allows: it may be a discovery."""
     most = times.criterion.plausible_up_to
-    if times.state.outcome != "pass" or times.over_kits <= most:
+    if times.state.outcome != "pass" or times.reference_ratio <= most:
         return None
     return times.verdict(
         "inconclusive",
         "implausible",
-        f"{words.ratio(times.over_kits)} times {kits_name(times.criterion)}'s speed or more: "
+        f"{words.ratio(times.reference_ratio)} times {reference_name(times.criterion)}'s speed "
+        "or more: "
         f"above {most:g} "
         "times is more than the work allows by what is known. An instructor has to look at how it "
         "is done, and sets the points by hand; nothing is lost, and grading again changes nothing.",
@@ -303,12 +331,12 @@ def _implausible(times: _Times) -> CriterionVerdict | None:
 def _fast_enough(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "pass":
         return None
-    why = f"{words.first_upper(times.measured)}.{_on_chain(times)}"
+    why = f"{words.first_upper(times.text)}.{_chain_text(times)}"
     return times.verdict("pass", "reached", why)
 
 
 def _no_effect(times: _Times) -> CriterionVerdict | None:
-    """Where the handout is as fast as the solution, a speedup can't be seen."""
+    """Where starting code is as fast as the solution, no speedup can be shown."""
     if times.state.outcome != "not_gradable":
         return None
     slow = times.criterion.slow
@@ -323,16 +351,18 @@ def _no_effect(times: _Times) -> CriterionVerdict | None:
 
 
 def _still_handout(times: _Times) -> CriterionVerdict | None:
-    """Nothing has been done yet, so that there is nothing to explain. How fast the handout is
-    beside itself tells of the node only."""
+    """Fail starting code in a sentence of its own: there is nothing to explain, and how it compares
+    with itself says something about the machine only."""
     state, files = times.state, times.evidence.unchanged_files
     is_missed = state.outcome == "fail" or state.is_unstable
     if not SPEEDUP.judges(times.criterion) or not is_missed or not files:
         return None
     if files == {KERNEL_FILES[times.evidence.language]}:
-        why = f"This is still the handout; {times.asked.median:.2f} times its speed is asked for."
+        why = (
+            f"This is still the handout; {times.required.median:.2f} times its speed is asked for."
+        )
     else:
-        why = f"This is still the handout's {words.listed(sorted(files))}: {times.measured}."
+        why = f"This is still the handout's {words.listed(sorted(files))}: {times.text}."
     return times.verdict("fail", "too_slow", why)
 
 
@@ -340,58 +370,49 @@ def _slower(times: _Times) -> CriterionVerdict | None:
     if times.state.outcome != "fail":
         return None
     cause: Cause = "too_fast" if times.state.is_too_fast else "too_slow"
-    return times.verdict("fail", cause, f"{words.first_upper(times.measured)}.{_on_chain(times)}")
-
-
-def _on_chain(times: _Times) -> str:
-    """What there is to say of times that have two sides; else empty."""
-    if not CHAIN.judges(times.criterion):
-        return ""
-    generations = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
-    said = chain_words.why_failed(times.state) if times.state.outcome == "fail" else ""
-    return said + chain_words.caches(times.evidence.node, generations)
+    return times.verdict("fail", cause, f"{words.first_upper(times.text)}.{_chain_text(times)}")
 
 
 def _overspent(times: _Times) -> CriterionVerdict | None:
-    """Nothing is decided since the submission used up the time in which it would be."""
-    spending = spending_of(times.evidence)
-    if not spending.is_overspent:
+    """Fail a submission whose processes used up the time in which replicates would decide."""
+    use = time_budget_use(times.evidence)
+    if not use.is_overspent:
         return None
     return times.verdict(
         "fail",
         "too_slow",
-        f"Far too slow beside what is timed: in {words.count(spending.generations, 'generation')} "
-        f"the kernel's process took {words.short(spending.submission_s)} s in all to start and for "
-        f"each of its functions, where {kits_name(times.criterion)}'s took "
-        f"{words.short(spending.kits_s, 2)} s. The {spending.allowed_s:.0f} s that a grading "
+        f"Far too slow beside what is timed: in {words.count(use.replicates, 'generation')} "
+        f"the kernel's process took {words.short(use.submission_s)} s in all to start and for "
+        f"each of its functions, where {reference_name(times.criterion)}'s took "
+        f"{words.short(use.reference_s, 2)} s. The {use.allowed_s:.0f} s that a grading "
         "has for that are used up.",
-        by_signs=False,
+        rests_on_signs=False,
     )
 
 
 def _effect_lost(times: _Times) -> CriterionVerdict | None:
-    """No effect to measure by just now, whatever the node shows on a quiet day."""
-    if not times.asked.is_lost:
+    """Leave open a speedup that noise hides just now."""
+    if not times.required.is_lost:
         return None
     return times.verdict(
         "inconclusive",
         "too_noisy",
-        f"The node is too noisy now to grade a speedup: {times.whose} took "
-        f"{times.asked.effect:.2f} times the solution's time (median), and "
+        f"The node is too noisy now to grade a speedup: {times.reference} took "
+        f"{times.required.effect:.2f} times the solution's time (median), and "
         f"{LEAST_HANDOUT_RATIO:g} times are needed. {AGAIN_WHEN_QUIET}",
     )
 
 
-def _effect_open(times: _Times) -> CriterionVerdict | None:
-    """Too slow for a speedup, but whether this node has one to earn is not known."""
+def _effect_undecided(times: _Times) -> CriterionVerdict | None:
+    """Leave open what is too slow on a machine that may have no speedup to earn."""
     effect = times.state.effect
     if effect is None or effect.reached is not None or times.state.claim.reached != "below":
         return None
     return times.verdict(
         "inconclusive",
         "not_decided" if effect.all_agree else "too_noisy",
-        f"{words.first_upper(times.speed)}, which is too slow. But whether this node shows the "
-        f"effect at all is open: {times.effect_words}, and that could be chance. "
+        f"{words.first_upper(times.measured_text)}, which is too slow. But whether this node shows "
+        f"the effect at all is open: {times.effect_words}, and that could be chance. "
         f"{AGAIN_WHEN_QUIET}",
     )
 
@@ -402,13 +423,13 @@ def _unstable(times: _Times) -> CriterionVerdict | None:
     return times.verdict(
         "fail",
         "unstable",
-        f"Unstable: {times.measured}. Beside it the solution was steady on this node, and the "
+        f"Unstable: {times.text}. Beside it the solution was steady on this node, and the "
         "lab asks for a kernel that is fast enough and as steady.",
     )
 
 
 def _cut_too_early(times: _Times) -> CriterionVerdict | None:
-    """What was cut off when less was waited for tells only that it took at least so long."""
+    """Leave open what rests on repetitions that were stopped when the limit was another."""
     unknown = times.state.signs.count(None)
     if not unknown or not times.state.claim.all_agree:
         return None
@@ -416,15 +437,16 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
         "inconclusive",
         "cut_too_early",
         f"In {words.count(unknown, 'generation')} the repetitions were cut off before they took "
-        f"as long as is allowed now, {times.asked.median:.2f} times the speed of {times.whose}: "
+        f"as long as is allowed now, {times.required.median:.2f} times the speed of "
+        f"{times.reference}: "
         "what was asked for has changed since. Only what comes after them counts. Grade again: "
         "new generations are taken.",
     )
 
 
 def _not_decided(times: _Times) -> CriterionVerdict:
-    """Too few generations, or such as disagree."""
-    chance = f"{times.measured}; that could be chance. {AGAIN_WHEN_QUIET}"
+    """Leave open the rest: too few replicates, or replicates that disagree."""
+    chance = f"{times.text}; that could be chance. {AGAIN_WHEN_QUIET}"
     if all(claim.all_agree for claim in times.state.claims):
         why = f"Too few generations in the time allowed: {chance}"
         return times.verdict("inconclusive", "not_decided", why)
@@ -434,7 +456,7 @@ def _not_decided(times: _Times) -> CriterionVerdict:
     return times.verdict("inconclusive", "too_noisy", f"The node is too noisy to tell: {chance}")
 
 
-# As the table of judge_timing has them.
+# The module's docstring has them as a table.
 _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
     _implausible,
     _fast_enough,
@@ -443,33 +465,106 @@ _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
     _slower,
     _overspent,
     _effect_lost,
-    _effect_open,
+    _effect_undecided,
     _unstable,
     _cut_too_early,
     _not_decided,
 )
 
 
-def _speed_words(value: float, whose: str, is_cut: bool, held: str) -> str:
-    """value: times as fast as whose, at most that where it was cut; held: by what interval."""
+def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
+    """Return the median speed as a clause. value: as multiple of the reference's; is_cut: that is
+    an upper bound; held: its interval in words."""
     if not is_cut:
-        return f"{words.ratio(value)} times {whose}'s speed (median{held})"
+        return f"{words.ratio(value)} times {reference}'s speed (median{held})"
     if value > 0.5:
-        return f"at most {words.ratio(value)} times {whose}'s speed (median)"
+        return f"at most {words.ratio(value)} times {reference}'s speed (median)"
     times = math.floor(1 / value)
-    return f"more than {times} times slower than {whose} (median), and stopped there"
+    return f"more than {times} times slower than {reference} (median), and stopped there"
 
 
-def _too_slow(generation: Generation) -> str:
-    detail = generation.roles[SUBMISSION].outcome.detail
-    found = [name for name in (SOLUTION, PROBE) if generation.elapsed_s.get(name)]
-    beside = (
-        f", where the {found[0]} takes {words.short(best_s(generation, found[0]), 2)} s"
-        if found
+def _too_slow(replicate: Generation) -> str:
+    """Say that the submission met the time limit."""
+    detail = replicate.roles[SUBMISSION].outcome.detail
+    references = [name for name in (SOLUTION, PROBE) if replicate.elapsed_s.get(name)]
+    reference = (
+        f", where the {references[0]} takes {words.short(best_s(replicate, references[0]), 2)} s"
+        if references
         else ""
     )
     size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
     return (
-        f"Far too slow: {explain.one_of(detail['doing'])} took more than "
-        f"{explain.time_limit(detail)} ({size}){beside}; it was stopped."
+        f"Far too slow: {explain.name_call(detail['doing'])} took more than "
+        f"{explain.time_limit(detail)} ({size}){reference}; it was stopped."
+    )
+
+
+# ---- chains of loads ---------------------------------------------------------------------
+
+
+def band(criterion: Criterion) -> str:
+    """Return the bounds of a chain's ratio of times in words."""
+    return f"{criterion.at_least:g} to {criterion.at_most:g}"
+
+
+def _chain_clauses(
+    criterion: Criterion,
+    state: TimingState,
+    replicates: Sequence[Generation],
+    value: float,
+    bounds: tuple[float | None, float | None],
+    is_mostly_cut: bool,
+) -> tuple[str, str]:
+    """Return what was measured of a chain and what is required, as clauses. value, bounds: the
+    median ratio of times and its interval."""
+    assert state.floor is not None
+    steps, least = ("", "at least ") if is_mostly_cut else (_steps(replicates), "")
+    held = _interval_words(bounds, state)
+    inside = sum(
+        not slow and not fast for slow, fast in zip(state.missed, state.floor.missed, strict=True)
+    )
+    return (
+        f"{steps}{least}{words.ratio(value)} times the kit's time (median{held})",
+        f"{band(criterion)} times is asked for, and reached in {inside} of "
+        f"{words.count(len(state.missed), 'generation')}",
+    )
+
+
+def _steps(replicates: Sequence[Generation]) -> str:
+    """Return what a step takes in the submission and the solution, as a clause; empty where the
+    driver counts no steps."""
+    medians = []
+    for role in (SUBMISSION, SOLUTION):
+        counted = [(best_s(g, role), g.loads_in_chain) for g in replicates]
+        steps_ns = [time_s / steps * 1e9 for time_s, steps in counted if steps]
+        if not steps_ns:
+            return ""
+        medians.append(f"{words.short(statistics.median(steps_ns))} ns")
+    return f"{medians[0]} per step, the kit's {medians[1]}: "
+
+
+def _chain_text(times: _Times) -> str:
+    """Return what a chain's times come from, in sentences with a space before each; else empty."""
+    if not CHAIN.judges(times.criterion):
+        return ""
+    replicates = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
+    why = ""
+    if times.state.outcome == "fail":
+        why = f" {WHY_TOO_FAST if times.state.is_too_fast else WHY_TOO_SLOW}"
+    return why + _caches_text(times.evidence.node, replicates)
+
+
+def _caches_text(node: Json, replicates: Sequence[Generation]) -> str:
+    """Say that one of the machine's last-level caches can hold the whole chain; else empty."""
+    levels = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
+    if not levels:
+        return ""
+    last = max(levels, key=lambda cache: str(cache["level"]))
+    each = int(last["bytes_each"])
+    walked = replicates[-1].n * ELEMENT_BYTES
+    if walked > each:
+        return ""
+    return (
+        f" One of this node's last-level caches, of {words.amount(each)}, can hold the "
+        f"whole chain, {words.amount(walked)}: then these are its times, and not the memory's."
     )

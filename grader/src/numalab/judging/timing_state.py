@@ -1,5 +1,18 @@
-"""What the generations of a session have shown of a claim about times. Pure functions;
-timing_rules.py makes verdicts of it."""
+"""How far replicates have decided a claim about times. Pure functions; timing_rules.py makes
+verdicts of it.
+
+Four quantities of one replicate decide it; the claim (timing_claims.py) has the limits:
+
+| quantity | definition | what it decides |
+|-|-|-|
+| margin | passes_below_s / submission's best repetition | *won* above 1: it speaks for the claim |
+| missed | best repetition >= limit_s | *lost*: it speaks against the claim |
+| effect | starting code >= LEAST_HANDOUT_RATIO x solution | the machine shows a speedup at all |
+| unsteady | distance from the limit > UNSTEADY_RATIO x distance of control and solution | the \
+submission's times scatter more than the reference solution's |
+
+Each is a sign per replicate. sequential.py accumulates signs to decisions, whose risks it states.
+"""
 
 from __future__ import annotations
 
@@ -27,29 +40,49 @@ from numalab.judging.sequential import (
     Decision,
     Thresholds,
     decide,
-    looks,
+    decide_stepwise,
 )
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, claim_of
 from numalab.labs.declaration import Criterion
 
-# A submission whose best repetition took this many times what every claim allows, in all
-# generations so far, is stopped there in the next: its sign is the same, and comes sooner.
+# Once a submission's best repetition took this many times the limit of every claim in all
+# replicates so far, the next one stops it there: the sign is the same, and comes sooner.
 CUT_RATIO = 8.0
 
-# Of a submission that is neither clearly fast enough nor clearly too slow: how many times as far
-# from the limit as the solution is from itself counts as unsteady.
+# A submission that is neither clearly fast enough nor clearly too slow is unsteady if it is more
+# than this many times as far from the limit as the solution's two processes are from each other.
 UNSTEADY_RATIO = 2.0
 
+# A submission whose process takes this many times as long as the solution's, in this many
+# replicates or more, may use up the time budget: no other load on the machine does so.
+HOGGING_RATIO = 8.0
+MIN_HOGGING = 2
 
-def _shows_effect(generation: Generation) -> bool:
-    return best_s(generation, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(generation, SOLUTION)
+# A run of replicates may take this many times the budget until it has its least number of them.
+PATIENCE = 3
+
+
+def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
+    """Return the replicates in which every one of the roles came to its end."""
+    return [
+        replicate
+        for replicate in evidence.of(GENERATION)
+        if replicate.ok and all(replicate.elapsed_s.get(role) for role in roles)
+    ]
+
+
+# ---- what is required --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Asked:
-    """For how many times the speed of the solution (efficiency) or the handout (speedup) the
-    generations ask: least, median and most of them; effect: of a speedup, how many times the
-    solution's time the handout took (median), None else."""
+class RequiredSpeed:
+    """The speed that replicates require, as a multiple of the solution's (efficiency) or the
+    starting code's (speedup).
+
+    Attributes:
+        least, median, most: over the replicates.
+        effect: of a speedup, the median of starting code's time / solution's time; else None.
+    """
 
     least: float
     median: float
@@ -58,82 +91,99 @@ class Asked:
 
     @property
     def is_lost(self) -> bool:
-        """Whether handout and solution take so nearly the same time that what lies between them
-        says nothing; where the node shows the effect on a quiet day, that is noise."""
+        """Tell whether starting code and solution take so nearly the same time that nothing can be
+        measured between them. Where the machine showed the effect before, that is noise."""
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
-def asked_of(criterion: Criterion, generations: Sequence[Generation]) -> Asked:
-    """generations: one or more, with the roles that are needed."""
+def required_speed(criterion: Criterion, replicates: Sequence[Generation]) -> RequiredSpeed:
+    """Return the speed that one or more replicates require. They need all roles of the claim."""
     claim = claim_of(criterion)
     role = claim.compared_with(criterion)
-    ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in generations]
+    ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in replicates]
     effect = None
     if claim.needs_effect:
-        effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in generations)
-    return Asked(min(ratios), statistics.median(ratios), max(ratios), effect)
+        effect = statistics.median(best_s(g, HANDOUT) / best_s(g, SOLUTION) for g in replicates)
+    return RequiredSpeed(min(ratios), statistics.median(ratios), max(ratios), effect)
 
 
 def thresholds(evidence: Evidence) -> Thresholds:
+    """Return the e-values that decide with --quick, or without."""
     return QUICK if evidence.quick else CAREFUL
 
 
+def claim_thresholds(criterion: Criterion, evidence: Evidence) -> Thresholds:
+    """Return the e-values that decide each side of a claim.
+
+    Where either of two sides may fail it, they share the risk, so each has to be shown false at
+    twice the e-value. To pass, both have to be shown, also the one that does not hold: a wrong pass
+    gets no likelier by a second side.
+    """
+    levels = thresholds(evidence)
+    sides = 1 if claim_of(criterion).least_s is None else 2
+    return replace(levels, e_to_fail=sides * levels.e_to_fail)
+
+
+# ---- the state of a claim ----------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class Floor:
-    """The other side of a claim that has two: that the submission takes longer than it may at
-    least. margins: of each generation, by which factor it did; signs: whether that speaks for it,
-    None where it was stopped too early to know; missed: against it; looks: as of a TimingState."""
+class ClaimSide:
+    """One side of a claim over replicates; each tuple but the last has an entry per replicate.
 
-    margins: tuple[float, ...]
-    signs: tuple[bool | None, ...]
-    missed: tuple[bool, ...]
-    looks: tuple[Decision, ...]
-
-    @property
-    def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
-
-
-@dataclass(frozen=True)
-class TimingState:
-    """How far the generations have decided a timing criterion.
-
-    margins: of each generation, by which factor the submission was faster than a pass asks for;
-    cut: whether it was at most that much, since the submission was stopped; signs: whether it
-    speaks for the claim, None where it was stopped too early to know; missed: whether it speaks
-    against it; looks: what was known of the claim after each, up to its decision; effect:
-    whether the node shows one, None where nothing asks; control: the same claim about a second
-    process of the kit's, in the generations that have one; unsteady: whether the submission was
-    further from the limit there than UNSTEADY_RATIO times what the control was from the
-    solution. outcome: what is decided, None: nothing yet; needed: how many of the generations
-    decided it. floor: None where the claim has no second side.
+    Attributes:
+        margins: the factor by which the submission meets this side; above 1 it does.
+        signs: whether the replicate speaks for this side; None where the submission was stopped
+            too early to know.
+        missed: whether the replicate speaks against it.
+        decisions: what was known after each replicate, up to the one that decided.
     """
 
     margins: tuple[float, ...]
-    cut: tuple[bool, ...]
     signs: tuple[bool | None, ...]
     missed: tuple[bool, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def claim(self) -> Decision:
+        """What is known by now."""
+        return self.decisions[-1] if self.decisions else UNDECIDED
+
+
+@dataclass(frozen=True)
+class TimingState(ClaimSide):
+    """How far replicates have decided a timing criterion: the side on which a submission is too
+    slow, and what else decides.
+
+    Attributes:
+        cut: per replicate, whether the margin is an upper bound since the submission was stopped.
+        thresholds: the e-values that decide.
+        effect: whether the machine shows one; None where the claim needs none.
+        control: whether the control, a second process of the reference, meets the claim; in the
+            replicates that have one.
+        unsteady: whether the submission is unsteady there (UNSTEADY_RATIO).
+        outcome: what is decided, or None.
+        needed: how many of the replicates decided it.
+        floor: the side on which a submission is too fast; None where the claim has none.
+    """
+
+    cut: tuple[bool, ...]
     thresholds: Thresholds
-    looks: tuple[Decision, ...]
     effect: Decision | None
     control: Decision
     unsteady: Decision
     outcome: Literal["pass", "fail", "not_gradable"] | None
     needed: int
-    floor: Floor | None = None
-
-    @property
-    def claim(self) -> Decision:
-        return self.looks[-1] if self.looks else UNDECIDED
+    floor: ClaimSide | None = None
 
     @property
     def claims(self) -> tuple[Decision, ...]:
-        """Of all sides."""
+        """What is known by now of each side."""
         return (self.claim,) if self.floor is None else (self.claim, self.floor.claim)
 
     @property
     def is_too_fast(self) -> bool:
-        """Whether that is what is shown against the claim."""
+        """Tell whether the submission is shown to be too fast."""
         return self.floor is not None and self.floor.claim.reached == "below"
 
     @property
@@ -142,8 +192,8 @@ class TimingState:
 
     @property
     def is_unstable(self) -> bool:
-        """Neither fast enough nor too slow, and the submission's fault: the control was decided
-        in the same generations, and is steadier. It means something once a session is over."""
+        """Tell whether a claim is open since the submission is unsteady: the control was decided in
+        the same replicates, and is steadier. It means something once no replicate follows."""
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)
@@ -154,133 +204,132 @@ class TimingState:
 
     @property
     def decided(self) -> bool:
-        """Whether further generations change nothing."""
+        """Tell whether further replicates change nothing."""
         return self.outcome is not None
 
 
-def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
-    return [
-        generation
-        for generation in evidence.of(GENERATION)
-        if generation.ok and all(generation.elapsed_s.get(role) for role in roles)
-    ]
-
-
-# A submission that takes so many times as long as the solution, to start and for all that it is
-# asked for, and in so many generations or more, may use up a session's time: no other load does so.
-HOGGING_RATIO = 8.0
-LEAST_HOGGING = 2
-
-# Of what a session may spend on timing: this many times until it has its least generations.
-PATIENCE = 3
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What generations have waited for, in seconds, all of them together; hogging: in how many of
-    them the submission took HOGGING_RATIO times as long as the solution, or as the probe where
-    there is none; kits_s: what that took; least: generations that are asked for; allowed_s: that
-    the submission may take longer until then."""
-
-    generations: int
-    hogging: int
-    submission_s: float
-    kits_s: float
-    least: int
-    allowed_s: float
-
-    @property
-    def excess_s(self) -> float:
-        """The submission's account: what it took longer than the solution."""
-        return max(0.0, self.submission_s - self.kits_s)
-
-    @property
-    def is_overspent(self) -> bool:
-        return (
-            self.generations < self.least
-            and self.hogging >= LEAST_HOGGING
-            and self.excess_s > self.allowed_s
-        )
-
-
-def kits_role(generation: Generation) -> str:
-    """Whose second process the control is: the solution, or the probe where nothing asks for a
-    solution."""
-    return PROBE if PROBE in generation.roles and SOLUTION not in generation.roles else SOLUTION
-
-
-def spending_of(evidence: Evidence) -> Spending:
-    """evidence: with the generations that were taken for one criterion."""
-    effort = effort_for(evidence.size, evidence.quick)
-    both = [
-        (generation.taken_s[SUBMISSION], generation.taken_s[kits_role(generation)])
-        for generation in complete(evidence, (SUBMISSION,))
-        if generation.taken_s  # of older records nothing is known
-        and generation.elapsed_s.get(kits_role(generation))
-    ]
-    return Spending(
-        generations=len(both),
-        hogging=sum(own_s >= HOGGING_RATIO * kits_s for own_s, kits_s in both),
-        submission_s=sum(own_s for own_s, _ in both),
-        kits_s=sum(kits_s for _, kits_s in both),
-        least=effort.least_generations,
-        allowed_s=PATIENCE * effort.budget_s,
+def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
+    """Return how far the evidence decides a timing criterion. evidence: with the replicates that
+    were taken for it."""
+    claim = claim_of(criterion)
+    levels = claim_thresholds(criterion, evidence)
+    replicates = complete(evidence, claim.roles(criterion))
+    signs = tuple(_sign(criterion, g) for g in replicates)
+    missed = tuple(_is_missed(criterion, g) for g in replicates)
+    decisions = decide_stepwise(signs, levels, missed)
+    effect = None
+    if claim.needs_effect:
+        effect = decide_stepwise([_shows_effect(g) for g in replicates], levels)
+    floor = _floor(criterion, replicates, levels) if replicates else None
+    if floor is None:
+        outcome, needed = _outcome(decisions, effect)
+    else:
+        outcome, needed = _outcome_of_sides(decisions, floor.decisions)
+    controlled = [g for g in _known(criterion, replicates) if g.elapsed_s.get(CONTROL)]
+    return TimingState(
+        margins=tuple(_margin(criterion, g) for g in replicates),
+        signs=signs,
+        missed=missed,
+        decisions=tuple(decisions),
+        cut=tuple(map(is_cut, replicates)),
+        thresholds=levels,
+        effect=None if effect is None else (effect or [UNDECIDED])[-1],
+        control=decide([_meets(criterion, g, CONTROL) for g in controlled], levels),
+        unsteady=decide(
+            [_is_unsteady(criterion, g) for g in controlled],
+            # An unsteady submission fails, so it takes the e-value of a fail.
+            Thresholds(levels.e_to_fail, math.inf, levels.interval),
+        ),
+        outcome=outcome,
+        needed=needed,
+        floor=floor,
     )
 
 
-def is_cut(generation: Generation) -> bool:
-    """Whether the submission's best repetition is one that was stopped: it took at least that
-    long, and nobody knows how long."""
-    times_s = generation.elapsed_s[SUBMISSION]
-    return SUBMISSION in generation.cut and times_s[-1] == min(times_s)
+def is_cut(replicate: Generation, role: str = SUBMISSION) -> bool:
+    """Tell whether a role's best repetition was stopped, so that its time is a lower bound."""
+    times_s = replicate.elapsed_s[role]
+    return role in replicate.cut and times_s[-1] == min(times_s)
 
 
-def _margin(criterion: Criterion, generation: Generation) -> float:
-    limit_s = claim_of(criterion).passes_below_s(criterion, generation)
-    return limit_s / best_s(generation, SUBMISSION)
+def _margin(criterion: Criterion, replicate: Generation) -> float:
+    limit_s = claim_of(criterion).passes_below_s(criterion, replicate)
+    return limit_s / best_s(replicate, SUBMISSION)
 
 
-def _is_missed(criterion: Criterion, generation: Generation) -> bool:
-    return best_s(generation, SUBMISSION) >= claim_of(criterion).limit_s(criterion, generation)
+def _is_missed(criterion: Criterion, replicate: Generation) -> bool:
+    return best_s(replicate, SUBMISSION) >= claim_of(criterion).limit_s(criterion, replicate)
 
 
-def _sign(criterion: Criterion, generation: Generation) -> bool | None:
-    """Whether the submission took less than is allowed; None where it was stopped before it is
-    clear that it did not. As long as nothing changes it is stopped long after it. A second try
-    is never won: else who spoils the first when it loses would have two draws."""
-    if is_cut(generation) and not _is_missed(criterion, generation):
+def _sign(criterion: Criterion, replicate: Generation) -> bool | None:
+    """Return whether the submission stayed below the passing time; None where it was stopped before
+    that is clear, as can happen only where the limit has changed since.
+
+    A replicate that was taken again is never won: otherwise a submission that spoils a replicate
+    which it is about to lose would have two draws.
+    """
+    if is_cut(replicate) and not _is_missed(criterion, replicate):
         return None
-    if generation.is_second_try:
+    if replicate.is_second_try:
         return False
-    return _margin(criterion, generation) > 1
+    return _margin(criterion, replicate) > 1
 
 
-def _limits_s(criterion: Criterion, generation: Generation) -> tuple[float, ...]:
+def _shows_effect(replicate: Generation) -> bool:
+    return best_s(replicate, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(replicate, SOLUTION)
+
+
+def _floor(
+    criterion: Criterion, replicates: Sequence[Generation], levels: Thresholds
+) -> ClaimSide | None:
+    """Return the side on which a submission is too fast, where the claim has one."""
+    floor_s = claim_of(criterion).least_s
+    if floor_s is None:
+        return None
+    margins: list[float] = []
+    signs: list[bool | None] = []
+    for replicate in replicates:
+        least_s = floor_s(criterion, replicate)
+        margins.append(best_s(replicate, SUBMISSION) / least_s)
+        # One that was stopped is known to be slow enough only if it had taken long enough by then.
+        is_unknown = is_cut(replicate) and margins[-1] <= 1
+        signs.append(None if is_unknown else margins[-1] > 1 and not replicate.is_second_try)
+    missed = tuple(margin <= 1 for margin in margins)
+    decisions = tuple(decide_stepwise(signs, levels, missed))
+    return ClaimSide(tuple(margins), tuple(signs), missed, decisions)
+
+
+def _limits_s(criterion: Criterion, replicate: Generation) -> tuple[float, ...]:
     claim = claim_of(criterion)
-    most_s = claim.limit_s(criterion, generation)
-    return (most_s,) if claim.least_s is None else (claim.least_s(criterion, generation), most_s)
+    most_s = claim.limit_s(criterion, replicate)
+    return (most_s,) if claim.least_s is None else (claim.least_s(criterion, replicate), most_s)
 
 
-def _is_unsteady(criterion: Criterion, generation: Generation) -> bool:
-    """Further from the limit, the nearer one of two, on whichever side, than the kit's two
-    processes of one program from each other."""
-    own_s = best_s(generation, SUBMISSION)
-    own = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, generation))
-    kits = abs(math.log(best_s(generation, CONTROL) / best_s(generation, kits_role(generation))))
-    return own > UNSTEADY_RATIO * kits
+def _is_unsteady(criterion: Criterion, replicate: Generation) -> bool:
+    """Tell whether the submission is farther from the nearest limit, on whichever side, than
+    UNSTEADY_RATIO times what control and reference are from each other; distances are |log ratio|.
+    """
+    own_s = best_s(replicate, SUBMISSION)
+    distance = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, replicate))
+    reference_s = best_s(replicate, control_role(replicate))
+    control_distance = abs(math.log(best_s(replicate, CONTROL) / reference_s))
+    return distance > UNSTEADY_RATIO * control_distance
 
 
-def _known(criterion: Criterion, generations: Sequence[Generation]) -> Sequence[Generation]:
-    """Those after the last that was stopped too early."""
-    unknown = [i for i, g in enumerate(generations, start=1) if _sign(criterion, g) is None]
-    return generations[unknown[-1] :] if unknown else generations
+def _known(criterion: Criterion, replicates: Sequence[Generation]) -> Sequence[Generation]:
+    """Return the replicates after the last that was stopped too early to have a sign."""
+    unknown = [i for i, g in enumerate(replicates, start=1) if _sign(criterion, g) is None]
+    return replicates[unknown[-1] :] if unknown else replicates
 
 
 def _outcome(
     claim: Sequence[Decision], effect: Sequence[Decision] | None
 ) -> tuple[Literal["pass", "fail", "not_gradable"] | None, int]:
-    """What was decided first, and by how many generations. A pass stands alone; a fail asks
-    for an effect to be there, too. effect: None where nothing asks for one."""
+    """Return what was decided first, and by how many replicates.
+
+    A pass needs nothing but the claim, unless the machine was shown to have no effect before; a
+    fail needs a machine that shows the effect. effect: None where the claim needs none.
+    """
     for_claim = claim[-1].reached if claim else None
     shown = "above" if effect is None else effect[-1].reached if effect else None
     shown_at = 0 if effect is None else len(effect)
@@ -296,8 +345,12 @@ def _outcome(
 def _outcome_of_sides(
     ceiling: Sequence[Decision], floor: Sequence[Decision]
 ) -> tuple[Literal["pass", "fail"] | None, int]:
-    """As _outcome, of two sides: both have to be shown, and either may be shown not."""
-    sides = [(seen[-1].reached if seen else None, len(seen)) for seen in (ceiling, floor)]
+    """Return what was decided of two sides: a pass needs both, a fail either; and by how many
+    replicates."""
+    sides = [
+        (decisions[-1].reached if decisions else None, len(decisions))
+        for decisions in (ceiling, floor)
+    ]
     for reached, count in sides:
         if reached == "below":
             return "fail", count
@@ -306,86 +359,88 @@ def _outcome_of_sides(
     return None, 0
 
 
-def _floor(
-    criterion: Criterion, generations: Sequence[Generation], levels: Thresholds
-) -> Floor | None:
-    """What is too fast by the rule, in the same generations."""
-    floor_s = claim_of(criterion).least_s
-    if floor_s is None:
-        return None
-    margins: list[float] = []
-    signs: list[bool | None] = []
-    for generation in generations:
-        least_s = floor_s(criterion, generation)
-        margins.append(best_s(generation, SUBMISSION) / least_s)
-        # Of one that was stopped it is known only where it had taken long enough by then.
-        is_unknown = is_cut(generation) and margins[-1] <= 1
-        signs.append(None if is_unknown else margins[-1] > 1 and not generation.is_second_try)
-    missed = tuple(margin <= 1 for margin in margins)
-    return Floor(tuple(margins), tuple(signs), missed, tuple(looks(signs, levels, missed)))
+def _meets(criterion: Criterion, replicate: Generation, role: str) -> bool:
+    """Tell whether a role, such as the control, is within the limits."""
+    claim, own_s = claim_of(criterion), best_s(replicate, role)
+    is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, replicate)
+    return is_long_enough and own_s < claim.limit_s(criterion, replicate)
 
 
-def _meets(criterion: Criterion, generation: Generation, role: str) -> bool:
-    """Whether a process of the kit's, the control, is within what is asked for."""
-    claim, own_s = claim_of(criterion), best_s(generation, role)
-    is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, generation)
-    return is_long_enough and own_s < claim.limit_s(criterion, generation)
+# ---- what replicates cost ----------------------------------------------------------------
 
 
-def levels_of(criterion: Criterion, evidence: Evidence) -> Thresholds:
-    """Of each side of the claim. Two that may fail it share the risk; to pass by mistake the side
-    that does not hold has to be shown, whatever the other one is, so a pass is no likelier."""
-    levels = thresholds(evidence)
-    sides = 1 if claim_of(criterion).least_s is None else 2
-    return replace(levels, to_fail=sides * levels.to_fail)
+@dataclass(frozen=True)
+class TimeBudgetUse:
+    """How much longer the submission's processes took than the reference's, over replicates.
+
+    A process takes time to start and for all that it is asked for, beside its repetitions.
+
+    Attributes:
+        replicates: how many there are.
+        hogging: in how many of them the submission took HOGGING_RATIO times as long as the
+            reference: the solution, or the probe where no solution is timed.
+        submission_s, reference_s: what the processes took, over all replicates.
+        least: the number of replicates that a decision needs.
+        allowed_s: what the submission may take longer until there are so many.
+    """
+
+    replicates: int
+    hogging: int
+    submission_s: float
+    reference_s: float
+    least: int
+    allowed_s: float
+
+    @property
+    def excess_s(self) -> float:
+        """What the submission took longer than the reference."""
+        return max(0.0, self.submission_s - self.reference_s)
+
+    @property
+    def is_overspent(self) -> bool:
+        return (
+            self.replicates < self.least
+            and self.hogging >= MIN_HOGGING
+            and self.excess_s > self.allowed_s
+        )
 
 
-def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
-    """evidence: with the generations that were taken for the criterion."""
-    levels = levels_of(criterion, evidence)
-    generations = complete(evidence, claim_of(criterion).roles(criterion))
-    signs = tuple(_sign(criterion, g) for g in generations)
-    missed = tuple(_is_missed(criterion, g) for g in generations)
-    claim = looks(signs, levels, missed)
-    effect = None
-    if claim_of(criterion).needs_effect:
-        effect = looks([_shows_effect(g) for g in generations], levels)
-    floor = _floor(criterion, generations, levels) if generations else None
-    outcome, needed = (
-        _outcome(claim, effect) if floor is None else _outcome_of_sides(claim, floor.looks)
-    )
-    with_control = [g for g in _known(criterion, generations) if g.elapsed_s.get(CONTROL)]
-    return TimingState(
-        margins=tuple(_margin(criterion, g) for g in generations),
-        cut=tuple(map(is_cut, generations)),
-        signs=signs,
-        missed=missed,
-        thresholds=levels,
-        looks=tuple(claim),
-        effect=None if effect is None else (effect or [UNDECIDED])[-1],
-        control=decide([_meets(criterion, g, CONTROL) for g in with_control], levels),
-        unsteady=decide(
-            [_is_unsteady(criterion, g) for g in with_control],
-            # Who is unsteady fails.
-            Thresholds(levels.to_fail, math.inf, levels.interval),
-        ),
-        outcome=outcome,
-        needed=needed,
-        floor=floor,
+def control_role(replicate: Generation) -> str:
+    """Return the role whose second process the control is: the solution, or the probe where no
+    solution is timed."""
+    return PROBE if PROBE in replicate.roles and SOLUTION not in replicate.roles else SOLUTION
+
+
+def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
+    """Return what replicates cost. evidence: with those that were taken for one criterion."""
+    effort = effort_for(evidence.size, evidence.quick)
+    both = [
+        (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
+        for replicate in complete(evidence, (SUBMISSION,))
+        if replicate.taken_s  # older records do not have it
+        and replicate.elapsed_s.get(control_role(replicate))
+    ]
+    return TimeBudgetUse(
+        replicates=len(both),
+        hogging=sum(own_s >= HOGGING_RATIO * reference_s for own_s, reference_s in both),
+        submission_s=sum(own_s for own_s, _ in both),
+        reference_s=sum(reference_s for _, reference_s in both),
+        least=effort.min_replicates,
+        allowed_s=PATIENCE * effort.budget_s,
     )
 
 
 def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
-    """Seconds after which a repetition of the submission need not be waited for, or None.
-    criteria: all those about the same generations."""
+    """Return the seconds after which a repetition of the submission need not be waited for, or
+    None. criteria: all those about the same replicates."""
     longest = 0.0
     for criterion in criteria:
-        generations = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))
-        if not generations:
+        replicates = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))
+        if not replicates:
             return None
-        for generation in generations:
-            allowed_s = CUT_RATIO * claim_of(criterion).limit_s(criterion, generation)
-            if best_s(generation, SUBMISSION) < allowed_s and not is_cut(generation):
+        for replicate in replicates:
+            allowed_s = CUT_RATIO * claim_of(criterion).limit_s(criterion, replicate)
+            if best_s(replicate, SUBMISSION) < allowed_s and not is_cut(replicate):
                 return None
             longest = max(longest, allowed_s)
     return longest or None

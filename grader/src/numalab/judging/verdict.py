@@ -60,13 +60,13 @@ Cause = Literal[
 
 
 class Meaning(NamedTuple):
-    """Of a cause. statuses: those of the verdicts that can have it."""
+    """What a cause means, and the statuses that a verdict with it can have."""
 
     means: str
     statuses: tuple[Status, ...]
 
 
-# On a virtual node, which is slow and small, a limit is nobody's fault.
+# On a virtual machine, which is slow and small, a limit is not the kernel's fault.
 _LIMITED: tuple[Status, ...] = ("fail", "error")
 
 # grader/README.md has this table for readers.
@@ -134,14 +134,14 @@ CAUSES: dict[Cause, Meaning] = {
 }
 
 
-# Why something is open that somebody did not wait for.
+# Why a criterion is open after an interrupt.
 NOT_GRADED = "Interrupted before it was graded."
 NOT_DECIDED = "Interrupted before it was decided."
 
 
 @dataclass(frozen=True)
 class Warned:
-    """What an OpenMP runtime said of its environment, as it said it."""
+    """A warning of an OpenMP runtime about its environment, in its own words."""
 
     runtime: str
     words: str
@@ -149,16 +149,29 @@ class Warned:
 
 @dataclass(frozen=True)
 class CriterionVerdict:
-    """cause: what it rests on; why: that for people; value: in unit, None where nothing was
-    measured; interval: of a timing ratio, an end is None where the generations do not bound it;
-    points: of max_points, where it passes; a score earns a share of them;
-    confidence: with which it holds the median, 0 to 1;
-    where: "here" or a machine's name; began_in: the function of the contract in which it went
-    wrong, or as far as that is not known MPI's, or the array with the first wrong result; empty:
-    not known; explained_by: another criterion, which fails by what most likely makes this one
-    fail; warnings: what runtimes said; withheld: what its points need beside it and lack: another
-    criterion, or UNCHANGED; withheld_status: of that; withheld_points: what it would earn. Raises
-    ValueError where the cause is none of that status."""
+    """The verdict on one criterion on one machine.
+
+    Attributes:
+        name, kind: the criterion's.
+        status: what came out.
+        cause: what the status rests on, for programs.
+        why: the same for people, in sentences.
+        points: the points that it earns, of max_points; a score earns a share of them.
+        value: what was measured, in `unit`; None where nothing was.
+        at_least, at_most: the bounds of the value, as lab.toml declares them.
+        interval: of a ratio of times; an end is None where the replicates do not bound it.
+        confidence: that of the interval (0 to 1).
+        where: "here", or a virtual machine's name.
+        began_in: the function of the contract in which the kernel went wrong; where that is not
+            known, the function of MPI, or the array with the first wrong result; else empty.
+        explained_by: another criterion, whose failure most likely explains this one's.
+        warnings: those of OpenMP runtimes.
+        withheld: what its points also need and lack: another criterion, or UNCHANGED; else empty.
+        withheld_status: the status of that.
+        withheld_points: the points that it would earn.
+
+    Raises ValueError where the cause is none of that status.
+    """
 
     name: str
     kind: Kind
@@ -187,29 +200,29 @@ class CriterionVerdict:
 
     @property
     def is_partial(self) -> bool:
-        """It passes and could earn more."""
+        """Tell whether it passes and could earn more."""
         return self.status == "pass" and self.points < self.max_points and not self.withheld
 
     @property
     def points_status(self) -> Status:
-        """What its points are: as its status, but for those that are withheld."""
+        """The status that its points go by, which differs where they are withheld."""
         return self.withheld_status or self.status
 
     def withholding(self, needed: str, status: Status) -> CriterionVerdict:
-        """Return the same without its points. needed: what they need beside it; status: of that."""
+        """Return the verdict without its points. needed: what they also need; status: of that."""
         return replace(
             self, points=0, withheld=needed, withheld_status=status, withheld_points=self.points
         )
 
-    def with_own_points(self) -> CriterionVerdict:
-        """Return the same with the points that nothing else decides."""
+    def restore_points(self) -> CriterionVerdict:
+        """Return the verdict with the points that it earns by itself."""
         if not self.withheld:
             return self
         return replace(
             self, points=self.withheld_points, withheld="", withheld_status=None, withheld_points=0
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "name": self.name,
             "kind": self.kind,
@@ -249,27 +262,35 @@ def _worst(statuses: Collection[Status]) -> Status:
 
 
 def status_over(statuses: Collection[Status]) -> Status:
-    """The status of a criterion that has these in several places: not_gradable only where none
-    could show it."""
+    """Return the status of a criterion that has these on several machines: the worst, and
+    not_gradable only where none of them could show it."""
     if all(status == "not_gradable" for status in statuses):
         return "not_gradable"
     return _worst(statuses)
 
 
-def over_all_places(same: Sequence[CriterionVerdict]) -> Status:
-    """As status_over."""
+def combined_status(same: Sequence[CriterionVerdict]) -> Status:
+    """Return the status of one criterion by its verdicts on several machines."""
     return status_over([criterion.status for criterion in same])
 
 
-# What starting code earns beside: nothing. In the place of a criterion's name, which is another.
+# Stands in `withheld` for starting code, which earns nothing; no criterion has this name.
 UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a grading has found. earns_with: of criteria that earn their points only where another
-    one passes, that, by name; unchanged: all that was handed in is the starting code, which earns
-    nothing. Both are worked into the points of the criteria, whatever was put together of them."""
+    """The result of a grading.
+
+    Attributes:
+        lab, language: what was graded.
+        variant: which code it was: a submission, the solution, the starting code.
+        criteria: the verdicts, by criterion and machine.
+        earns_with: for criteria whose points need another one to pass: that one, by name.
+        unchanged: all that was handed in is the starting code, which earns nothing.
+
+    The points of criteria always are what earns_with and unchanged leave of them.
+    """
 
     lab: str
     language: str
@@ -283,8 +304,8 @@ class Verdict:
             object.__setattr__(self, "criteria", self._settled())
 
     def _settled(self) -> tuple[CriterionVerdict, ...]:
-        """Return the criteria with the points that they earn beside each other."""
-        own = [criterion.with_own_points() for criterion in self.criteria]
+        """Return the criteria with the points that they earn together."""
+        own = [criterion.restore_points() for criterion in self.criteria]
         return tuple(
             criterion.withholding(*needed) if (needed := self._lacks(criterion, own)) else criterion
             for criterion in own
@@ -293,28 +314,28 @@ class Verdict:
     def _lacks(
         self, criterion: CriterionVerdict, own: Sequence[CriterionVerdict]
     ) -> tuple[str, Status] | None:
-        """Return what keeps one that passes from its points, and the status of that."""
+        """Return what keeps a passed criterion from its points, and the status of that; or None."""
         if criterion.status != "pass":
             return None
         if self.unchanged:
             return UNCHANGED, "fail"
         name = self.earns_with.get(criterion.name)
-        status = over_all_places([c for c in own if c.name == name] or [criterion])
+        status = combined_status([c for c in own if c.name == name] or [criterion])
         return (name, status) if name and status != "pass" else None
 
     @property
     def points_if_changed(self) -> float:
-        """What the same would earn if it were no starting code."""
-        own = tuple(criterion.with_own_points() for criterion in self.criteria)
+        """The points that the same verdicts earn for code that is not the starting code."""
+        own = tuple(criterion.restore_points() for criterion in self.criteria)
         return replace(self, criteria=own, unchanged=False).points
 
     @property
     def status(self) -> Status:
-        """fail before error before inconclusive before pass; not_gradable changes nothing."""
+        """The worst of all: fail, error, inconclusive, pass. not_gradable does not count."""
         return _worst({criterion.status for criterion in self.criteria})
 
-    def _by_name(self) -> list[list[CriterionVerdict]]:
-        """A criterion that was graded in several places earns its points once."""
+    def _group_by_name(self) -> list[list[CriterionVerdict]]:
+        """Return the verdicts of each criterion, which may be graded on several machines."""
         by_name: dict[str, list[CriterionVerdict]] = {}
         for criterion in self.criteria:
             by_name.setdefault(criterion.name, []).append(criterion)
@@ -322,7 +343,7 @@ class Verdict:
 
     @property
     def points(self) -> float:
-        """Of the criteria that pass wherever they could be graded."""
+        """The sum of `earned`."""
         return rounded_points(sum(self.earned.values()))
 
     @property
@@ -330,19 +351,19 @@ class Verdict:
         """The points of each criterion that passes wherever it could be graded."""
         return {
             same[0].name: max(c.points for c in same)
-            for same in self._by_name()
-            if over_all_places(same) == "pass"
+            for same in self._group_by_name()
+            if combined_status(same) == "pass"
         }
 
     @property
     def max_points(self) -> int:
-        return sum(same[0].max_points for same in self._by_name())
+        return sum(same[0].max_points for same in self._group_by_name())
 
     def points_of(self, *statuses: Status) -> int:
-        """That the criteria of these statuses would give."""
+        """Return the points that the criteria of these statuses have in all."""
         return sum(
             same[0].max_points
-            for same in self._by_name()
+            for same in self._group_by_name()
             if status_over([criterion.points_status for criterion in same]) in statuses
         )
 
@@ -352,30 +373,30 @@ class Verdict:
 
     @property
     def earnable_points(self) -> int:
-        """All but those of what can't be shown there. What is open, or was spoilt by the kit, is
-        among them until it is decided: else an open criterion would be worth more than a failed
-        one."""
+        """All points but those of not_gradable criteria. Undecided ones and errors are among them:
+        otherwise an undecided criterion would be worth more than a failed one."""
         return self.max_points - self.points_of("not_gradable")
 
     @property
     def statuses(self) -> dict[str, Status]:
-        """Of each criterion over all places where it was graded."""
-        return {same[0].name: over_all_places(same) for same in self._by_name()}
+        """The status of each criterion over all machines on which it was graded."""
+        return {same[0].name: combined_status(same) for same in self._group_by_name()}
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
         return tuple(c for c in self.criteria if c.status == "fail")
 
     @property
     def began_in(self) -> dict[str, str]:
-        """By criterion, where it is known; of several places the first."""
+        """The place where each failed criterion went wrong, where it is known; the first of several
+        machines' counts."""
         return {c.name: c.began_in for c in reversed(self.failed()) if c.began_in}
 
     @property
     def explained_by(self) -> dict[str, str]:
-        """Of criteria that fail by another one, that; by criterion."""
+        """The criterion that explains each failed one, where there is one."""
         return {c.name: c.explained_by for c in self.failed() if c.explained_by}
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "lab": self.lab,
             "language": self.language,
@@ -389,13 +410,13 @@ class Verdict:
                 if self.unchanged
                 else {}
             ),
-            "criteria": [criterion.to_json() for criterion in self.criteria],
+            "criteria": [criterion.json_data() for criterion in self.criteria],
         }
 
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
-    """From what to_json gave; further keys, such as those of timing, are left out. Raises KeyError
-    where it lacks one."""
+    """Return the verdict that json_data gave; further keys, such as those of timing, are ignored.
+    Raises KeyError where a key is missing."""
     return Verdict(
         lab=data["lab"],
         language=data["language"],
@@ -406,7 +427,8 @@ def read_verdict(data: Mapping[str, Any]) -> Verdict:
 
 
 def _read_cause(data: Mapping[str, Any]) -> Cause:
-    """Verdicts of earlier versions have none, and only these sentences to tell an interrupt."""
+    """Return the cause. Verdicts of earlier versions have none; of these an interrupt shows in the
+    sentence."""
     if "cause" in data:
         cause: Cause = data["cause"]
         return cause
@@ -442,7 +464,7 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
 
 
 def rounded_points(points: float) -> float:
-    """To two digits, and a whole number where it is one, as most are."""
+    """Return points rounded to two digits, as an integer where they are one."""
     rounded = round(points + 1e-9, 2)
     return int(rounded) if rounded == int(rounded) else rounded
 
@@ -450,8 +472,12 @@ def rounded_points(points: float) -> float:
 def verdict_on(
     criterion: Criterion, status: Status, cause: Cause, why: str, score: float = 1.0, **more: Any
 ) -> CriterionVerdict:
-    """A criterion's verdict with the points that its status earns. score: 0 to 1, the share of
-    them that a criterion that is scored has when it passes."""
+    """Return a verdict on a criterion, with the points that its status earns.
+
+    Args:
+        score: the share of the points that it earns when it passes (0 to 1).
+        more: further fields of the verdict, such as value and unit.
+    """
     return CriterionVerdict(
         name=criterion.name,
         kind=criterion.kind,
@@ -466,9 +492,12 @@ def verdict_on(
     )
 
 
-def of_machine(verdict: Verdict, where: str) -> Verdict:
-    """What a virtual node can show. No times, and no results beyond those of the evidence
-    runs: a wrong one counts, right ones are not enough to be called correct."""
+def tag_machine(verdict: Verdict, where: str) -> Verdict:
+    """Return what a virtual machine shows of a verdict, tagged with its name.
+
+    Times are not among that. Of correctness only a failure is: the few runs there can show a wrong
+    result, and are too few to call a kernel correct.
+    """
     return replace(
         verdict,
         criteria=tuple(
@@ -479,13 +508,17 @@ def of_machine(verdict: Verdict, where: str) -> Verdict:
     )
 
 
-def with_machine(
-    here: Verdict, there: Verdict, where: str, only: Collection[str] | None
+def merge_machine(
+    local: Verdict, remote: Verdict, where: str, only: Collection[str] | None
 ) -> Verdict:
-    """The verdict with what a virtual node has shown; it takes the place of what could not
-    be graded here. only: names of the criteria that are added where the virtual node could
-    show them; None: all."""
-    added = list(of_machine(there, where).criteria)
+    """Return this machine's verdict merged with a virtual machine's, which replaces what could not
+    be graded here.
+
+    Args:
+        only: the names of the criteria that are added where the virtual machine could show them;
+            None: all. Failures of correctness are always added.
+    """
+    added = list(tag_machine(remote, where).criteria)
     if only is not None:
         added = [
             c
@@ -493,7 +526,7 @@ def with_machine(
             if c.kind == "correctness" or (c.name in only and c.status != "not_gradable")
         ]
     shown = {c.name for c in added if c.status != "not_gradable"}
-    kept = [c for c in here.criteria if c.status != "not_gradable" or c.name not in shown]
-    order = {c.name: number for number, c in enumerate(there.criteria)}
+    kept = [c for c in local.criteria if c.status != "not_gradable" or c.name not in shown]
+    order = {c.name: number for number, c in enumerate(remote.criteria)}
     criteria = sorted([*kept, *added], key=lambda c: order[c.name])
-    return replace(here, criteria=tuple(criteria))
+    return replace(local, criteria=tuple(criteria))

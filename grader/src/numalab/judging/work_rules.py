@@ -13,7 +13,7 @@ from numalab.evidence.page_work import busy_waiter
 from numalab.evidence.record import SOLUTION, Evidence, Kind, OneThread
 from numalab.evidence.work import Looks, WorkShare, judged_looks, speaks_against
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import by_value, missing_runs, not_looked_at, unusable
+from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
@@ -25,7 +25,7 @@ def asks_one_thread(evidence: Evidence) -> bool:
     return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
 
 
-def looks_at(criterion: Criterion, evidence: Evidence) -> Looks:
+def judge_placements(criterion: Criterion, evidence: Evidence) -> Looks:
     """What the looks at a kernel say that came to their end; there has to be one."""
     assert criterion.at_least is not None
     own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
@@ -34,7 +34,7 @@ def looks_at(criterion: Criterion, evidence: Evidence) -> Looks:
     return judged_looks(own, criterion.at_least, of_solution, asks_one_thread=is_asked)
 
 
-def last_look_speaks_against(criterion: Criterion, evidence: Evidence) -> str | None:
+def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
     """'uneven' or 'spins', None: it does not."""
     own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
     if not own or criterion.at_least is None:
@@ -117,7 +117,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if missing:
         return missing
     assert criterion.at_least is not None
-    looks = looks_at(criterion, evidence)
+    looks = judge_placements(criterion, evidence)
     look, value = looks.look, looks.look.share
     average = f"the average thread works {words.percent(value)} of its time"
     last = evidence.of(PLACEMENT)[-1]
@@ -125,10 +125,12 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     longest = f"Thread {look.busiest} works" if is_thread else "Threads that have ended work"
     why = f"{_ran(look, evidence)}{longest} longest; {average}"
     if looks.says == "even":
-        return _at_work(criterion, evidence, by_value(criterion, value, f"{why}.", unit="share"))
+        return _judge_activity(
+            criterion, evidence, judge_value(criterion, value, f"{why}.", unit="share")
+        )
     if looks.says == "uneven":
         why = f"{why} and waits for it during the rest.{_unlike(evidence)}"
-        return by_value(criterion, value, why, unit="share")
+        return judge_value(criterion, value, why, unit="share")
     if looks.says == "spins":
         useful = min(value, 1.0) / looks.over
         return verdict_on(
@@ -140,7 +142,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             unit="share",
         )
     if asks_one_thread(evidence) and look.inflation is None and value >= criterion.at_least:
-        return not_looked_at(criterion, evidence)
+        return not_measured(criterion, evidence)
     open_why = "but other programs took cores from the threads meanwhile"
     if looks.is_told:
         open_why = "but fewer looks say so than it takes"
@@ -162,7 +164,9 @@ def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return _judge_shares(criterion, evidence)
 
 
-def _at_work(criterion: Criterion, evidence: Evidence, even: CriterionVerdict) -> CriterionVerdict:
+def _judge_activity(
+    criterion: Criterion, evidence: Evidence, even: CriterionVerdict
+) -> CriterionVerdict:
     """The verdict on a team that is even by CPU time: even, unless two looks at who uses the
     arrays say that a thread does something else for much of its time, whatever that one thread's
     CPU time was made to look like. One such look asks for the other."""

@@ -96,7 +96,7 @@ def _set(table: Table, key: str) -> NumberSet | None:
     try:
         return NumberSet(text, tuple(_terms(named)), tuple(_terms(left_out)) if but else ())
     except BadList as error:
-        table.wrong(key, f"{error}; {_WRITE}")
+        table.refuse(key, f"{error}; {_WRITE}")
 
 
 def _terms(text: str) -> Iterable[Term]:

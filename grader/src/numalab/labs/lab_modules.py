@@ -1,9 +1,10 @@
-"""Python that one lab alone needs: its rules, its questions and what is right of them, in
-labs/NN_name/grading/*.py.
+"""Python that one lab alone needs, in labs/NN_name/grading/*.py: its rules, its questions with
+their right answers, and its experiments (NAME_experiment*.py, what ./numalab explore measures).
 
 These modules are imported by their file's name, which is theirs alone, and only from numalab's own
 root: whatever lies in a hand-in, a variant, a student's folder or the working directory is never
-imported. They may import what `judging` may import, and each other.
+imported. They may import what `judging` may import, and each other; experiments, which judge
+nobody, also `explore`, `harness`, `modelling` and `virtual`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import ModuleType
 from numalab.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[4]  # of numalab's own copy
+EXPERIMENTS = "*_experiment*.py"  # names of modules that measure and judge nobody
 
 
 class _Finder(MetaPathFinder):
@@ -51,9 +53,18 @@ def make_importable() -> Mapping[str, Path]:
 
 @cache
 def load_all() -> None:
-    """Import each lab's modules, so that what they register is there."""
-    for name in make_importable():
-        import_module(name)
+    """Import each lab's rules and questions, so that what they register is there."""
+    for name, path in make_importable().items():
+        if not path.match(EXPERIMENTS):
+            import_module(name)
+
+
+@cache
+def load_experiments() -> None:
+    """Import each lab's experiments, so that explore.toml can name them."""
+    for name, path in make_importable().items():
+        if path.match("*_experiment.py"):
+            import_module(name)
 
 
 def need_module(name: str, lab: str) -> None:

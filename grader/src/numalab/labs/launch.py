@@ -18,7 +18,7 @@ from typing import Any
 from numalab.errors import UserError
 from numalab.machines.topology import Pus, Topology, units_of
 from numalab.pu_lists import format_pus
-from numalab.toml_files.tables import Table, as_written, parse_table
+from numalab.toml_files.tables import Table, parse_table, toml_value
 from numalab.words import count as _many
 
 UNITS = ("machine", "package", "numa_node", "core", "pu")
@@ -147,7 +147,7 @@ def _amount(table: Table, key: str, units: Sequence[str]) -> int | OnePer:
         hint = f"the number without quotes: {key} = {value}" if value.isdecimal() else example
         table.fail(f"'{key}' is the text '{value}'; write {hint}", key)
     if not isinstance(value, int) or isinstance(value, bool):
-        table.wrong(key, f"write a whole number, or {example}")
+        table.refuse(key, f"write a whole number, or {example}")
     number = table.whole(key, 1)
     if number > LARGEST_NUMBER:
         table.fail(f"'{key}' is {number}; it can't be above {LARGEST_NUMBER}", key)
@@ -161,7 +161,7 @@ def _unit(table: Table, key: str, units: Sequence[str], name: str = "") -> str:
     if _is_pu_list(value) or (isinstance(value, int) and not isinstance(value, bool)):
         table.fail(f"'{name}' has PU numbers; {_NO_NUMBERS}: {names}", key)
     if not isinstance(value, str):
-        said = as_written(value)
+        said = toml_value(value)
         table.fail(f"'{name}' is {said}; write one of these in quotes: {names}", key)
     if value not in units:
         table.fail(f"{name} = {value!r}: {_refusal(value, name, units)}", key)

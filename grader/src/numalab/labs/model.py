@@ -103,7 +103,7 @@ class Model:
         """Raises BadModel where there is no formula that can be read."""
         formula = self._formula(SHARE, saturation.LANGUAGE, saturation.values_for(3, 8, 10.0, 40.0))
         if "threads" not in formula.names:
-            self.table.wrong(
+            self.table.refuse(
                 SHARE, "it does not have the name threads, so it is the same for every number"
             )
         return formula
@@ -115,7 +115,7 @@ class Model:
         of_all_kinds = loop_times.values_for(Mix(3, 2, 1), rates, 4)
         formula = self._formula(TIME, loop_times.LANGUAGE, of_all_kinds)
         if not formula.names & set(loop_times.RATES):
-            self.table.wrong(
+            self.table.refuse(
                 TIME,
                 f"it has none of the rates {', '.join(loop_times.RATES)}, so it can hold on one "
                 "machine at most",
@@ -141,7 +141,7 @@ class Model:
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = repr(value)
         if not isinstance(value, str) or not value.strip():
-            self.table.wrong(key, "write a formula in quotes")
+            self.table.refuse(key, "write a formula in quotes")
         try:
             return read_formula(value, language, tried)
         except BadFormula as error:

@@ -63,9 +63,9 @@ def _formula(table: Table, key: str) -> str:
     if isinstance(value, str):
         return _read(value).text
     if isinstance(value, bool) or not isinstance(value, int | float):
-        table.wrong(key, "write a number, or a formula in quotes")
+        table.refuse(key, "write a number, or a formula in quotes")
     if not 0 < value < math.inf:
-        table.wrong(key, "a message takes a time above 0; what do you expect?")
+        table.refuse(key, "a message takes a time above 0; what do you expect?")
     return repr(value)
 
 

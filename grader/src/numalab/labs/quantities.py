@@ -38,8 +38,8 @@ What = Literal[
     "met", "in_shared_lines", "messages", "of_rank",
 ]  # fmt: skip
 # Of each its unit, and what it needs. It is seen of the solution, or of the handout where that is
-# what students can work out (judging/seen_quantities.py): so no kernel that is handed in makes its
-# author's prediction come true.
+# what students can work out (judging/observed_quantities.py): so no kernel that is handed in makes
+# its author's prediction come true.
 _STRETCH = ("array", "first", "last")
 SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "used_by_lower_half": (SHARE, _STRETCH),
@@ -123,10 +123,10 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
         for key, default in (("first", 0.0), ("last", 1.0))
     )
     if first >= last:
-        table.wrong("last", "it lies behind first")
+        table.refuse("last", "it lies behind first")
     roles = {key: table.choice(key, ROLES) for key in ("role", "over") if key in _KEYS[of]}
     if len(set(roles.values())) < len(roles):
-        table.wrong("over", "a role is as fast as itself; name another one")
+        table.refuse("over", "a role is as fast as itself; name another one")
     named = tuple(part for part in parts if part is not None)
     part = table.choice("part", named) if named and "part" in _KEYS[of] else None
     if part is None and "part" in table:

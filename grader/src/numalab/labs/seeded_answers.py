@@ -78,9 +78,9 @@ def read_seed(table: Table, expected: int | None = None, about: str = "") -> int
         table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
     seed = table.whole(SEED, SEEDS[0])
     if seed not in SEEDS:
-        table.wrong(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
+        table.refuse(SEED, f"it can be {SEEDS[0]} to {SEEDS[-1]}")
     if expected is not None and seed != expected:
-        table.wrong(
+        table.refuse(
             SEED,
             f"yours is {expected}: write {SEED} = {expected}, and answer what is asked about "
             f"{about}",

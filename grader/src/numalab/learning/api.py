@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from numalab.diagnosing.handed_in import diagnosis_beside, diagnosis_words
+from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence import read_record
 from numalab.evidence.record import Json
@@ -36,7 +36,7 @@ from numalab.harness import monitor
 from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_of
 from numalab.installation import Installation
 from numalab.judging.effort import Effort, effort_for
-from numalab.judging.places import HERE
+from numalab.judging.places import LOCAL
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs
 from numalab.labs.variants import is_variant_name
@@ -450,7 +450,7 @@ class OpenLab:
             if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
         ]
         records = tuple(read_record.as_json(session.record) for _, session in sessions)
-        where = HERE if self.machine is None else self.machine.name
+        where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
             self.installation, self.declared, label, where, tuple(kernel.seen), judged, records,
@@ -462,7 +462,7 @@ class OpenLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = diagnosis_beside(self.installation, self.declared, measured.sessions.here.folder)
+        found = score_diagnosis(self.installation, self.declared, measured.sessions.here.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]

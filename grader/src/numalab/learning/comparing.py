@@ -16,7 +16,7 @@ from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
 from numalab.grading.continuing import alike
 from numalab.grading.handout import language_digests
-from numalab.judging.places import HERE
+from numalab.judging.places import LOCAL
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.labs.kernel_names import file_names
 from numalab.learning.api import OpenLab
@@ -64,9 +64,9 @@ class StartingRuns:
         on whose like the prediction was made, if it is kept. Raises Interrupted."""
         node, language = alike(run.here.node), run.verdict.language
         note = ""
-        if run.where == HERE and predicted_on is not None and predicted_on.alike != node:
+        if run.where == LOCAL and predicted_on is not None and predicted_on.alike != node:
             name = predicted_on.name
-            kept = self._kept(language, HERE, predicted_on.alike)
+            kept = self._kept(language, LOCAL, predicted_on.alike)
             if kept is not None:
                 return Found(
                     kept, f"predicted on {name}, so the starting code's value is of {name}"
@@ -90,7 +90,7 @@ class StartingRuns:
         """Of a run that is kept. Its name has a digest of the starting code, which is another one
         once the lab's files or its variant are given anew, and of what this node is like."""
         said = language_digests(self.lab.installation, self.lab.declared, language)
-        of_node = node if where == HERE else None
+        of_node = node if where == LOCAL else None
         digest = hashlib.sha256(json.dumps([sorted(said.items()), of_node]).encode()).hexdigest()
         return self.lab.folder / FOLDER / f"{language}_{where}_{digest[:12]}.json"
 
@@ -105,7 +105,7 @@ class StartingRuns:
     def _made(self, language: str, where: str) -> Found:
         """Run the starting code, and keep that; where it can't be run there, what the kit has
         recorded of it."""
-        lab = replace(self.lab, machine=None) if where == HERE else self.lab.on(where)
+        lab = replace(self.lab, machine=None) if where == LOCAL else self.lab.on(where)
         self.lab.progress("running the starting code")
         try:
             with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
@@ -116,7 +116,7 @@ class StartingRuns:
             try:
                 return Found(lab.recorded(), f"recorded on {where}, of the starting code in C")
             except (NumalabError, UserError):
-                place = "here" if where == HERE else f"on {where}"
+                place = "here" if where == LOCAL else f"on {where}"
                 why = str(error).rstrip(".")
                 told = (
                     f"the starting code was not run {place}, since {why}. Once that is fixed, run"

@@ -18,7 +18,7 @@ from numalab.labs.declaration import KERNEL_FILES
 from numalab.learning.basis import Based, captioned
 from numalab.machines.gallery import find_machine
 from numalab.processes import shell_variables, starting
-from numalab.virtual import cluster_session, plan, session
+from numalab.virtual import cluster_commands, guest_commands, plan
 from numalab.virtual.cluster import ClusterOptions, boot_cluster, check_options
 from numalab.virtual.link import Counts
 from numalab.virtual.network import all_nodes
@@ -84,15 +84,15 @@ def crossing(
         with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
             progress("building")
             _build(installation.lab_folder(lab_name), kernel, language, Path(scratch))
-            if not plan.programs_are_built(installation, for_cluster=True):
+            if not plan.programs_are_built(installation, is_cluster=True):
                 with installation.lock(progress):
-                    plan.build_programs(installation, for_cluster=True)
+                    plan.build_programs(installation, is_cluster=True)
             with shared_node(progress):
                 said, counts = _run(installation, Path(scratch), options, progress)
     except (_NoCurve, GuestFailed, UserError, NumalabError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))
     names = [node.name for node in all_nodes(options.nodes)]
-    return Crossing(rate_mbit_s, said, cluster_session.in_words(names, counts, rate_mbit_s))
+    return Crossing(rate_mbit_s, said, cluster_commands.counts_text(names, counts, rate_mbit_s))
 
 
 def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
@@ -117,8 +117,11 @@ def _run(
     """What the program has printed, and what has crossed the link."""
     out, err = bytearray(), bytearray()
     command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
-    machine, shares = find_machine(installation, MACHINE), session.shares_for(scratch, None, ())
-    environment = session.guest_environment(shell_variables.for_observers(), MACHINE, None)
+    machine, shares = (
+        find_machine(installation, MACHINE),
+        guest_commands.shares_for(scratch, None, ()),
+    )
+    environment = guest_commands.guest_environment(shell_variables.for_observers(), MACHINE, None)
     with boot_cluster(
         installation, machine, shares, options, plan.GuestOptions(), progress
     ) as booted:

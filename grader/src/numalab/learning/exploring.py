@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 
 from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError, reason_of
 from numalab.explore import explore, explore_report
-from numalab.explore.declaration import (
+from numalab.explore.declaration import find_exploration, load_exploration, resized
+from numalab.explore.experiment import (
+    Experiment,
     Exploration,
-    Streams,
-    TableSizes,
+    Measurements,
     VirtualMachine,
-    find_exploration,
-    load_exploration,
-    resized,
+    VirtualPages,
 )
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.explore.samples import CHASE, Found, Virtual
-from numalab.explore.table_report import parting_bytes, sizes_found
 from numalab.files import write_json
 from numalab.grading.login_node import on_login_node, refusal
 from numalab.grading.turns import shared_node
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 class Explored(Based):
     """What was found. found: all samples, and what a reader has to know of them."""
 
-    found: Found = field(repr=False)
+    found: Measurements = field(repr=False)
 
     @captioned
     def figure(self) -> Figure:
@@ -64,10 +61,7 @@ class Explored(Based):
     def parting_bytes(self) -> int | None:
         """Of tables: the smallest from which on dependent loads take longer on small pages; None
         where they do not, or where something else was explored."""
-        what = self.found.exploration.what
-        if not isinstance(what, TableSizes):
-            return None
-        return parting_bytes(sizes_found(self.found, what, CHASE))
+        return self.found.exploration.what.divergence_bytes(self.found)
 
     @property
     def report(self) -> str:
@@ -78,7 +72,7 @@ class Explored(Based):
         """Writes all samples, as ./numalab explore --json does. Raises UserError."""
         path = Path(path)
         try:
-            write_json(path, self.found.to_json())
+            write_json(path, self.found.json_data())
         except OSError as error:
             raise UserError(f"{path} can't be written: {reason_of(error)}") from error
         return path
@@ -89,36 +83,40 @@ class Explored(Based):
 
 def measure(
     installation: Installation, chosen: Exploration, progress: Callable[[str], None]
-) -> Found:
+) -> Measurements:
     """Builds what is measured, and measures it; the caller holds the build folder's lock. Streams
     of a node with one NUMA node are looked at on a virtual machine, too. Raises UserError,
     NumalabError, and Interrupted where not even one sample was taken."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
     found = explore.explore(installation, chosen, monitor.describe_node(installation), progress)
-    if not found.samples:
+    if not found.runs:
         raise Interrupted
     what = chosen.what
-    one_node = found.node["numa_nodes"] == 1
-    if isinstance(what, Streams) and what.virtual and one_node and not found.interrupted:
-        found = _with_pages_of(installation, what.virtual, found, progress)
+    machine = what.virtual_machine()
+    if machine and found.node["numa_nodes"] == 1 and not found.interrupted:
+        found = _add_pages(installation, what, machine, found, progress)
     return found
 
 
-def _with_pages_of(
-    installation: Installation, asked: VirtualMachine, found: Found, progress: Callable[[str], None]
-) -> Found:
-    """With what a virtual machine shows, or why it does not."""
-    options = GuestOptions(cores_per_node=asked.cores_per_numa_node)
+def _add_pages(
+    installation: Installation,
+    experiment: Experiment,
+    virtual: VirtualMachine,
+    found: Measurements,
+    progress: Callable[[str], None],
+) -> Measurements:
+    """Return it with what a virtual machine shows, or why it does not."""
+    options = GuestOptions(cores_per_node=virtual.cores_per_numa_node)
     try:
-        machine = find_machine(installation, asked.name)
+        machine = find_machine(installation, virtual.name)
         with VirtualPlaces(installation, options) as places:
             place = places.get(machine, [installation.probe], progress)
-            seen, interrupted = explore.look_at_pages(installation, asked, place, progress)
+            seen, interrupted = explore.observe_pages(installation, experiment, place, progress)
     except (KeyboardInterrupt, Interrupted):
         return replace(found, interrupted=True)
     except (UserError, NumalabError) as error:
-        return replace(found, virtual=Virtual({"name": asked.name}, {}, trouble=str(error)))
+        return replace(found, virtual=VirtualPages({"name": virtual.name}, {}, trouble=str(error)))
     return replace(found, virtual=seen, interrupted=interrupted)
 
 

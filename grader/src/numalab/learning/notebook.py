@@ -28,8 +28,8 @@ from matplotlib.text import Text
 
 from numalab.diagnosing import handed_in as diagnosis_file
 from numalab.diagnosing.case import make_case
+from numalab.diagnosing.case_run import CaseRun, run_case
 from numalab.diagnosing.handed_in import answered, keep_first
-from numalab.diagnosing.looking import Looked, look
 from numalab.diagnosing.report import (
     chosen_by_letters,
     graded_lines,
@@ -93,7 +93,7 @@ class NotebookLab(OpenLab):
     """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    looked_at: dict[str, Looked] = field(default_factory=dict, repr=False)  # cases, by name
+    looked_at: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -230,7 +230,7 @@ class NotebookLab(OpenLab):
                 self.installation.lock(self.progress),
                 VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.looked_at[case.name] = look(self.installation, case, places, self.progress)
+                self.looked_at[case.name] = run_case(self.installation, case, places, self.progress)
         for line in report_lines(case, self.looked_at[case.name], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:

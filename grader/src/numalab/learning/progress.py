@@ -64,7 +64,7 @@ class Result:
         """More points, or as many where more was looked at. Of two alike the earlier stays."""
         return other is None or self._rank > other._rank
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "graded_at": self.graded_at,
             "points": self.points,
@@ -114,11 +114,11 @@ class LearnerProgress:
             if language in lab.languages
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA_VERSION,
             "best": {
-                lab: {language: result.to_json() for language, result in results.items()}
+                lab: {language: result.json_data() for language, result in results.items()}
                 for lab, results in self.best.items()
                 if results
             },
@@ -174,7 +174,7 @@ def _is_left_out(
 
 
 def _result(data: Any) -> Result | None:
-    """None where it is not what to_json writes."""
+    """None where it is not what json_data writes."""
     try:
         datetime.fromisoformat(data["graded_at"])
         statuses = {str(name): status for name, status in data["statuses"].items()}
@@ -246,7 +246,7 @@ def save_progress(store: Path, progress: LearnerProgress) -> None:
         store.parent.mkdir(parents=True, exist_ok=True)
         if is_damaged(store):
             store.replace(aside_path(store))
-        write_json(store, progress.to_json())
+        write_json(store, progress.json_data())
     except OSError as error:
         raise NumalabError(f"your progress can't be kept in {store}: {error.strerror}") from error
 
@@ -291,7 +291,7 @@ class Task:
     what: str
     commands: tuple[tuple[str, str], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def json_data(self) -> dict[str, Any]:
         return {
             "lab": self.lab,
             "language": self.language,

@@ -137,7 +137,7 @@ def progress_json(
                 "title": lab.title,
                 "done": is_done(progress.of_lab(lab)),
                 "results": [
-                    {"language": language, "done": result.is_done, **result.to_json()}
+                    {"language": language, "done": result.is_done, **result.json_data()}
                     for language, result in progress.of_lab(lab).items()
                 ],
                 "hints_seen": hints_seen(lab, hints),
@@ -146,5 +146,5 @@ def progress_json(
             }
             for lab in labs
         ],
-        "next": None if task is None else task.to_json(),
+        "next": None if task is None else task.json_data(),
     }

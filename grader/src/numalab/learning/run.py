@@ -22,7 +22,7 @@ from numalab.installation import Installation, find_installation
 from numalab.judging.judge import file_of, judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.timing_claims import SPEEDUP
-from numalab.judging.verdict import CriterionVerdict, Verdict, of_machine
+from numalab.judging.verdict import CriterionVerdict, Verdict, tag_machine
 from numalab.labs import declaration
 from numalab.labs.declaration import HandedFile, Lab
 from numalab.labs.variants import labs_and_variants
@@ -375,7 +375,7 @@ def load_run(
     lab = lab or labs_and_variants(installation.root)[evidence.lab]
     where = record.machine.name if record.machine else "here"
     verdict = judge(lab, evidence)
-    verdict = of_machine(verdict, where) if evidence.is_virtual else verdict
+    verdict = tag_machine(verdict, where) if evidence.is_virtual else verdict
     return Run(
         installation,
         lab,

@@ -15,7 +15,7 @@ from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.evidence import read_record
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SUBMISSION, Evidence
-from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.explore.wording import interval_note, interval_words
 from numalab.grading.session import Session
 from numalab.grading.timing import repeating
@@ -63,9 +63,9 @@ class Sweep(Based):
     complaint: str = ""
 
     @property
-    def curves(self) -> dict[str, dict[int, Interval]]:
+    def curves(self) -> dict[str, dict[int, MedianInterval]]:
         """By placement, over the number of threads: the median, and what holds it."""
-        found: dict[str, dict[int, Interval]] = {}
+        found: dict[str, dict[int, MedianInterval]] = {}
         for setting, rates in self.rates_gb_s.items():
             if rates:
                 found.setdefault(setting.curve, {})[setting.threads] = median_interval(rates)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
 
 
-class Shape(NamedTuple):
+class TopologyShape(NamedTuple):
     """Of a machine, as somebody sees it."""
 
     packages: int
@@ -40,31 +40,28 @@ class Recorded:
 
     name: str
     recording: str
-    shape: Shape
+    shape: TopologyShape
     l3_caches: int
     leaf_b: Widths | None
     has_leaf_4: bool
 
 
 RECORDED = {
-    recorded.name: recorded
-    for recorded in (
-        Recorded("Xeon X5550", "Intel-Nehalem-2xXeon-X5550", Shape(2, 4, 2), 1, Widths(1, 4), True),
-        Recorded("Xeon X5650", "Intel-Westmere-2xXeon-X5650", Shape(2, 6, 2), 1, Widths(1, 5),
-                 True),
-        Recorded("Opteron 6164 HE", "AMD-K10-MagnyCours-2xOpteron-6164HE", Shape(2, 12, 1), 2, None,
-                 False),
-        Recorded("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", Shape(2, 24, 2), 8, None, False),
-        Recorded("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", Shape(2, 96, 2), 12, Widths(1, 8), False),
-        Recorded("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", Shape(2, 40, 2), 1,
-                 Widths(1, 7), True),
+    name: Recorded(name, recording, TopologyShape(*shape), l3_caches, leaf_b, has_leaf_4)
+    for name, recording, shape, l3_caches, leaf_b, has_leaf_4 in (
+        ("Xeon X5550", "Intel-Nehalem-2xXeon-X5550", (2, 4, 2), 1, Widths(1, 4), True),
+        ("Xeon X5650", "Intel-Westmere-2xXeon-X5650", (2, 6, 2), 1, Widths(1, 5), True),
+        ("Opteron 6164 HE", "AMD-K10-MagnyCours-2xOpteron-6164HE", (2, 12, 1), 2, None, False),
+        ("EPYC 7451", "AMD-17h-Zen-2xEpyc-7451", (2, 24, 2), 8, None, False),
+        ("EPYC 9654", "AMD-19h-Zen4-2xEpyc-9654", (2, 96, 2), 12, Widths(1, 8), False),
+        ("Xeon Max 9460", "Intel-SapphireRapids-2xXeonMax9460", (2, 40, 2), 1, Widths(1, 7), True),
     )
-}  # fmt: skip
+}
 
 _ANNOUNCES = RECORDED["EPYC 9654"]  # of AMD's, its cores
 
 
-def without_hwloc(recorded: Recorded) -> Shape:
+def libomp_shape(recorded: Recorded) -> TopologyShape:
     """What libomp 19 without hwloc finds by CPUID: by leaf 0xB packages, cores and their threads.
     Where that is empty, by leaf 1 the room for a package and by leaf 4 how much of that is one
     core: all, where leaf 4 is empty, too. (LLVM, openmp/runtime/src/kmp_affinity.cpp,
@@ -72,7 +69,7 @@ def without_hwloc(recorded: Recorded) -> Shape:
     shape = recorded.shape
     if recorded.leaf_b is not None or recorded.has_leaf_4:
         return shape
-    return Shape(shape.packages, 1, shape.cores * shape.threads)
+    return TopologyShape(shape.packages, 1, shape.cores * shape.threads)
 
 
 def announces_cores(machine: Machine) -> bool:
@@ -83,7 +80,7 @@ def announces_cores(machine: Machine) -> bool:
     if machine.processor is None:
         return True
     recorded = RECORDED[machine.processor]
-    return without_hwloc(recorded) == recorded.shape
+    return libomp_shape(recorded) == recorded.shape
 
 
 def other_processors(architecture: str) -> str:
@@ -133,7 +130,7 @@ def own_and_other(machine: Machine) -> tuple[str, ...]:
         said[-1] += " That the real processors do, too, is inferred."
         return tuple(said)
     recorded = RECORDED[machine.processor]
-    found, source = without_hwloc(recorded), f" By hwloc's recording the {recorded.name} announces"
+    found, source = libomp_shape(recorded), f" By hwloc's recording the {recorded.name} announces"
     if announces_cores(machine):
         said[-1] += f"{source} them, too."
         return tuple(said)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from numalab.errors import UserError
-from numalab.machines.hwloc_export import CoreKind, Export, Memory
+from numalab.machines.hwloc_export import HwlocCoreKind, HwlocExport, HwlocNumaNode
 from numalab.machines.machine_file import LONGEST_KIND, MAX_NODES, MAX_PUS
 from numalab.pu_lists import format_pus
 from numalab.strangers.visible import shown
@@ -22,38 +22,40 @@ _POWERS = ("LinuxCapacity", "FrequencyMaxMHz")
 _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "performance")}
 
 
-def kinds_of_pus(kinds: Sequence[CoreKind]) -> Mapping[int, str]:
-    """The name of the kind of each PU's core; nothing where all are alike or nothing is told."""
+def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
+    """Return the kind of each PU's core; nothing where all are alike or no kinds are reported."""
     names = _names(kinds)
     if len(set(names)) < 2:
         return {}
     return {pu: name for kind, name in zip(kinds, names, strict=True) for pu in kind.pus}
 
 
-def _names(kinds: Sequence[CoreKind]) -> Sequence[str]:
-    """One for each kind."""
+def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
+    """Return a name for each kind, by what distinguishes them: type, capacity, frequency or hwloc's
+    rank."""
     types = [kind.infos.get("CoreType", "") for kind in kinds]
     if len(set(types)) > 1:
         return [_TYPES.get(one, shown(one)[:LONGEST_KIND]) for one in types]
     for key in _POWERS:
         texts = [kind.infos.get(key, "") for kind in kinds]
         if all(text.isdecimal() and len(text) < 10 for text in texts):
-            return _by_rank(_classes([int(text) for text in texts]))
+            return _rank_names(_classes([int(text) for text in texts]))
     ranks = [kind.efficiency for kind in kinds]
     order = sorted(set(ranks))
-    return [] if -1 in ranks else _by_rank([order.index(rank) for rank in ranks])
+    return [] if -1 in ranks else _rank_names([order.index(rank) for rank in ranks])
 
 
 def _classes(values: Sequence[int]) -> list[int]:
-    """The lowest is 0; of two neighbours that are far apart the higher one is one more."""
+    """Return the class of each value: the lowest is 0, and the next value up is in the next class
+    if it is APART times as large."""
     order = sorted(set(values))
-    found = {order[0]: 0} if order else {}
+    class_of = {order[0]: 0} if order else {}
     for lower, higher in pairwise(order):
-        found[higher] = found[lower] + (higher >= APART * lower)
-    return [found[value] for value in values]
+        class_of[higher] = class_of[lower] + (higher >= APART * lower)
+    return [class_of[value] for value in values]
 
 
-def _by_rank(classes: Sequence[int]) -> list[str]:
+def _rank_names(classes: Sequence[int]) -> list[str]:
     count = len(set(classes))
     names = _RANKS.get(count, tuple(f"kind {number}" for number in range(count)))
     return [names[number] for number in classes]
@@ -70,9 +72,15 @@ NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
 
 
 @dataclass(frozen=True)
-class FoundCore:
-    """pus: Linux's numbers, ascending. l3: which one of the export's, -1 for none. package: as the
-    description numbers it."""
+class ExportedCore:
+    """A core.
+
+    Attributes:
+        pus: Linux's numbers, ascending.
+        l3: index of the export's L3 that it uses, -1 for none.
+        kind: such as "performance"; empty where all cores are alike.
+        package: as the file numbers it.
+    """
 
     pus: tuple[int, ...]
     l3: int
@@ -81,18 +89,19 @@ class FoundCore:
 
 
 @dataclass
-class FoundNode:
-    """A NUMA node with its cores in hwloc's order."""
+class ExportedNode:
+    """A NUMA node with its cores in hwloc's order. package: as the file numbers it; is_added: it is
+    not in the export, since it has no memory."""
 
-    memory: Memory
+    memory: HwlocNumaNode
     number: int
-    cores: list[FoundCore] = field(default_factory=list)
+    cores: list[ExportedCore] = field(default_factory=list)
     package: int = 0
-    is_added: bool = False  # it is not in the export
+    is_added: bool = False
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """For messages and notes, not without end."""
+    """Return numbers as a list of bounded length, for messages and notes."""
     return shown(format_pus(numbers), 200)
 
 
@@ -105,7 +114,9 @@ def _repeated(numbers: Iterable[int]) -> int | None:
     return None
 
 
-def found_cores(export: Export, what: str) -> list[FoundCore]:
+def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
+    """Return all cores in hwloc's order. Raises UserError, with `what` was read, where PUs are
+    missing, too many or there twice."""
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -128,12 +139,13 @@ def found_cores(export: Export, what: str) -> list[FoundCore]:
     cores.sort(key=lambda pus: min(place[pu] for pu in pus))
     package = _package_numbers(export)
     return [
-        FoundCore(pus, l3s.get(pus[0], -1), kinds.get(pus[0], ""), package[pus[0]]) for pus in cores
+        ExportedCore(pus, l3s.get(pus[0], -1), kinds.get(pus[0], ""), package[pus[0]])
+        for pus in cores
     ]
 
 
-def _package_numbers(export: Export) -> dict[int, int]:
-    """Of each PU the package; the one with the first PU is 0. What is in none is one together."""
+def _package_numbers(export: HwlocExport) -> dict[int, int]:
+    """Return each PU's package: 0 has the first PU, and PUs in none are a package together."""
     packages = [package.pus for package in export.packages if package.pus]
     rest = frozenset(export.pus).difference(*packages)
     packages += [rest] if rest else []
@@ -142,8 +154,11 @@ def _package_numbers(export: Export) -> dict[int, int]:
     return {pu: number for number, pus in enumerate(packages) for pu in pus}
 
 
-def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> list[FoundNode]:
-    """By Linux's numbers, with their cores."""
+def read_numa_nodes(
+    export: HwlocExport, cores: Sequence[ExportedCore], what: str
+) -> list[ExportedNode]:
+    """Return the NUMA nodes by Linux's numbers, with their cores. Raises UserError, with `what` was
+    read, where it can't be known which node has which core."""
     if not export.numa_nodes:
         raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
     if len(export.numa_nodes) > MAX_NODES:
@@ -157,7 +172,7 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
             continue  # its PUs were kept from who made the export
         if memory.number is None:
             raise UserError(f"{what}: a NUMA node has no number; {ANEW}")
-        nodes.append(FoundNode(memory, memory.number))
+        nodes.append(ExportedNode(memory, memory.number))
     twice = _repeated(node.number for node in nodes)
     if twice is not None:
         raise UserError(f"{what}: NUMA node {twice} appears twice; {ANEW}")
@@ -166,27 +181,27 @@ def found_numa_nodes(export: Export, cores: Sequence[FoundCore], what: str) -> l
     order = sorted(
         nodes, key=lambda n: (kind_of(n.memory) in NO_CORES, len(n.memory.pus), n.number)
     )
-    near: dict[int, FoundNode] = {}
+    node_of_pu: dict[int, ExportedNode] = {}
     for node in reversed(order):
-        near |= dict.fromkeys(node.memory.pus, node)
+        node_of_pu |= dict.fromkeys(node.memory.pus, node)
     missing = export.complete_numa_nodes - {memory.number for memory in export.numa_nodes}
     if not missing:
-        _add_without_memory(nodes, near, cores)
-    without = [pu for core in cores for pu in core.pus if pu not in near]
+        _add_without_memory(nodes, node_of_pu, cores)
+    without = [pu for core in cores for pu in core.pus if pu not in node_of_pu]
     if without:
         raise UserError(
             f"{what}: no NUMA node holds the PUs {listed(sorted(without))}, as where a control "
             f"group keeps a process from some of the memory; {WHOLE}"
         )
     for core in cores:
-        near[core.pus[0]].cores.append(core)
+        node_of_pu[core.pus[0]].cores.append(core)
     _refuse_crossing(export, nodes, what)
     return sorted(nodes, key=lambda n: n.number)
 
 
-def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> None:
-    """hwloc attaches a NUMA node to the smallest part that holds its PUs: of those that cross
-    packages, all seem to have the PUs of all."""
+def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
+    """Raise UserError for NUMA nodes that cross packages: hwloc attaches a NUMA node to the
+    smallest part that holds its PUs, so that each of them seems to have the PUs of all."""
     for node in nodes:
         pus = node.memory.pus
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
@@ -205,25 +220,25 @@ def _refuse_crossing(export: Export, nodes: Sequence[FoundNode], what: str) -> N
 
 
 def _add_without_memory(
-    nodes: list[FoundNode], near: dict[int, FoundNode], cores: Sequence[FoundCore]
+    nodes: list[ExportedNode], node_of_pu: dict[int, ExportedNode], cores: Sequence[ExportedCore]
 ) -> None:
-    """hwloc leaves NUMA nodes without memory out: what is in no NUMA node is one for each package,
-    with the next numbers."""
-    for package in sorted({core.package for core in cores if core.pus[0] not in near}):
+    """Add NUMA nodes without memory, which hwloc leaves out: for each package the cores that are in
+    no NUMA node, with the next numbers."""
+    for package in sorted({core.package for core in cores if core.pus[0] not in node_of_pu}):
         pus = frozenset(
             pu
             for core in cores
-            if core.package == package and core.pus[0] not in near
+            if core.package == package and core.pus[0] not in node_of_pu
             for pu in core.pus
         )
         number = max(node.number for node in nodes) + 1
-        node = FoundNode(Memory(number, pus, 0, "", {}, 0, pus), number, is_added=True)
+        node = ExportedNode(HwlocNumaNode(number, pus, 0, "", {}, 0, pus), number, is_added=True)
         nodes.append(node)
-        near |= dict.fromkeys(pus, node)
+        node_of_pu |= dict.fromkeys(pus, node)
 
 
-def kind_of(memory: Memory) -> str:
-    """Of what it is made, as far as it is told."""
+def kind_of(memory: HwlocNumaNode) -> str:
+    """Return what the memory is made of, such as HBM; empty where that isn't reported."""
     kind = memory.kind or memory.infos.get("DAXType", "")
     if not kind and "CXLDevice" in memory.infos:
         kind = "CXL"

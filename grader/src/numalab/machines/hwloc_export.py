@@ -12,8 +12,9 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
-    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0."""
+class HwlocPart:
+    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0; infos:
+    hwloc's texts about it, by name."""
 
     pus: frozenset[int]
     size_bytes: int
@@ -21,7 +22,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class CoreKind:
+class HwlocCoreKind:
     """PUs whose cores are alike. efficiency: hwloc's rank, 0 for the most efficient and least
     powerful ones; -1: unknown."""
 
@@ -31,10 +32,16 @@ class CoreKind:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """A NUMA node. number: Linux's; None: hwloc knows none. complete: its PUs, those too that were
-    kept from who made the export. kind: hwloc's subtype, such as MCDRAM;
-    empty where it tells none. side_cache_bytes: of the caches before this memory, in all."""
+class HwlocNumaNode:
+    """A NUMA node.
+
+    Attributes:
+        number: Linux's; None where hwloc knows none.
+        pus: that it is attached to, Linux's numbers.
+        kind: hwloc's subtype, such as MCDRAM; empty where it has none.
+        side_cache_bytes: of the caches in front of this memory, in all.
+        complete: its PUs, with those that the process which made the export may not use.
+    """
 
     number: int | None
     pus: frozenset[int]
@@ -47,8 +54,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Announced:
-    """An attribute of memories that the system tells of, such as Bandwidth in MiB/s or Latency in
-    ns, for those of whom it does: by the NUMA nodes' numbers, of who is nearest to each."""
+    """An attribute of memories that firmware announces: Bandwidth in MiB/s, Latency in ns.
+
+    values: by the number of the NUMA node, for the PUs nearest to it.
+    """
 
     name: str
     values: Mapping[int, int]
@@ -56,34 +65,41 @@ class Announced:
 
 @dataclass(frozen=True)
 class Distances:
-    """Of NUMA nodes, by their numbers, row by row."""
+    """A matrix of distances, row by row. numa_nodes: numbers of the rows and columns."""
 
     numa_nodes: tuple[int | None, ...]
     values: Matrix
 
 
 @dataclass(frozen=True)
-class Export:
-    """A machine as hwloc sees it, parts in hwloc's order. pus: all that are in the export;
-    complete: those too that are offline or were left out; allowed: without what a control group
-    kept from who made the export; complete_numa_nodes: with those that were left out."""
+class HwlocExport:
+    """A machine as hwloc describes it, parts in hwloc's order.
+
+    Attributes:
+        infos: hwloc's texts about the machine, by name.
+        pus: all that are in the export, Linux's numbers.
+        complete: with those that are offline or were left out.
+        allowed: that the process which made the export may use (control groups).
+        complete_numa_nodes: numbers, with those that were left out.
+    """
 
     infos: Mapping[str, str]
     pus: tuple[int, ...]
     complete: frozenset[int]
     allowed: frozenset[int]
-    packages: tuple[Part, ...]
-    dies: tuple[Part, ...]
-    l3s: tuple[Part, ...]
-    cores: tuple[Part, ...]
-    core_kinds: tuple[CoreKind, ...]
-    numa_nodes: tuple[Memory, ...]
+    packages: tuple[HwlocPart, ...]
+    dies: tuple[HwlocPart, ...]
+    l3s: tuple[HwlocPart, ...]
+    cores: tuple[HwlocPart, ...]
+    core_kinds: tuple[HwlocCoreKind, ...]
+    numa_nodes: tuple[HwlocNumaNode, ...]
     announced: tuple[Announced, ...]
     distances: Distances | None
     complete_numa_nodes: frozenset[int] = frozenset()
 
     def info(self, name: str) -> str:
-        """Of the machine, or of the first package that has it; nothing where it is not told."""
+        """Return a text about the machine, else about the first package that has it; empty where
+        none has."""
         for infos in (self.infos, *(package.infos for package in self.packages)):
             text = infos.get(name, "").strip()
             if text:
@@ -92,40 +108,40 @@ class Export:
 
 
 def _set(numbers: Any) -> frozenset[int]:
-    """null: an infinite set, or none."""
+    """Return a set of PUs. null: an infinite set, or none."""
     return frozenset(numbers or ())
 
 
-def _parts(objects: Any) -> tuple[Part, ...]:
-    return tuple(Part(_set(one["pus"]), one.get("bytes", 0), one["infos"]) for one in objects)
+def _parts(objects: Any) -> tuple[HwlocPart, ...]:
+    return tuple(HwlocPart(_set(one["pus"]), one.get("bytes", 0), one["infos"]) for one in objects)
 
 
-def _distances(found: Any) -> Distances | None:
-    if found is None:
+def _distances(exported: Any) -> Distances | None:
+    if exported is None:
         return None
-    return Distances(tuple(found["numa_nodes"]), tuple(tuple(row) for row in found["values"]))
+    return Distances(tuple(exported["numa_nodes"]), tuple(tuple(row) for row in exported["values"]))
 
 
-def read_export(found: Json) -> Export:
-    """From the program's JSON. Raises ValueError with what can't be."""
-    pus = tuple(one["number"] for one in found["pus"])
+def read_export(exported: Json) -> HwlocExport:
+    """Read the JSON of describe_topology. Raises ValueError with what can't be."""
+    pus = tuple(one["number"] for one in exported["pus"])
     if None in pus:
         raise ValueError("a PU has no number")
-    return Export(
-        infos=found["infos"],
+    return HwlocExport(
+        infos=exported["infos"],
         pus=pus,
-        complete=_set(found["complete"]),
-        allowed=_set(found["allowed"]),
-        packages=_parts(found["packages"]),
-        dies=_parts(found["dies"]),
-        l3s=_parts(found["l3s"]),
-        cores=_parts(found["cores"]),
+        complete=_set(exported["complete"]),
+        allowed=_set(exported["allowed"]),
+        packages=_parts(exported["packages"]),
+        dies=_parts(exported["dies"]),
+        l3s=_parts(exported["l3s"]),
+        cores=_parts(exported["cores"]),
         core_kinds=tuple(
-            CoreKind(_set(one["pus"]), one["efficiency"], one["infos"])
-            for one in found["core_kinds"]
+            HwlocCoreKind(_set(one["pus"]), one["efficiency"], one["infos"])
+            for one in exported["core_kinds"]
         ),
         numa_nodes=tuple(
-            Memory(
+            HwlocNumaNode(
                 one["number"],
                 _set(one["pus"]),
                 one["memory_bytes"],
@@ -134,7 +150,7 @@ def read_export(found: Json) -> Export:
                 sum(one["memory_side_caches"]),
                 _set(one["complete"]),
             )
-            for one in found["numa_nodes"]
+            for one in exported["numa_nodes"]
         ),
         announced=tuple(
             Announced(
@@ -145,8 +161,8 @@ def read_export(found: Json) -> Export:
                     if value["numa_node"] is not None
                 },
             )
-            for one in found["memory_attributes"]
+            for one in exported["memory_attributes"]
         ),
-        distances=_distances(found["distances"]),
-        complete_numa_nodes=_set(found["complete_numa_nodes"]),
+        distances=_distances(exported["distances"]),
+        complete_numa_nodes=_set(exported["complete_numa_nodes"]),
     )

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from numalab.errors import UserError
-from numalab.machines.rates import Rate
+from numalab.machines.rates import PublishedRate
 
 LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives none
 
@@ -23,16 +23,16 @@ NATIVE = "x86_64"
 
 
 class Span(NamedTuple):
-    """How many of something units of one level have: the fewest and the most."""
+    """The fewest and the most of something that units of one level have."""
 
     least: int
     most: int
 
     @classmethod
-    def of(cls, numbers: Iterable[int]) -> Span:
-        """numbers: one at least."""
-        found = list(numbers)
-        return cls(min(found), max(found))
+    def enclose(cls, numbers: Iterable[int]) -> Span:
+        """Return the span of numbers, one at least."""
+        values = list(numbers)
+        return cls(min(values), max(values))
 
     @property
     def is_even(self) -> bool:
@@ -44,10 +44,14 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Core:
-    """pus: Linux's numbers of its hardware threads, first thread first. kind: such as
-    "performance", where a machine has cores of several kinds; else empty. has_l3: whether it has a
-    part in an L3, as all of its group do, or none does. package: Linux's number; None: its NUMA
-    node's."""
+    """A core.
+
+    Attributes:
+        pus: Linux's numbers of its hardware threads, first thread first.
+        kind: such as "performance", where a machine has cores of several kinds; else empty.
+        has_l3: whether it uses an L3, as all cores of its group do or none does.
+        package: Linux's number; None: its NUMA node's.
+    """
 
     pus: tuple[int, ...]
     kind: str = ""
@@ -57,17 +61,18 @@ class Core:
 
 @dataclass(frozen=True)
 class NumaNode:
-    """A NUMA node and the cores that are near to it; one without cores is memory only.
+    """A NUMA node and its cores; one without cores has memory only.
 
-    number, package: Linux's numbers; where cores name packages of their own, the node may be in
-    several. memory_mb: its memory as `numactl -H` prints it,
-    which is in units of 2^20 bytes though printed as MB; None where the source gives none;
-    0: it has cores and no memory.
-    core_groups: the cores by the L3 that they share; those that share none are a group, too.
-    memory_kind: such as "DDR5" or "HBM2e"; empty: the source gives none, or all are of one kind.
-    memory_side_cache_mb: of the cache between its memory and all who use it; None: there is none.
-    peak_gb_s: bandwidth of this memory, in 10^9 bytes per second, for the cores of its package:
-    what firmware says of it (ACPI's HMAT); None: it says nothing.
+    Attributes:
+        number, package: Linux's numbers; where cores name packages of their own, the node may be in
+            several.
+        memory_mb: its memory as `numactl -H` prints it, in units of 2^20 bytes though printed as
+            MB; None where the source gives none; 0: it has cores and no memory.
+        core_groups: the cores by the L3 that they share; those that share none are a group, too.
+        memory_kind: such as "DDR5"; empty: the source gives none, or all are of one kind.
+        memory_side_cache_mb: of the cache in front of its memory; None: there is none.
+        peak_gb_s: bandwidth of this memory for the cores of its package, in 10^9 bytes per second,
+            as firmware announces it (ACPI's HMAT); None: it does not.
     """
 
     number: int
@@ -84,23 +89,25 @@ class NumaNode:
 
     @property
     def packages(self) -> tuple[int, ...]:
-        """Of its cores, ascending; of a node of memory only the one that it is attached to."""
+        """The packages of its cores, ascending; with memory only the one that it is attached to."""
         return tuple(sorted({self.package_of(core) for core in self.cores} or {self.package}))
 
     def package_of(self, core: Core) -> int:
         return self.package if core.package is None else core.package
 
     def part_in(self, package: int) -> NumaNode:
-        """The node with those of its cores that are in a package; its memory is told in the first
-        of its packages."""
+        """Return the node with those of its cores that are in a package; its memory is described in
+        the first of its packages only."""
         if self.packages == (package,):
             return self
-        told = self if package == self.packages[0] else _without_memory_told(self)
+        part = self
+        if package != self.packages[0]:
+            part = replace(self, memory_mb=None, memory_kind="", memory_side_cache_mb=None)
         kept = (
             tuple(core for core in group if self.package_of(core) == package)
             for group in self.core_groups
         )
-        return replace(told, package=package, core_groups=tuple(group for group in kept if group))
+        return replace(part, package=package, core_groups=tuple(group for group in kept if group))
 
     @property
     def pus(self) -> tuple[int, ...]:
@@ -108,26 +115,27 @@ class NumaNode:
         return tuple(sorted(pu for core in self.cores for pu in core.pus))
 
 
-def _without_memory_told(node: NumaNode) -> NumaNode:
-    return replace(node, memory_mb=None, memory_kind="", memory_side_cache_mb=None)
-
-
 @dataclass(frozen=True)
 class Figure:
-    """A published size, bandwidth or latency. values: one, or one for each of several
-    cases that `what` names in the same order. sizes_bytes: of the messages that the values
-    belong to, none for other figures; about: what such a series is called beside others."""
+    """A published size, bandwidth or latency.
+
+    Attributes:
+        what: what was measured, or several cases in the order of the values.
+        values: one, or one for each case.
+        sizes_bytes: of the messages that the values belong to; none for other figures.
+        topic: what a series of messages is called beside others.
+    """
 
     what: str
     values: tuple[float, ...]
     unit: str
     source: str
-    about: str = ""
+    topic: str = ""
     sizes_bytes: tuple[int, ...] = ()
 
 
 class PuPlace(NamedTuple):
-    """Where a PU is. core: counted over the machine, by NUMA node and then in its order."""
+    """Where a PU is. core: numbered over the machine, by NUMA node and then in its order."""
 
     package: int
     numa_node: int
@@ -139,12 +147,18 @@ class PuPlace(NamedTuple):
 class Machine:
     """A machine, or with scaled_from one that has fewer cores than the described one.
 
-    numa_nodes: index and number agree. distances: ACPI's SLIT, row by row, as `numactl -H`
-    prints it; None where the source gives none. caches, bandwidths, latencies, rates: of the real
-    machine, never of a scaled or virtual one. processor: whose topology by CPUID is on record
-    (machines/announced.py), the machine's or one of its kind; None: none is. text: the file's.
-    seed: what it was made from (machines/seeded.py), else None; virtual nodes show such a machine
-    whole, with the memory of each NUMA node. architecture: one of ARCHITECTURES.
+    Attributes:
+        numa_nodes: index and number agree.
+        distances: ACPI's SLIT, row by row, as `numactl -H` prints it; None where the source gives
+            none.
+        caches, bandwidths, latencies, rates: of the real machine, never of a scaled or virtual one.
+        processor: the one whose topology by CPUID is on record (announced.py), the machine's or one
+            of its kind; None: none is.
+        text: of the machine's file.
+        scaled_from: the described machine; None: this is it.
+        seed: from which it was made (seeded.py), else None. Virtual machines show such a one whole,
+            with the memory of each NUMA node.
+        architecture: one of ARCHITECTURES.
     """
 
     name: str
@@ -158,19 +172,19 @@ class Machine:
     latencies: tuple[Figure, ...]
     processor: str | None
     text: str = field(repr=False)
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[PublishedRate, ...] = ()
     scaled_from: Machine | None = field(default=None, repr=False)
     seed: int | None = None
     architecture: str = NATIVE
 
     @property
     def is_native(self) -> bool:
-        """Whether virtual nodes have its instruction set."""
+        """Whether virtual machines have its instruction set."""
         return self.architecture == NATIVE
 
     @property
     def lacks_distances(self) -> bool:
-        """Whether there are some, and the source does not give them."""
+        """Whether there are several NUMA nodes, and the source gives no distances."""
         return self.distances is None and len(self.numa_nodes) > 1
 
     @property
@@ -183,8 +197,8 @@ class Machine:
 
     @property
     def nodes_per_package(self) -> Span:
-        """Without those of memory only."""
-        return Span.of(Counter(part.package for part in self.parts).values())
+        """NUMA nodes of a package, without those of memory only."""
+        return Span.enclose(Counter(part.package for part in self.parts).values())
 
     @property
     def parts(self) -> tuple[NumaNode, ...]:
@@ -193,31 +207,31 @@ class Machine:
 
     @property
     def groups_per_node(self) -> Span:
-        return Span.of(len(node.core_groups) for node in self.nodes_with_cores)
+        return Span.enclose(len(node.core_groups) for node in self.nodes_with_cores)
 
     @property
     def cores_per_node(self) -> Span:
-        return Span.of(len(node.cores) for node in self.nodes_with_cores)
+        return Span.enclose(len(node.cores) for node in self.nodes_with_cores)
 
     @property
     def threads_per_core(self) -> Span:
-        return Span.of(len(core.pus) for node in self.numa_nodes for core in node.cores)
+        return Span.enclose(len(core.pus) for node in self.numa_nodes for core in node.cores)
 
     @property
     def shape(self) -> str:
         """Packages x NUMA nodes x cores x threads: "2 x 4 x 8 x 1" or "1 x 4 x 16-18 x 4"."""
-        cores = Span.of(len(part.cores) for part in self.parts)
+        cores = Span.enclose(len(part.cores) for part in self.parts)
         per = (self.nodes_per_package, cores, self.threads_per_core)
         return " x ".join(map(str, (self.packages, *per)))
 
     @property
     def core_kinds(self) -> dict[str, int]:
-        """How many cores there are of each kind, in the file's order."""
+        """Number of cores of each kind, in the file's order."""
         return dict(Counter(core.kind for node in self.numa_nodes for core in node.cores))
 
     @property
     def memory_kinds(self) -> tuple[str, ...]:
-        """All that there are, in the order of the NUMA nodes, an empty one where none is given."""
+        """All kinds in the order of the NUMA nodes; an empty text for one that is not given."""
         return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property
@@ -242,11 +256,12 @@ class Machine:
         return tuple(places[pu] for pu in sorted(places))
 
     def nodes_of(self, package: int) -> tuple[NumaNode, ...]:
-        """Those of memory only too; of one that is in several packages its part in this one."""
+        """Return a package's NUMA nodes, those of memory only too; of one that is in several
+        packages its part in this one."""
         return tuple(node.part_in(package) for node in self.numa_nodes if package in node.packages)
 
     def guest_distances(self) -> Matrix:
-        """The distances, or Linux's defaults where the source gives none."""
+        """Return the distances, or Linux's defaults where the source gives none."""
         if self.distances is not None:
             return self.distances
         numbers = range(len(self.numa_nodes))
@@ -255,18 +270,18 @@ class Machine:
         )
 
     def guest_memory_mib(self, each_mib: int) -> tuple[int, ...]:
-        """Of each NUMA node of a virtual node. each_mib: where the machine's own does not count; a
-        node without memory has none there either."""
+        """Return the memory of each NUMA node of a virtual machine: none where the machine has
+        none, its own size where it was made from a seed, else each_mib."""
         own = [each_mib if node.memory_mb is None else node.memory_mb for node in self.numa_nodes]
         return tuple(own if self.seed is not None else (each_mib if mib else 0 for mib in own))
 
     @property
     def spanned_distances(self) -> frozenset[int]:
-        """All that there are, a NUMA node's to itself too."""
+        """All distances that there are, a NUMA node's to itself too."""
         return frozenset(distance for row in self.guest_distances() for distance in row)
 
     def scaled(self, cores_per_node: int) -> Machine:
-        """The machine with at most so many cores on each NUMA node, its PUs renumbered by rank.
+        """Return the machine with at most so many cores on each NUMA node, PUs renumbered by rank.
 
         The kept cores are spread over the node's L3 groups, equally many each as far as a group has
         them: all groups stay where there are cores enough, else as many of one core. So the number
@@ -292,7 +307,7 @@ class Machine:
         return replace(self, numa_nodes=nodes, scaled_from=self.scaled_from or self)
 
     def scaled_to_cores(self, cores: int) -> Machine:
-        """The smallest of those with fewer cores per NUMA node that has so many in all, or more."""
+        """Return the machine with the fewest cores per NUMA node that has so many cores in all."""
         few, many = 1, self.cores_per_node.most
         while few < many:
             middle = (few + many) // 2
@@ -307,14 +322,14 @@ _Groups = tuple[tuple[Core, ...], ...]
 
 
 def _kept_groups(groups: _Groups, cores: int) -> _Groups:
-    """At most so many cores of a NUMA node; of one of memory only none."""
+    """Keep at most so many cores of a NUMA node."""
     kept = groups[:cores]
     each = next(n for n in range(cores, 0, -1) if sum(min(n, len(g)) for g in kept) <= cores)
     return tuple(_kept_cores(group, each) for group in kept)
 
 
 def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
-    """At most so many of a group, the first of each kind, and of each kind about the same part."""
+    """Keep at most so many cores of a group, the first ones, about the same part of each kind."""
     sizes = Counter(core.kind for core in group)
     kept: Counter[str] = Counter()
     for _ in range(min(cores, len(group))):

@@ -73,7 +73,7 @@ def _kind(table: Table, key: str) -> str:
         return ""
     text = table.text(key)
     if len(text) > LONGEST_KIND or not text.isprintable():
-        table.wrong(key, f"write a word or two, in {LONGEST_KIND} characters or fewer")
+        table.refuse(key, f"write a word or two, in {LONGEST_KIND} characters or fewer")
     return text
 
 
@@ -273,7 +273,7 @@ def _figures(top: Table, key: str) -> tuple[Figure, ...]:
         values = given if isinstance(given, list) else [given]
         for value in values:
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
-                table.wrong("value", "write a number above 0, or a list of them")
+                table.refuse("value", "write a number above 0, or a list of them")
         if not values:
             table.fail("'value' is an empty list; write at least one number", "value")
         what, unit, source = (table.text(name) for name in ("what", "unit", "source"))
@@ -292,7 +292,7 @@ def _series(table: Table, count: int) -> tuple[str, tuple[int, ...]]:
     sizes = table.wholes("sizes_bytes", 1)
     if len(sizes) != count:
         noun = "size" if count == 1 else "sizes"
-        table.wrong("sizes_bytes", f"write a list of {count} {noun}, one for each value")
+        table.refuse("sizes_bytes", f"write a list of {count} {noun}, one for each value")
     return table.text("about"), tuple(sizes)
 
 

@@ -167,7 +167,7 @@ def _title(node: NumaNode, columns: int) -> tuple[str, str]:
     return f"node {node.number}", memory
 
 
-def _node_box(node: NumaNode, columns: int, collapse: bool, titled: bool) -> list[Text]:
+def _draw_node(node: NumaNode, columns: int, collapse: bool, titled: bool) -> list[Text]:
     """columns: inside the box. titled: the memory's size goes into the border."""
     colour = _colour(node.number)
     title, memory = _title(node, columns if titled else 0)
@@ -186,7 +186,7 @@ def _node_box(node: NumaNode, columns: int, collapse: bool, titled: bool) -> lis
     return lines
 
 
-def _package_box(boxes: Sequence[Text], number: int, columns: int, rows: int) -> list[Text]:
+def _draw_package(boxes: Sequence[Text], number: int, columns: int, rows: int) -> list[Text]:
     """columns, rows: inside the box."""
     title = f"Package {number}"
     lines = [Text(f"┌ {title} {'─' * (columns - len(title))}┐", style="bold")]
@@ -234,7 +234,7 @@ def terminal(machine: Machine, width: int) -> list[Text]:
         [
             line
             for node in machine.nodes_of(package)
-            for line in _node_box(node, columns, collapse, titled)
+            for line in _draw_node(node, columns, collapse, titled)
         ]
         for package in range(machine.packages)
     ]
@@ -243,7 +243,8 @@ def terminal(machine: Machine, width: int) -> list[Text]:
         row = packages[first : first + across]
         rows = max(len(boxes) for boxes in row)
         drawn = [
-            _package_box(boxes, first + index, columns + 4, rows) for index, boxes in enumerate(row)
+            _draw_package(boxes, first + index, columns + 4, rows)
+            for index, boxes in enumerate(row)
         ]
         lines += [Text(" ").join(parts) for parts in zip(*drawn, strict=True)]
     legend = "Numbers are PUs"

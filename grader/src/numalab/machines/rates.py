@@ -15,20 +15,25 @@ LOCAL = 10  # the SLIT's distance of a NUMA node to itself
 
 Resource = Literal["core", "l3", "controller", "link"]
 RESOURCES: tuple[Resource, ...] = ("core", "l3", "controller", "link")
-BY_DISTANCE: tuple[Resource, ...] = ("core", "link")  # the others are no pair
+DISTANCE_RESOURCES: tuple[Resource, ...] = ("core", "link")  # the others are no pair
 RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
 
 @dataclass(frozen=True)
-class Rate:
-    """Of one core, one L3 with all its cores, one NUMA node's memory, or one link: threads of one
-    NUMA node that use memory of another one. gb_s: 10^9 bytes per second, each byte that crosses,
-    lines that stores fetch before they write to them included. distance: between core or threads
-    and memory, as in the SLIT; None: any that has no rate of its own. how: it came about.
-    memory_kind: of a controller, on machines with memory of several kinds; empty: any that has no
-    rate of its own."""
+class PublishedRate:
+    """A published rate of one core, one L3 with all its cores, one NUMA node's memory (controller),
+    or one link: threads of one NUMA node that use memory of another one.
 
-    of: Resource
+    Attributes:
+        gb_s: 10^9 bytes per second that cross, write-allocate included.
+        source, how: where it was published, and how it was measured.
+        distance: between core or threads and memory, as in the SLIT; None: any that has no rate of
+            its own.
+        memory_kind: of a controller, on machines with memory of several kinds; empty: any that has
+            no rate of its own.
+    """
+
+    resource: Resource
     gb_s: float
     source: str
     how: str
@@ -37,11 +42,16 @@ class Rate:
 
 
 def known_rate(
-    rates: Sequence[Rate], of: Resource, distance: int | None = None, memory_kind: str = ""
+    rates: Sequence[PublishedRate],
+    resource: Resource,
+    distance: int | None = None,
+    memory_kind: str = "",
 ) -> float | None:
-    """In GB/s; None where it is unknown. distance: of a core or link; memory_kind: of a
-    controller's NUMA node."""
-    fitting = {(rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.of == of}
+    """Return a rate in GB/s; None where it is unknown. distance: of a core or link; memory_kind: of
+    a controller's NUMA node."""
+    fitting = {
+        (rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.resource == resource
+    }
     for key in ((distance, memory_kind), (None, "")):
         if key in fitting:
             return fitting[key]
@@ -50,61 +60,71 @@ def known_rate(
 
 def read_rates(
     top: Table, distances: Collection[int], memory_kinds: Collection[str]
-) -> tuple[Rate, ...]:
-    """All [[rate]] of a machine's file. distances: that the machine has, its own (10) among them;
-    memory_kinds: that its NUMA nodes have. Raises the file's error."""
-    rates: list[Rate] = []
+) -> tuple[PublishedRate, ...]:
+    """Read all [[rate]] of a machine's file. distances: all of the machine, 10 among them;
+    memory_kinds: of its NUMA nodes. Raises the file's error."""
+    rates: list[PublishedRate] = []
     for table in top.tables("rate", RATE_KEYS):
         table.need("of", "gb_s", "source", "how")
-        of = table.choice("of", RESOURCES)
+        resource = table.choice("of", RESOURCES)
         gb_s = table.number("gb_s")
         if not gb_s > 0:
-            table.wrong("gb_s", "write a number above 0")
+            table.refuse("gb_s", "write a number above 0")
         distance = None
         if "distance" in table:
-            if of not in BY_DISTANCE:
+            if resource not in DISTANCE_RESOURCES:
                 table.fail(
-                    f"'distance' belongs to core and link; {_named(of)} serves all", "distance"
+                    f"'distance' belongs to core and link; {_named(resource)} serves all",
+                    "distance",
                 )
             distance = table.whole("distance", LOCAL)
-            has = sorted(set(distances) - ({LOCAL} if of == "link" else set()))
+            has = sorted(set(distances) - ({LOCAL} if resource == "link" else set()))
             if distance not in has:
                 known = ", ".join(map(str, has)) or "none"
-                table.wrong("distance", f"the distances that {_named(of)} spans here: {known}")
-        kind = _memory_kind(table, of, memory_kinds)
-        if any((r.of, r.distance, r.memory_kind) == (of, distance, kind) for r in rates):
+                table.refuse(
+                    "distance", f"the distances that {_named(resource)} spans here: {known}"
+                )
+        kind = _memory_kind(table, resource, memory_kinds)
+        if any(
+            (r.resource, r.distance, r.memory_kind) == (resource, distance, kind) for r in rates
+        ):
             where = "" if distance is None else f" at distance {distance}"
             where += f" of {kind}" if kind else ""
-            table.fail(f"the rate of {_named(of)}{where} is given twice; keep one", "of")
-        rates.append(Rate(of, gb_s, table.text("source"), table.text("how"), distance, kind))
+            table.fail(f"the rate of {_named(resource)}{where} is given twice; keep one", "of")
+        rates.append(
+            PublishedRate(resource, gb_s, table.text("source"), table.text("how"), distance, kind)
+        )
     return tuple(rates)
 
 
-def _memory_kind(table: Table, of: Resource, kinds: Collection[str]) -> str:
+def _memory_kind(table: Table, resource: Resource, kinds: Collection[str]) -> str:
     if "memory_kind" not in table:
         return ""
-    if of != "controller":
+    if resource != "controller":
         table.fail(
-            f"'memory_kind' belongs to controller; {_named(of)} goes by distance", "memory_kind"
+            f"'memory_kind' belongs to controller; {_named(resource)} goes by distance",
+            "memory_kind",
         )
     kind = table.text("memory_kind")
     if kind not in kinds:
         known = ", ".join(filter(None, kinds)) or "none is given"
-        table.wrong("memory_kind", f"the kinds of memory that the NUMA nodes have: {known}")
+        table.refuse("memory_kind", f"the kinds of memory that the NUMA nodes have: {known}")
     return kind
 
 
-def _named(of: Resource) -> str:
-    return {"core": "a core", "l3": "an L3", "controller": "a controller", "link": "a link"}[of]
+def _named(resource: Resource) -> str:
+    return {"core": "a core", "l3": "an L3", "controller": "a controller", "link": "a link"}[
+        resource
+    ]
 
 
-def rate_name(rate: Rate) -> str:
-    """As in: a core, its own memory."""
-    name = _named(rate.of)
+def rate_name(rate: PublishedRate) -> str:
+    """Return a rate's name, such as "a core, its own memory"."""
+    name = _named(rate.resource)
     if rate.memory_kind:
         return f"{name} of {rate.memory_kind}"
-    if rate.of not in BY_DISTANCE:
-        return f"{name}, all its cores" if rate.of == "l3" else name
+    if rate.resource not in DISTANCE_RESOURCES:
+        return f"{name}, all its cores" if rate.resource == "l3" else name
     if rate.distance == LOCAL:
         return f"{name}, its own memory"
     return (
@@ -115,31 +135,36 @@ def rate_name(rate: Rate) -> str:
 
 
 def unknown_rates(
-    rates: Sequence[Rate], distances: Collection[int], memory_kinds: Collection[str], l3s: bool
+    rates: Sequence[PublishedRate],
+    distances: Collection[int],
+    memory_kinds: Collection[str],
+    l3s: bool,
 ) -> tuple[str, ...]:
-    """Names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it is not
-    given; l3s: whether NUMA nodes have several, else their cores' common limit is the
-    controller's."""
+    """Return the names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it
+    is not given; l3s: whether NUMA nodes have several L3s, else the controller's rate is their
+    cores' common limit."""
     missing = []
-    for of in RESOURCES:
-        if of == "l3" and not l3s:
+    for resource in RESOURCES:
+        if resource == "l3" and not l3s:
             continue
-        if of not in BY_DISTANCE:
-            missing += _without_kind(rates, of, memory_kinds)
+        if resource not in DISTANCE_RESOURCES:
+            missing += _missing_controllers(rates, resource, memory_kinds)
             continue
-        spans = sorted(set(distances) - ({LOCAL} if of == "link" else set()))
-        without = [distance for distance in spans if known_rate(rates, of, distance) is None]
+        spans = sorted(set(distances) - ({LOCAL} if resource == "link" else set()))
+        without = [distance for distance in spans if known_rate(rates, resource, distance) is None]
         if not without:
             continue
         if len(without) == len(spans):
-            missing.append(_named(of))
+            missing.append(_named(resource))
         else:
-            missing.append(f"{_named(of)} at distance {', '.join(map(str, without))}")
+            missing.append(f"{_named(resource)} at distance {', '.join(map(str, without))}")
     return tuple(missing)
 
 
-def _without_kind(rates: Sequence[Rate], of: Resource, kinds: Collection[str]) -> list[str]:
-    without = [kind for kind in kinds if known_rate(rates, of, None, kind) is None]
+def _missing_controllers(
+    rates: Sequence[PublishedRate], resource: Resource, kinds: Collection[str]
+) -> list[str]:
+    without = [kind for kind in kinds if known_rate(rates, resource, None, kind) is None]
     if len(without) == len(kinds):
-        return [_named(of)] if without else []
-    return [f"{_named(of)} of {kind or 'other memory'}" for kind in without]
+        return [_named(resource)] if without else []
+    return [f"{_named(resource)} of {kind or 'other memory'}" for kind in without]

@@ -136,7 +136,7 @@ def _node_numbers(seed: int, shape: Shape) -> dict[_Slot, int]:
 _Place = tuple[_Slot, int, int]
 
 
-def _in_turn(lists: Sequence[Sequence[_T]]) -> list[_T]:
+def _alternate(lists: Sequence[Sequence[_T]]) -> list[_T]:
     """The first of each list, then the second of each; lists: equally long."""
     return [each for together in zip(*lists, strict=True) for each in together]
 
@@ -148,7 +148,7 @@ def _cores_in_order(seed: int, shape: Shape) -> tuple[list[_Place], bool]:
 
     def of_node(slot: _Slot) -> list[_Place]:
         by_l3 = [[(slot, group, number) for number in each] for group in groups]
-        return _in_turn(by_l3) if l3s_in_turn else [core for l3 in by_l3 for core in l3]
+        return _alternate(by_l3) if l3s_in_turn else [core for l3 in by_l3 for core in l3]
 
     of_nodes = [of_node(slot) for slot in _slots(shape)]
     of_packages = [
@@ -157,9 +157,9 @@ def _cores_in_order(seed: int, shape: Shape) -> tuple[list[_Place], bool]:
     ]
     way = pick(seed, "order of cores", ("blocks", "packages in turn", "NUMA nodes in turn"))
     if way == "packages in turn":
-        return _in_turn(of_packages), False
+        return _alternate(of_packages), False
     if way == "NUMA nodes in turn":
-        return _in_turn(of_nodes), False
+        return _alternate(of_nodes), False
     return [core for cores in of_packages for core in cores], True
 
 

@@ -1,5 +1,5 @@
-"""What of a machine can be asked, by Linux's numbers: as hwloc saw it on a node, and as it is
-described. Pure functions."""
+"""A machine's PUs and the units that they are part of, by Linux's numbers: as describe_node reports
+them, and as a file describes them. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Pus = frozenset[int]
 
 
 @dataclass(frozen=True)
-class SeenPu:
-    """core, l3, package: the PUs of these units that it is part of, itself included. l3: empty
-    where it has none."""
+class PuUnits:
+    """A PU. core, l3, package: the PUs of these units that it is part of, itself included; l3 is
+    empty where it has none."""
 
     number: int
     core: Pus
@@ -28,11 +28,16 @@ class SeenPu:
 
 @dataclass(frozen=True)
 class Structure:
-    """pus and numa_nodes come in hwloc's order, which is that of its logical numbers (L#); the
-    numbers are Linux's (P#). distances: between NUMA nodes by number; empty where there are none.
-    largest: the NUMA nodes with the most memory."""
+    """The units of a machine.
 
-    pus: tuple[SeenPu, ...]
+    Attributes:
+        pus, numa_nodes: in hwloc's order, which is that of its logical numbers (L#); the numbers
+            are Linux's (P#).
+        distances: between NUMA nodes by number; empty where there are none.
+        largest: the NUMA nodes with the most memory.
+    """
+
+    pus: tuple[PuUnits, ...]
     numa_nodes: tuple[int, ...]
     distances: Mapping[tuple[int, int], int]
     largest: frozenset[int]
@@ -49,37 +54,37 @@ class Structure:
     def packages(self) -> frozenset[Pus]:
         return frozenset(pu.package for pu in self.pus)
 
-    def pu(self, number: int) -> SeenPu:
+    def pu(self, number: int) -> PuUnits:
         return next(pu for pu in self.pus if pu.number == number)
 
     def pus_of(self, numa_node: int) -> Pus:
         return frozenset(pu.number for pu in self.pus if pu.numa_node == numa_node)
 
     def logical_pus(self, numbers: Iterable[int]) -> Pus:
-        """hwloc's logical numbers of these PUs."""
+        """Return hwloc's logical numbers of these PUs."""
         chosen = set(numbers)
         return frozenset(index for index, pu in enumerate(self.pus) if pu.number in chosen)
 
     def logical_nodes(self, numbers: Iterable[int]) -> frozenset[int]:
-        """hwloc's logical numbers of these NUMA nodes."""
+        """Return hwloc's logical numbers of these NUMA nodes."""
         return frozenset(self.numa_nodes.index(number) for number in numbers)
 
 
 def _together(pus: Iterable[Json], unit: str) -> Callable[[Json], Pus]:
-    """Of a PU those that are in the same unit; none where it is in none."""
+    """Return a function from a PU to those in the same unit, none where it is in none."""
     members: dict[int, set[int]] = {}
     for entry in pus:
         members.setdefault(entry.get(unit, -1), set()).add(entry["pu"])
 
-    def of(entry: Json) -> Pus:
+    def members_of(entry: Json) -> Pus:
         number = entry.get(unit, -1)
         return frozenset() if number < 0 else frozenset(members[number])
 
-    return of
+    return members_of
 
 
 def structure_of_node(node: Json) -> Structure:
-    """From what describe_node says. Raises LookupError with what is missing."""
+    """Read what describe_node reports. Raises LookupError with what is missing."""
     core, l3, package = (_together(node["pu_list"], unit) for unit in ("core", "l3", "package"))
     memory = {entry["numa_node"]: entry["memory_bytes"] for entry in node["numa_node_list"]}
     numbers = tuple(memory)
@@ -88,7 +93,7 @@ def structure_of_node(node: Json) -> Structure:
         raise LookupError("distances")
     return Structure(
         pus=tuple(
-            SeenPu(entry["pu"], core(entry), l3(entry), package(entry), entry["numa_node"])
+            PuUnits(entry["pu"], core(entry), l3(entry), package(entry), entry["numa_node"])
             for entry in node["pu_list"]
         ),
         numa_nodes=numbers,
@@ -102,45 +107,45 @@ def structure_of_node(node: Json) -> Structure:
 
 
 def differences(machine: Machine, node: Json) -> tuple[str, ...]:
-    """Where what describe_node says on a virtual node is not as the machine is described, in
-    sentences. QEMU gives cores without an L3 one that they share. Raises LookupError."""
+    """Return where what describe_node reports on a virtual machine differs from the description,
+    in sentences. QEMU gives cores without an L3 one that they share. Raises LookupError."""
     if len(machine.numa_nodes) == 1 and not node["distances"]:
         node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux tells none of a single one
-    described, seen = structure_of_machine(machine), structure_of_node(node)
+    described, actual = structure_of_machine(machine), structure_of_node(node)
     l3s = frozenset(
         frozenset(pu for core in group for pu in core.pus)
         for part in machine.parts
         for group in part.core_groups
     )
     compared: tuple[tuple[str, object, object], ...] = (
-        ("PUs in hwloc's order", [p.number for p in described.pus], [p.number for p in seen.pus]),
-        ("packages", described.packages, seen.packages),
-        ("cores", described.cores, seen.cores),
-        ("L3s", l3s, seen.l3s),
+        ("PUs in hwloc's order", [p.number for p in described.pus], [p.number for p in actual.pus]),
+        ("packages", described.packages, actual.packages),
+        ("cores", described.cores, actual.cores),
+        ("L3s", l3s, actual.l3s),
         (
             "NUMA nodes of PUs",
             {pu.number: pu.numa_node for pu in described.pus},
-            {pu.number: pu.numa_node for pu in seen.pus},
+            {pu.number: pu.numa_node for pu in actual.pus},
         ),
-        ("NUMA nodes", [n.number for n in machine.numa_nodes], sorted(seen.numa_nodes)),
-        ("distances", dict(described.distances), dict(seen.distances)),
+        ("NUMA nodes", [n.number for n in machine.numa_nodes], sorted(actual.numa_nodes)),
+        ("distances", dict(described.distances), dict(actual.distances)),
     )
     return tuple(
-        f"{what}: {_told(theirs)}, described as {_told(own)}"
+        f"{what}: {_unit_text(theirs)}, described as {_unit_text(own)}"
         for what, own, theirs in compared
         if own != theirs
     )
 
 
-def _told(value: object) -> str:
-    """Units as lists of their PUs, in order."""
+def _unit_text(value: object) -> str:
+    """Format a set of units as lists of their PUs, in order."""
     if isinstance(value, frozenset):
         return " ".join(f"({format_pus(unit)})" for unit in sorted(map(sorted, value)))
     return str(value)
 
 
 def structure_of_machine(machine: Machine) -> Structure:
-    """As hwloc would see it; of its NUMA nodes those that have cores."""
+    """Return a machine as hwloc would describe it; of its NUMA nodes those that have cores."""
     nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
     core: dict[int, Pus] = {}
     l3: dict[int, Pus] = {}
@@ -158,7 +163,7 @@ def structure_of_machine(machine: Machine) -> Structure:
     distances = machine.guest_distances()
     return Structure(
         pus=tuple(
-            SeenPu(n, core[n], l3[n], package[n], nodes[n].number)
+            PuUnits(n, core[n], l3[n], package[n], nodes[n].number)
             for n in (pu.number for pu in in_order)
         ),
         numa_nodes=tuple(dict.fromkeys(pu.numa_node for pu in in_order)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine, NumaNode
 
-LEAST_MEMORY_BYTES = 1 << 30  # that a NUMA node needs for arrays to be measured on it
+MIN_MEMORY_BYTES = 1 << 30  # that a NUMA node needs for arrays to be measured on it
 
 
 class Pu(NamedTuple):
@@ -29,15 +29,19 @@ Pus = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Topology:
-    """pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
-    is_even: they are all PUs of the node, in units of one size at each level."""
+    """The PUs of a machine.
+
+    Attributes:
+        pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
+        is_even: they are all PUs of the machine, in units of one size at each level.
+    """
 
     pus: tuple[Pu, ...]
     is_even: bool
 
     @cached_property
     def core(self) -> dict[int, int]:
-        """Of each PU, as the following."""
+        """Number of each PU's core."""
         return {pu.number: pu.core for pu in self.pus}
 
     @cached_property
@@ -49,13 +53,13 @@ class Topology:
         return {pu.number: pu.numa_node for pu in self.pus}
 
     def cores_in(self, units: Mapping[int, int]) -> dict[int, int]:
-        """How many cores each unit has."""
+        """Return the number of cores of each unit. units: the unit of each PU."""
         return dict(Counter(unit for _, unit in {(self.core[pu], units[pu]) for pu in units}))
 
 
 def topology_of_node(node: Json) -> Topology:
-    """From what describe_node says: the PUs that this process may use, in hwloc's order. Of a
-    node that does not tell how many PUs it has online, they are taken for a part."""
+    """Return the PUs that this process may use, from what describe_node reports. If it does not
+    report how many PUs are online, they are taken for a part."""
     pus = tuple(
         Pu(entry["pu"], entry["core"], entry["package"], entry["numa_node"])
         for entry in node["pu_list"]
@@ -67,31 +71,28 @@ def topology_of_node(node: Json) -> Topology:
 
 
 def memory_nodes(node: Json) -> list[int]:
-    """NUMA nodes with room for arrays, also those without PUs; where none has, all."""
+    """Return the NUMA nodes with room for arrays, also those without PUs; where none has, all."""
     nodes = node["numa_node_list"]
-    large = [one for one in nodes if one["memory_bytes"] >= LEAST_MEMORY_BYTES]
-    return [one["numa_node"] for one in large or nodes]
+    large = [entry for entry in nodes if entry["memory_bytes"] >= MIN_MEMORY_BYTES]
+    return [entry["numa_node"] for entry in large or nodes]
 
 
 def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
-    """The first PU of each core, in hwloc's order; of one NUMA node or of all."""
-    seen: set[int] = set()
-    found = []
+    """Return the first PU of each core, in hwloc's order; of one NUMA node or of all."""
+    first: dict[int, int] = {}
     for pu in topology.pus:
-        if numa_node in (None, pu.numa_node) and pu.core not in seen:
-            seen.add(pu.core)
-            found.append(pu.number)
-    return found
+        if numa_node in (None, pu.numa_node):
+            first.setdefault(pu.core, pu.number)
+    return list(first.values())
 
 
 def thread_nodes(topology: Topology) -> list[int]:
-    """NUMA nodes with PUs that may be used, in hwloc's order."""
+    """Return the NUMA nodes with PUs that may be used, in hwloc's order."""
     return list(dict.fromkeys(pu.numa_node for pu in topology.pus))
 
 
 def topology_of_machine(machine: Machine) -> Topology:
-    """All PUs of a described machine, in the order that hwloc would give them there: at each
-    level by the lowest PU."""
+    """Return all PUs of a described machine in hwloc's order: at each level by the lowest PU."""
 
     def lowest(part: NumaNode) -> tuple[int, int]:
         package = min(min(other.pus) for other in machine.nodes_of(part.package) if other.pus)
@@ -115,7 +116,7 @@ def topology_of_machine(machine: Machine) -> Topology:
 
 
 def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
-    """numa_nodes: those with memory, also those of memory only."""
+    """Tell whether units have one size at each level. numa_nodes: number of those with memory."""
     if any(pu.numa_node < 0 for pu in pus) or _are_crossed(pus):
         return False
     for unit in ("package", "numa_node", "core"):
@@ -126,8 +127,8 @@ def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
 
 
 def _are_crossed(pus: Sequence[Pu]) -> bool:
-    """Whether a NUMA node has a part of a package and more: then it is no unit of hwloc's tree,
-    which launchers bind to."""
+    """Tell whether a NUMA node has a part of a package and more: then it is no unit of hwloc's
+    tree, which launchers bind to."""
     packages: dict[int, set[int]] = {}
     nodes: dict[int, set[int]] = {}
     for pu in pus:
@@ -140,7 +141,8 @@ def _are_crossed(pus: Sequence[Pu]) -> bool:
 
 
 def units_of(topology: Topology, unit: str) -> list[Pus]:
-    """The PUs of each of these units, in the topology's order."""
+    """Return the PUs of each of these units, in the topology's order. unit: "machine", "package",
+    "numa_node", "core" or "pu"."""
     groups: dict[int, list[int]] = {}
     for pu in topology.pus:
         key = 0 if unit == "machine" else pu.number if unit == "pu" else getattr(pu, unit)
@@ -148,8 +150,9 @@ def units_of(topology: Topology, unit: str) -> list[Pus]:
     return [tuple(group) for group in groups.values()]
 
 
-def without_own(choices: Sequence[Collection[int]]) -> int:
-    """How many are left over when as many as possible get one of their choices alone."""
+def count_unmatched(choices: Sequence[Collection[int]]) -> int:
+    """Return how many are left over when as many as possible get one of their choices alone: a
+    maximum bipartite matching (augmenting paths)."""
     holder: dict[int, int] = {}
 
     def settle(number: int, seen: set[int]) -> bool:

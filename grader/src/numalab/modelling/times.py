@@ -1,10 +1,10 @@
-"""Modelled time: what the slowest of a machine's parts needs for the bytes that go through it.
+"""Modelled time: the time that the slowest of a machine's parts needs for its bytes.
 
-All parts work at once, and each at its published rate: the time of the whole is that of the part
-that needs longest, the bottleneck. A core moves its bytes one after another, so that its times for
-near and far memory add up. A link is one way: what threads of one NUMA node move to and from the
-memory of another one, as it is measured with threads bound here and memory there; the opposite way
-is another link. common/modelling/README.md says what the model leaves out. Pure functions.
+Cores, L3 caches, memory controllers and links work at the same time, each at its published rate.
+So the modelled time is that of the part that needs longest, the bottleneck. A core moves its bytes
+one after another: its times for near and far memory add up. A link has one direction, from the
+threads of one NUMA node to the memory of another one, as benchmarks measure it with bound threads
+and memory. common/modelling/README.md says what the model leaves out. Pure functions.
 """
 
 from __future__ import annotations
@@ -15,20 +15,27 @@ from typing import NamedTuple
 
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine
-from numalab.machines.rates import BY_DISTANCE, Rate, Resource, known_rate
-from numalab.modelling.traffic import Traffic, node_of_core
+from numalab.machines.rates import DISTANCE_RESOURCES, PublishedRate, Resource, known_rate
+from numalab.modelling.traffic import MemoryTraffic, node_of_core
 
-ALIKE = 0.02  # parts whose times differ by less are a bottleneck together
+# Parts whose times differ by less than this share are the bottleneck together.
+SAME_TIME = 0.02
 
 
 @dataclass(frozen=True)
 class Demand:
-    """On one part. numbers: the core; NUMA node and, counted over the machine, L3; NUMA node; of a
-    link that of the threads, and that of the memory. share: of all bytes; s_per_gb: that it takes
-    for its share of 1 GB that is moved in all, each byte that crosses counted. distance: of a
-    link."""
+    """What one part of a machine has to move.
 
-    of: Resource
+    Attributes:
+        resource: the kind of part.
+        numbers: of a core its number; of an L3 its NUMA node's, and its own over the machine; of a
+            controller its NUMA node's; of a link those of the threads' and the memory's NUMA nodes.
+        share: the share of all bytes (0 to 1).
+        s_per_gb: the seconds that the part needs for its share of 1 GB moved in all.
+        distance: a link's distance between NUMA nodes; None for other parts.
+    """
+
+    resource: Resource
     numbers: tuple[int, ...]
     share: float
     s_per_gb: float
@@ -36,16 +43,17 @@ class Demand:
 
 
 class Missing(NamedTuple):
-    """A rate that is not known. distance: None: at none, or of a part that has none."""
+    """A rate that is not known: of a core or link at one distance, or where distance is None of a
+    kind of part at any."""
 
-    of: Resource
+    resource: Resource
     distance: int | None = None
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What threads of one NUMA node move to and from the memory of another one, or of their own;
-    share: of all bytes."""
+    """The share of all bytes (0 to 1) that the threads of one NUMA node (user) move to and from the
+    memory of one (home), at their distance."""
 
     user: int
     home: int
@@ -55,14 +63,22 @@ class Flow:
 
 @dataclass(frozen=True)
 class Modelled:
-    """flows: all, with a rate or without; demands: those whose rate is known; bottleneck: those of
-    them that need longest, alike; without: what has no rate, and so was left out, or counted as
-    nearer memory. threads: that move the bytes."""
+    """A modelled time.
+
+    Attributes:
+        s_per_gb: seconds for 1 GB that is moved in all.
+        bottleneck: the demands that need longest, and those within SAME_TIME of them.
+        demands: what each part has to move whose rate is known.
+        missing: rates that are not known. Such parts are left out; a core's far memory counts at
+            the rate of the farthest nearer one.
+        threads: the number of threads that move the bytes.
+        flows: what each pair of NUMA nodes moves, with a known rate or without.
+    """
 
     s_per_gb: float
     bottleneck: tuple[Demand, ...]
     demands: tuple[Demand, ...]
-    without: tuple[Missing, ...]
+    missing: tuple[Missing, ...]
     threads: int
     flows: tuple[Flow, ...]
 
@@ -70,31 +86,39 @@ class Modelled:
     def gb_s(self) -> float:
         return 1 / self.s_per_gb
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return {
             "s_per_gb": self.s_per_gb,
             "threads": self.threads,
-            "bottleneck": [[demand.of, *demand.numbers] for demand in self.bottleneck],
-            "without": [missing._asdict() for missing in self.without],
+            "bottleneck": [[demand.resource, *demand.numbers] for demand in self.bottleneck],
+            "without": [{"of": m.resource, "distance": m.distance} for m in self.missing],
             "flows": [
                 {"user": f.user, "home": f.home, "share": f.share, "distance": f.distance}
                 for f in self.flows
             ],
             "demands": [
-                {"of": d.of, "numbers": list(d.numbers), "share": d.share, "s_per_gb": d.s_per_gb}
+                {
+                    "of": d.resource,
+                    "numbers": list(d.numbers),
+                    "share": d.share,
+                    "s_per_gb": d.s_per_gb,
+                }
                 for d in self.demands
             ],
         }
 
-    def of(self, resource: Resource) -> tuple[Demand, ...]:
-        """In the order of their numbers."""
-        return tuple(demand for demand in self.demands if demand.of == resource)
+    def demands_on(self, resource: Resource) -> tuple[Demand, ...]:
+        """Return the demands on one kind of part, in the order of their numbers."""
+        return tuple(demand for demand in self.demands if demand.resource == resource)
 
 
-def why_not(machine: Machine, traffic: Traffic | None = None) -> str | None:
-    """Why no time can be modelled on a machine, or of one traffic there, as a sentence; None: it
-    can. What goes through a controller of no known rate can't be left out as a link's share can:
-    the less the controllers with a rate had to do, the faster the whole would seem."""
+def why_not(machine: Machine, traffic: MemoryTraffic | None = None) -> str | None:
+    """Return why no time can be modelled on a machine, or of one traffic there, as a sentence; None
+    where it can.
+
+    A controller without a known rate can't be left out as a link can: the less the others had to
+    do, the faster the whole would seem.
+    """
     kinds = {node.memory_kind for node in machine.nodes_with_cores}
     if any(_controller_rate(machine, kind) is None for kind in kinds):
         return (
@@ -112,32 +136,33 @@ def why_not(machine: Machine, traffic: Traffic | None = None) -> str | None:
     return None
 
 
-def modelled(machine: Machine, traffic: Traffic) -> Modelled | None:
-    """machine: the whole one. None where why_not says so, or nothing is moved."""
+def modelled(machine: Machine, traffic: MemoryTraffic) -> Modelled | None:
+    """Return the modelled time of traffic on a machine that is not scaled down; None where why_not
+    has a reason, or nothing is moved."""
     if why_not(machine, traffic) is not None or not traffic.total > 0:
         return None
-    moved = traffic.per_gb()
+    moved = traffic.normalized()
     demands = _controllers(machine, moved)
-    without: dict[Missing, None] = {}
-    for found in (_cores, _l3s, _links):
-        known, unknown = found(machine, moved)
+    missing: dict[Missing, None] = {}
+    for demands_of in (_cores, _l3s, _links):
+        known, unknown = demands_of(machine, moved)
         demands += known
-        without |= dict.fromkeys(unknown)
+        missing |= dict.fromkeys(unknown)
     longest = max(demand.s_per_gb for demand in demands)
     return Modelled(
         s_per_gb=longest,
-        bottleneck=tuple(d for d in demands if d.s_per_gb >= (1 - ALIKE) * longest),
+        bottleneck=tuple(d for d in demands if d.s_per_gb >= (1 - SAME_TIME) * longest),
         demands=tuple(demands),
-        without=tuple(without),
+        missing=tuple(missing),
         threads=traffic.threads,
         flows=_flows(machine, moved),
     )
 
 
-Found = tuple[list[Demand], list[Missing]]  # what has a rate, and what has none
+Demands = tuple[list[Demand], list[Missing]]  # of parts with a known rate, and the unknown rates
 
 
-def _cores(machine: Machine, traffic: Traffic) -> Found:
+def _cores(machine: Machine, traffic: MemoryTraffic) -> Demands:
     nodes, distances = node_of_core(machine), machine.guest_distances()
     share: dict[int, float] = {}
     time_s: dict[int, float] = {}
@@ -159,21 +184,23 @@ def _cores(machine: Machine, traffic: Traffic) -> Found:
         for core in sorted(share)
         if core not in unrated
     ]
-    return known, _without(machine.rates, "core", unknown)
+    return known, _missing_rates(machine.rates, "core", unknown)
 
 
-def _nearer_rate(rates: Sequence[Rate], distance: int) -> float | None:
-    """Of a core, with the farthest memory nearer than that: it is not faster with farther one."""
+def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
+    """Return a core's rate for the farthest memory that is nearer than a distance; farther memory
+    is not faster."""
     nearer = {
         rate.distance: rate.gb_s
         for rate in rates
-        if rate.of == "core" and rate.distance is not None and rate.distance < distance
+        if rate.resource == "core" and rate.distance is not None and rate.distance < distance
     }
     return nearer[max(nearer)] if nearer else None
 
 
-def _l3s(machine: Machine, traffic: Traffic) -> Found:
-    """Only where NUMA nodes have several: else their cores meet at the controller anyway."""
+def _l3s(machine: Machine, traffic: MemoryTraffic) -> Demands:
+    """Return demands on L3 caches, where NUMA nodes have several of them: the cores of a single one
+    meet at the controller anyway."""
     if machine.groups_per_node.most < 2:
         return [], []
     group_of: list[int] = []
@@ -189,12 +216,12 @@ def _l3s(machine: Machine, traffic: Traffic) -> Found:
         share[key] = share.get(key, 0.0) + moved
     rate = known_rate(machine.rates, "l3")
     if rate is None:
-        return [], _without(machine.rates, "l3", set())
+        return [], _missing_rates(machine.rates, "l3", set())
     return [Demand("l3", key, share[key], share[key] / rate) for key in sorted(share)], []
 
 
-def _controllers(machine: Machine, traffic: Traffic) -> list[Demand]:
-    """All have a rate: see why_not."""
+def _controllers(machine: Machine, traffic: MemoryTraffic) -> list[Demand]:
+    """Return demands on memory controllers, all of which have a rate (why_not)."""
     share: dict[int, float] = {}
     for (_, home), moved in traffic.bytes.items():
         share[home] = share.get(home, 0.0) + moved
@@ -210,7 +237,7 @@ def _controller_rate(machine: Machine, memory_kind: str) -> float | None:
     return known_rate(machine.rates, "controller", memory_kind=memory_kind)
 
 
-def _flows(machine: Machine, traffic: Traffic) -> tuple[Flow, ...]:
+def _flows(machine: Machine, traffic: MemoryTraffic) -> tuple[Flow, ...]:
     nodes, distances = node_of_core(machine), machine.guest_distances()
     share: dict[tuple[int, int], float] = {}
     for (core, home), moved in traffic.bytes.items():
@@ -221,7 +248,7 @@ def _flows(machine: Machine, traffic: Traffic) -> tuple[Flow, ...]:
     )
 
 
-def _links(machine: Machine, traffic: Traffic) -> Found:
+def _links(machine: Machine, traffic: MemoryTraffic) -> Demands:
     demands, unknown = [], set()
     for flow in _flows(machine, traffic):
         if flow.user == flow.home:
@@ -232,11 +259,13 @@ def _links(machine: Machine, traffic: Traffic) -> Found:
         else:
             numbers = (flow.user, flow.home)
             demands.append(Demand("link", numbers, flow.share, flow.share / rate, flow.distance))
-    return demands, _without(machine.rates, "link", unknown)
+    return demands, _missing_rates(machine.rates, "link", unknown)
 
 
-def _without(rates: Sequence[Rate], of: Resource, distances: set[int]) -> list[Missing]:
-    """distances: that are in use and have no rate, of cores and links."""
-    if of in BY_DISTANCE and any(rate.of == of for rate in rates):
-        return [Missing(of, distance) for distance in sorted(distances)]
-    return [Missing(of)] if distances or of not in BY_DISTANCE else []
+def _missing_rates(
+    rates: Sequence[PublishedRate], resource: Resource, distances: set[int]
+) -> list[Missing]:
+    """Return the unknown rates of one kind of part. distances: those in use without a rate."""
+    if resource in DISTANCE_RESOURCES and any(rate.resource == resource for rate in rates):
+        return [Missing(resource, distance) for distance in sorted(distances)]
+    return [Missing(resource)] if distances or resource not in DISTANCE_RESOURCES else []

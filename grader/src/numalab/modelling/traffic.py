@@ -1,4 +1,7 @@
-"""Traffic: which core moves how much to and from the memory of which NUMA node. Pure functions."""
+"""Traffic: how many bytes each core moves to and from the memory of each NUMA node.
+
+Cores are counted over the whole machine, as in PuPlace.core. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,17 @@ from functools import cached_property
 from numalab.errors import NumalabError
 from numalab.machines.machine import Machine
 
-Bytes = Mapping[tuple[int, int], float]  # by core and by the NUMA node that the pages live on
+Bytes = Mapping[tuple[int, int], float]  # by core and the NUMA node that its pages are on
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """Of one loop on one machine. bytes: in any unit; cores are counted over the machine
-    (PuPlace.core). threads: that move them."""
+class MemoryTraffic:
+    """The traffic of one loop on one machine.
+
+    Attributes:
+        bytes: by core and NUMA node, in any unit.
+        threads: the number of threads that move them.
+    """
 
     bytes: Bytes
     threads: int
@@ -26,28 +33,34 @@ class Traffic:
 
     @property
     def cores(self) -> frozenset[int]:
-        """Those that move anything."""
+        """The cores that move anything."""
         return frozenset(core for (core, _), moved in self.bytes.items() if moved > 0)
 
-    def per_gb(self) -> Traffic:
-        """The same loop, as far as it moves 1 in all."""
-        return Traffic({key: moved / self.total for key, moved in self.bytes.items()}, self.threads)
+    def normalized(self) -> MemoryTraffic:
+        """Return the same traffic, scaled to a total of 1."""
+        shares = {key: moved / self.total for key, moved in self.bytes.items()}
+        return MemoryTraffic(shares, self.threads)
 
 
-def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> Traffic:
-    """All parts that have one core and one home together."""
+def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> MemoryTraffic:
+    """Return the traffic of parts, each (core, NUMA node) and bytes; equal pairs are added."""
     total: dict[tuple[int, int], float] = {}
     for key, moved in parts:
         if moved > 0:
             total[key] = total.get(key, 0.0) + moved
-    return Traffic(total, threads)
+    return MemoryTraffic(total, threads)
 
 
 def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ...]:
-    """The core of each thread, by the PUs that it may run on. One that may run on several cores is
-    on one at a time: it sits where the fewest others do, first on its NUMA nodes and then on their
-    cores, as a scheduler balances them. Raises NumalabError for a PU that the machine has not, and
-    for a thread without any."""
+    """Return the core on which each thread runs.
+
+    Args:
+        threads: the PUs on which each thread may run.
+
+    A thread that may run on several cores is put where the fewest others are, first on its NUMA
+    node and then on its cores, as a scheduler balances them. Raises NumalabError for a PU that the
+    machine does not have, and for a thread without any.
+    """
     table, nodes = machine.pu_table, node_of_core(machine)
     choices = []
     for pus in threads:
@@ -70,8 +83,8 @@ def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ..
 
 
 def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
-    """The shares of a thread's own pages by NUMA node: it was anywhere it may be when it wrote
-    them."""
+    """Return the share of a thread's own pages on each NUMA node, by the PUs on which it may have
+    run when it wrote them."""
     count: dict[int, float] = {}
     for pu in pus:
         node = machine.pu_table[pu].numa_node
@@ -80,14 +93,18 @@ def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
 
 
 def node_of_core(machine: Machine) -> tuple[int, ...]:
-    """The NUMA node of each core."""
+    """Return the NUMA node of each core."""
     return tuple(node.number for node in machine.numa_nodes for _ in node.cores)
 
 
-def of_own_pages(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
-    """Each thread moves as much as the others, to and from pages that it wrote first. threads: the
-    PUs on which each may run. One that may run on several NUMA nodes has its pages on all of
-    them, wherever it is now."""
+def own_pages_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> MemoryTraffic:
+    """Return the traffic of threads that move equally much, each to and from pages that it wrote
+    first.
+
+    Args:
+        threads: the PUs on which each may run. The pages of one that may run on several NUMA nodes
+            are on all of them, wherever the thread is now.
+    """
     parts = [
         ((core, home), share)
         for core, pus in zip(seats(machine, threads), threads, strict=True)
@@ -96,17 +113,16 @@ def of_own_pages(machine: Machine, threads: Sequence[Collection[int]]) -> Traffi
     return summed(parts, len(threads))
 
 
-def behind_first(machine: Machine, threads: Sequence[Collection[int]]) -> Traffic:
-    """Each thread moves as much as the others, and all pages live where the first of them is: as
-    where it alone has written them."""
+def serial_touch_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> MemoryTraffic:
+    """Return the traffic of threads that move equally much, where the first one wrote all pages."""
     seated = seats(machine, threads)
     home = node_of_core(machine)[seated[0]]
     return summed((((core, home), 1.0) for core in seated), len(threads))
 
 
-def on_one_node(machine: Machine, threads: int) -> Traffic:
-    """A team on the first NUMA node that has cores, a thread on each core as far as there are
-    enough, with its pages there."""
+def single_node_traffic(machine: Machine, threads: int) -> MemoryTraffic:
+    """Return the traffic of a team on the first NUMA node that has cores, with its pages there: a
+    thread on each core as far as there are enough."""
     node = machine.nodes_with_cores[0]
     first = sum(len(before.cores) for before in machine.numa_nodes[: node.number])
     cores = [first + thread % len(node.cores) for thread in range(threads)]

@@ -14,14 +14,14 @@ from pathlib import Path
 from numalab import __version__
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
+from numalab.explore.experiment import ProgramRun
 from numalab.explore.explore import (
     available_bytes,
     orders,
     read_build,
-    rounds_of_samples,
     run_program,
+    run_rounds,
 )
-from numalab.explore.samples import Sample
 from numalab.files import read_text
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
@@ -56,7 +56,7 @@ def _samples(
     installation: Installation,
     plan: Plan,
     rounds: int | None,
-    taken: list[Sample],
+    taken: list[ProgramRun],
     progress: Callable[[str], None],
 ) -> None:
     """Adds to taken, sample by sample. rounds: None: as many as fit a minute, by the first."""
@@ -64,9 +64,9 @@ def _samples(
     order = orders(len(plan.asked), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
     chosen = plan.configurations
-    taken.extend(rounds_of_samples(installation.probe, chosen, order[:1], progress))
+    taken.extend(run_rounds(installation.probe, chosen, order[:1], progress))
     wanted = rounds or rounds_in(time.monotonic() - began_s)
-    for sample in rounds_of_samples(installation.probe, chosen, order[:wanted], progress, done=1):
+    for sample in run_rounds(installation.probe, chosen, order[:wanted], progress, done=1):
         taken.append(sample)
 
 
@@ -88,7 +88,7 @@ def measure(
         plan = replace(plan, asked=tuple(one for one in plan.asked if one.part in parts))
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = _about(installation)
-    taken: list[Sample] = []
+    taken: list[ProgramRun] = []
     interrupted, ended_by = False, ""
     try:
         _samples(installation, plan, rounds, taken, progress)

@@ -10,7 +10,7 @@ from typing import Literal
 from numalab.errors import UserError
 from numalab.evidence.core_kinds import core_kinds
 from numalab.evidence.record import Json
-from numalab.explore.samples import CHASE, COMPACT, COPY, TRIAD, Configuration
+from numalab.explore.experiment import CHASE, COMPACT, COPY, TRIAD, Configuration
 from numalab.machines.topology import (
     Topology,
     core_pus,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
-from numalab.explore.intervals import Interval, median_interval
+from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.files import NotPlain, read_plain_text
 from numalab.strangers.visible import may_hide, visible_json
 
@@ -28,14 +28,14 @@ class Measured:
     processes: tuple[float, ...]
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> MedianInterval:
         return median_interval(self.processes)
 
     @property
     def median(self) -> float:
         return self.interval.median
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         return {"processes": list(self.processes), **asdict(self.interval)}
 
 
@@ -130,7 +130,7 @@ class Portrait:
                 return pair
         return None
 
-    def to_json(self) -> Json:
+    def json_data(self) -> Json:
         plain = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
@@ -144,13 +144,13 @@ class Portrait:
             "pairs": [
                 _with(
                     pair,
-                    latency_ns=pair.latency_ns and pair.latency_ns.to_json(),
-                    gb_s={kernel: rate.to_json() for kernel, rate in pair.gb_s.items()},
+                    latency_ns=pair.latency_ns and pair.latency_ns.json_data(),
+                    gb_s={kernel: rate.json_data() for kernel, rate in pair.gb_s.items()},
                 )
                 for pair in self.pairs
             ],
             "streams": [
-                _with(rate, pus=list(rate.pus), gb_s=rate.gb_s.to_json()) for rate in self.streams
+                _with(rate, pus=list(rate.pus), gb_s=rate.gb_s.json_data()) for rate in self.streams
             ],
             "tlb": [_with(curve, points=_points(curve.points)) for curve in self.tlb],
             "not_measured": list(self.not_measured),
@@ -162,7 +162,7 @@ def _with(one: Curve | Pair | StreamRate | TlbCurve, **instead: object) -> Json:
 
 
 def _points(points: tuple[Point, ...]) -> list[Json]:
-    return [{"table_bytes": point.table_bytes, "ns": point.ns.to_json()} for point in points]
+    return [{"table_bytes": point.table_bytes, "ns": point.ns.json_data()} for point in points]
 
 
 def _read_points(data: list[Json]) -> tuple[Point, ...]:
@@ -170,7 +170,7 @@ def _read_points(data: list[Json]) -> tuple[Point, ...]:
 
 
 def read_portrait(data: Json) -> Portrait:
-    """From what to_json made of it. Raises NumalabError."""
+    """From what json_data made of it. Raises NumalabError."""
     try:
         if data["kind"] != KIND or data["schema"] != SCHEMA:
             raise NumalabError(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from numalab.explore.samples import COMPACT
-from numalab.explore.text_plot import Axis, Series, text_plot
+from numalab.explore.experiment import COMPACT
+from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
 from numalab.machines.topology import memory_nodes
 from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS
@@ -103,7 +103,7 @@ def _picture(portrait: Portrait) -> list[str]:
     sizes = sorted({point.table_bytes for curve in curves for point in curve.points})
     place = {size: number for number, size in enumerate(sizes)}
     series = [
-        Series(
+        PlotSeries(
             mark, curve_name(curve),
             {place[point.table_bytes]: point.ns.median for point in curve.points},
         )
@@ -175,7 +175,7 @@ def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
         rates = [one for one in portrait.streams if one.placement == placement]
         if not rates:
             continue
-        table = plain_table(between=1)
+        table = plain_table(gap=1)
         table.add_column("n", justify="right", no_wrap=True)
         for kernel in STREAMS:
             table.add_column(kernel, no_wrap=True)

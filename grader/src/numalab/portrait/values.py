@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from numalab.evidence.record import Json
-from numalab.explore.samples import CHASE, Sample
+from numalab.explore.experiment import CHASE, ProgramRun
 from numalab.explore.wording import bytes_words
 from numalab.machines.topology import memory_nodes
 from numalab.portrait.plan import (
@@ -136,9 +136,9 @@ def refusal(asked: Asked, record: Json, numa_nodes: int) -> str | None:
 class _Taken:
     """Samples of a plan that are what was asked for, and how many were not, and why."""
 
-    def __init__(self, plan: Plan, samples: Sequence[Sample], numa_nodes: int) -> None:
+    def __init__(self, plan: Plan, samples: Sequence[ProgramRun], numa_nodes: int) -> None:
         self._plan = plan
-        self._by_place: dict[int, list[Sample]] = {}
+        self._by_place: dict[int, list[ProgramRun]] = {}
         self.refused: Counter[str] = Counter()
         for sample in samples:
             why = refusal(plan.asked[sample.configuration], sample.record, numa_nodes)
@@ -147,17 +147,17 @@ class _Taken:
             else:
                 self.refused[why] += 1
 
-    def of(self, part: Part) -> Iterator[tuple[Asked, list[Sample]]]:
+    def of(self, part: Part) -> Iterator[tuple[Asked, list[ProgramRun]]]:
         for place, asked in enumerate(self._plan.asked):
             if asked.part == part and place in self._by_place:
                 yield asked, self._by_place[place]
 
 
-def _ns(samples: Sequence[Sample]) -> Measured:
+def _ns(samples: Sequence[ProgramRun]) -> Measured:
     return Measured(tuple(sample.step_ns(CHASE) for sample in samples))
 
 
-def _rates(samples: Sequence[Sample], kernel: str) -> Measured:
+def _rates(samples: Sequence[ProgramRun], kernel: str) -> Measured:
     return Measured(tuple(sample.rate_gb_s(kernel) for sample in samples))
 
 
@@ -273,7 +273,7 @@ def _lacking(plan: Plan, taken: _Taken, occasion: Occasion) -> Iterator[str]:
 _PARTS: tuple[Part, ...] = ("curve", "pair_latency", "pair_bandwidth", "streams", "tlb")
 
 
-def portrait_of(plan: Plan, samples: Sequence[Sample], occasion: Occasion) -> Portrait:
+def portrait_of(plan: Plan, samples: Sequence[ProgramRun], occasion: Occasion) -> Portrait:
     """samples: one or more."""
     node = occasion.node
     taken = _Taken(plan, samples, len(memory_nodes(node)))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.judging.series_answers import KindCount, count_kinds
+from numalab.judging.series_answers import Answer, KindCount, count_kinds
 from numalab.reports.comparison import AnswerView, place_words
 
-# Of each answer: its field of KindCount, character, colour, and how a legend calls it.
-ANSWERS = (
+# Of each answer: its name in KindCount, character, colour, and how a legend calls it.
+ANSWERS: tuple[tuple[Answer, str, str, str], ...] = (
     ("right", "=", "green", "right"),
     ("open", ".", "yellow", "left open"),
     ("wrong", "#", "red", "wrong"),
@@ -30,11 +30,11 @@ def _bar(of: KindCount, columns: int) -> Text:
     text = Text()
     drawn = told = 0
     for field, character, style, _ in ANSWERS:
-        told += getattr(of, field)
+        told += of.answers[field]
         end = round(columns * told / of.count)
         text.append(character * (end - drawn), style=style)
         drawn = end
-    text.append(f"{f'{of.right} of {of.count}':>{FIGURE_COLUMNS}}")
+    text.append(f"{of.answers['right']} of {of.count}".rjust(FIGURE_COLUMNS))
     return text
 
 
@@ -43,7 +43,7 @@ def answer_picture(sight: AnswerView, columns: int) -> list[Text]:
     kinds = count_kinds(sight.yours)
     label_columns = max(len(of.kind) for of in kinds) + 2
     bar_columns = min(MOST_BAR_COLUMNS, columns - label_columns - FIGURE_COLUMNS)
-    used = [row for row in ANSWERS if any(getattr(of, row[0]) for of in kinds)]
+    used = [row for row in ANSWERS if any(of.answers[row[0]] for of in kinds)]
     legend = ", ".join(f"{character} {name}" for _, character, _, name in used)
     lines = [Text(f"{answer_title(sight)}; {legend}", style="bold")]
     for of in kinds:
@@ -57,6 +57,6 @@ def answer_words(kinds: Sequence[KindCount]) -> str:
     """The same, for those who hear a page."""
     told = []
     for of in kinds:
-        counts = [f"{getattr(of, field)} {name}" for field, _, _, name in ANSWERS]
+        counts = [f"{of.answers[field]} {name}" for field, _, _, name in ANSWERS]
         told.append(f"{of.kind}: {', '.join(counts)}")
     return f"Answers by kind of series. {'; '.join(told)}."

@@ -32,7 +32,7 @@ from numalab.judging.placing_rules import blocks_local
 from numalab.judging.rules import reads
 from numalab.judging.thread_rules import located
 from numalab.judging.verdict import Verdict
-from numalab.judging.work_rules import balanced, looks_at
+from numalab.judging.work_rules import balanced, judge_placements
 from numalab.labs.declaration import Criterion, HandedFile, Lab
 
 # Kinds of run of which there is a picture: it explains a failure of a rule that reads one.
@@ -218,12 +218,14 @@ def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
             if not is_seen or not (where == "here" or has_failed):
                 continue
             is_compared = any(run.cpu_time for run in own.of(PLACEMENT, SOLUTION))
-            looks = looks_at(criterion, own)
+            looks = judge_placements(criterion, own)
             yield WorkView(
                 where,
                 criterion.part,
                 looks.look,
-                looks_at(criterion, own.as_control()).look if has_failed and is_compared else None,
+                judge_placements(criterion, own.as_control()).look
+                if has_failed and is_compared
+                else None,
                 criterion.at_least,
                 looks.says,
             )

@@ -122,7 +122,7 @@ def _published_lines(published: Sequence[Figure]) -> list[str]:
             lines.append(f"Published for hydra ({figure.source}), {figure.unit}, sizes in bytes:")
             lines.append(f"{'':22}{columns}")
         values = "".join(f"{value:6.2f}" for value in figure.values)
-        lines.append(f"  {figure.about:<20}{values}")
+        lines.append(f"  {figure.topic:<20}{values}")
     if lines:
         lines.append("(Five labels of sizes are lost in the print; values are in their order.)")
     return lines

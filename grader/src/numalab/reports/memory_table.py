@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec import structs
 from rich.table import Table
 from rich.text import Text
 
@@ -30,7 +31,7 @@ def _with_medians(table: KernelTable, generations: Sequence[Generation], role: s
     timed = [g for g in generations if g.ok and g.elapsed_s.get(role)]
     if not timed:
         return table
-    return replace(
+    return structs.replace(
         table,
         initialize_s=statistics.median(g.roles[role].initialize_s for g in timed),
         compute_s=statistics.median(best_s(g, role) for g in timed),

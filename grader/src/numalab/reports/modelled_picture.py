@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from numalab.modelling.of_evidence import Comparison
+from numalab.modelling.speedups import ModelledSpeedup
 from numalab.reports.modelled_words import (
     NOTHING,
     UNRATED,
@@ -28,7 +28,7 @@ LEAST_BESIDE = 66  # columns
 FULL, EMPTY = "#", "."
 
 
-def modelled_pictures(found: Sequence[Comparison], columns: int) -> Iterator[list[Text]]:
+def modelled_pictures(found: Sequence[ModelledSpeedup], columns: int) -> Iterator[list[Text]]:
     """A picture for each machine, of the first that is compared there, with what else is compared
     in a line each; where nothing is modelled, the reason."""
     for machine in dict.fromkeys(one.machine for one in found):
@@ -60,7 +60,7 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> Iterator[Text]:
             yield Text(" " * before + line)
 
 
-def modelled_picture(comparison: Comparison, columns: int) -> list[Text]:
+def modelled_picture(comparison: ModelledSpeedup, columns: int) -> list[Text]:
     """A row for each part of the machine, yours beside what it is compared with; below it where
     there is no room."""
     found = rows(comparison)

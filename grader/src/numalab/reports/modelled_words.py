@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from numalab.machines.rates import Resource
-from numalab.modelling.of_evidence import HANDOUT, KERNEL, Comparison
+from numalab.modelling.speedups import HANDOUT, KERNEL, ModelledSpeedup
 from numalab.modelling.times import Demand, Missing, Modelled
 from numalab.words import count, listed, percent
 
@@ -22,15 +22,16 @@ def times_words(speedup: float) -> str:
     return f"{speedup:.1f} times" if speedup > 0.95 else f"{speedup:.2f} times"
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: ModelledSpeedup) -> str:
     """One sentence: what it comes to, and where the pages are."""
     if comparison.speedup is None:
         return comparison.why_not
-    whose = "" if comparison.whose == KERNEL else f"{comparison.whose}, "
+    whose = "" if comparison.subject == KERNEL else f"{comparison.subject}, "
     bound, known = _bound(comparison)
     said = f"On {comparison.machine}, modelled: {whose}{bound}{times_words(comparison.speedup)} "
-    said += comparison.over if comparison.over == HANDOUT else f"as fast as {comparison.over}"
-    crowded = comparison.crowded
+    baseline = comparison.baseline
+    said += baseline if baseline == HANDOUT else f"as fast as {baseline}"
+    crowded = comparison.dominant_node
     if crowded is not None:
         pages = f"pages of {crowded.array}" if crowded.array else "pages"
         share = f"all {pages}" if crowded.share == 1 else f"{percent(crowded.share)} of the {pages}"
@@ -38,11 +39,11 @@ def headline(comparison: Comparison) -> str:
     return f"{said}{known}."
 
 
-def _bound(comparison: Comparison) -> tuple[str, str]:
+def _bound(comparison: ModelledSpeedup) -> tuple[str, str]:
     """What stands before and behind a speedup where parts that one of the two uses have no rate:
     they only ever take longer."""
     yours, theirs = (
-        model is not None and bool(model.without) for model in (comparison.yours, comparison.theirs)
+        model is not None and bool(model.missing) for model in (comparison.yours, comparison.theirs)
     )
     if yours and theirs:
         return "", ", by the rates that are known"
@@ -52,7 +53,7 @@ def _bound(comparison: Comparison) -> tuple[str, str]:
 def bottleneck_words(model: Modelled) -> str:
     """As in: controller 0, for all bytes."""
     first = model.bottleneck[0]
-    kinds = dict.fromkeys(demand.of for demand in model.bottleneck)
+    kinds = dict.fromkeys(demand.resource for demand in model.bottleneck)
     named = [_named(kind, model) for kind in kinds]
     if len(model.bottleneck) == 1:
         return f"{named[0]}, for {_share(first.share)}"
@@ -65,8 +66,8 @@ def _share(share: float) -> str:
 
 def _named(kind: Resource, model: Modelled) -> str:
     """The parts of a kind that are a bottleneck."""
-    parts = [demand for demand in model.bottleneck if demand.of == kind]
-    others = model.of(kind)
+    parts = [demand for demand in model.bottleneck if demand.resource == kind]
+    others = model.demands_on(kind)
     if kind == "core":
         return f"core {parts[0].numbers[0]}" if len(parts) == 1 else _each(parts, others, "core")
     if kind == "l3":
@@ -93,13 +94,13 @@ def link_name(demand: Demand) -> str:
     return f"link {user} to {home}"
 
 
-def sentences(comparison: Comparison) -> list[str]:
+def sentences(comparison: ModelledSpeedup) -> list[str]:
     """The headline, and what limits both."""
     said = [headline(comparison)]
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return said
-    them = "the handout's" if comparison.over == HANDOUT else "the other's"
+    them = "the handout's" if comparison.baseline == HANDOUT else "the other's"
     ours, other = bottleneck_words(yours), bottleneck_words(theirs)
     same = f"{them} is the same" if ours == other else f"{them}: {other}"
     said.append(f"Bottleneck: {ours}; {same}.")
@@ -124,17 +125,17 @@ _PLURAL: Mapping[Resource, str] = {
 }  # fmt: skip
 
 
-def _missing(comparison: Comparison) -> list[Missing]:
+def _missing(comparison: ModelledSpeedup) -> list[Missing]:
     both = (comparison.yours, comparison.theirs)
-    missing = {one for model in both if model is not None for one in model.without}
-    return sorted(missing, key=lambda one: (one.of, one.distance or 0))
+    missing = {one for model in both if model is not None for one in model.missing}
+    return sorted(missing, key=lambda one: (one.resource, one.distance or 0))
 
 
 def _missing_words(missing: Sequence[Missing]) -> str:
     """As in: cores with memory at distance 16 and 22, and links."""
     said = []
-    for of in dict.fromkeys(one.of for one in missing):
-        distances = [str(one.distance) for one in missing if one.of == of and one.distance]
+    for of in dict.fromkeys(one.resource for one in missing):
+        distances = [str(one.distance) for one in missing if one.resource == of and one.distance]
         joint = "with memory at" if of == "core" else "over"
         more = f" {joint} distance {listed(distances)}" if distances else ""
         said.append(_PLURAL[of] + more)
@@ -160,26 +161,30 @@ class Row:
     theirs: Bar
 
 
-def heads(comparison: Comparison) -> tuple[str, str]:
+def heads(comparison: ModelledSpeedup) -> tuple[str, str]:
     """Of the two sides of a picture."""
-    whose = "yours" if comparison.whose == KERNEL else comparison.whose
-    return whose, comparison.over.removeprefix("the ").replace("same team on one", "team on one")
+    whose = "yours" if comparison.subject == KERNEL else comparison.subject
+    return whose, comparison.baseline.removeprefix("the ").replace(
+        "same team on one", "team on one"
+    )
 
 
-def title(comparison: Comparison) -> str:
+def title(comparison: ModelledSpeedup) -> str:
     """Of the picture, with the number of threads and the unit."""
     assert comparison.yours is not None
     threads = count(comparison.yours.threads, "thread")
     return f"Modelled on {comparison.machine}, {threads}: ms per GB moved, and share of the bytes"
 
 
-def rows(comparison: Comparison) -> list[Row]:
+def rows(comparison: ModelledSpeedup) -> list[Row]:
     """Each controller; each link, or of many the busiest over each distance; the busiest L3 and
     core. Empty where nothing is modelled."""
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:
         return []
-    numbers = sorted({d.numbers for model in (yours, theirs) for d in model.of("controller")})
+    numbers = sorted(
+        {d.numbers for model in (yours, theirs) for d in model.demands_on("controller")}
+    )
     found = [
         Row(
             f"controller {number[0]}",
@@ -191,7 +196,7 @@ def rows(comparison: Comparison) -> list[Row]:
 
 
 def _at(model: Modelled, of: Resource, numbers: tuple[int, ...]) -> Demand | None:
-    return next((d for d in model.of(of) if d.numbers == numbers), None)
+    return next((d for d in model.demands_on(of) if d.numbers == numbers), None)
 
 
 def _bar(model: Modelled, demand: Demand | None) -> Bar:
@@ -236,13 +241,13 @@ def _flow(model: Modelled, pairs: Set[tuple[int, int]]) -> Bar:
 def _busiest_rows(yours: Modelled, theirs: Modelled) -> list[Row]:
     kinds: tuple[tuple[Resource, str], ...] = (("l3", "busiest L3"), ("core", "busiest core"))
     return [
-        Row(label, *(_bar(model, _busiest(model.of(kind))) for model in (yours, theirs)))
+        Row(label, *(_bar(model, _busiest(model.demands_on(kind))) for model in (yours, theirs)))
         for kind, label in kinds
-        if yours.of(kind) or theirs.of(kind)
+        if yours.demands_on(kind) or theirs.demands_on(kind)
     ]
 
 
-def reading(comparison: Comparison) -> list[str]:
+def reading(comparison: ModelledSpeedup) -> list[str]:
     """How the picture is read."""
     if comparison.speedup is None:
         return []
@@ -258,7 +263,7 @@ def reading(comparison: Comparison) -> list[str]:
     return [said, NO_TIMES]
 
 
-def in_one_line(comparison: Comparison) -> str:
+def in_one_line(comparison: ModelledSpeedup) -> str:
     """Without a picture: what it comes to and why."""
     return " ".join(sentences(comparison))
 
@@ -276,7 +281,7 @@ class Others:
     lines: tuple[tuple[str, str, str, str], ...]
 
 
-def others(found: Sequence[Comparison]) -> list[Others]:
+def others(found: Sequence[ModelledSpeedup]) -> list[Others]:
     """Those that are modelled, by what they are compared with."""
     by_over: dict[str, list[tuple[str, str, str, str]]] = {}
     for one in found:
@@ -284,18 +289,20 @@ def others(found: Sequence[Comparison]) -> list[Others]:
             continue
         threads = count(one.yours.threads, "thread")
         limit = bottleneck_words(one.yours) + (f" {UNRATED}" if _missing(one) else "")
-        line = (one.whose, threads, _bound(one)[0] + times_words(one.speedup), limit)
-        by_over.setdefault(one.over, []).append(line)
+        line = (one.subject, threads, _bound(one)[0] + times_words(one.speedup), limit)
+        by_over.setdefault(one.baseline, []).append(line)
     return [Others(over, tuple(dict.fromkeys(lines))) for over, lines in by_over.items()]
 
 
-def drawn_and_others(found: Sequence[Comparison]) -> tuple[Comparison, list[Comparison]]:
+def drawn_and_others(
+    found: Sequence[ModelledSpeedup],
+) -> tuple[ModelledSpeedup, list[ModelledSpeedup]]:
     """Of what is compared on a machine, what is drawn, and what is only told. found: not empty."""
     drawn = next((one for one in found if one.speedup is not None), found[0])
     return drawn, [one for one in found if one is not drawn and one.speedup is not None]
 
 
-def other_sentences(found: Sequence[Comparison]) -> list[str]:
+def other_sentences(found: Sequence[ModelledSpeedup]) -> list[str]:
     """For pages: what else is compared on a machine."""
     said = [
         f"Modelled, {whose} ({threads}): {times} as fast as {one.over}; bottleneck: {limit}."

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence
-from numalab.judging.lightspeed import MOST_SHARE, OfLightspeed
-from numalab.judging.rates import Middle, Rates
+from numalab.judging.rates import MAX_SHARE, Middle, ReferenceShare, TimedRates
 from numalab.judging.timing_account import TimingAccount
 from numalab.labs.declaration import Lab
 
@@ -42,7 +41,7 @@ class RateTable:
     notes: tuple[str, ...]
 
 
-def role_name(role: str, rates: Rates, evidence: Evidence) -> str:
+def role_name(role: str, rates: TimedRates, evidence: Evidence) -> str:
     """Whose a process is, in tables and pictures."""
     if role == SUBMISSION:
         return _GRADED[evidence.variant]
@@ -54,7 +53,7 @@ def role_name(role: str, rates: Rates, evidence: Evidence) -> str:
     return "the kit's launch" if rates.slow else "the solution"
 
 
-def _ends(middle: Middle | OfLightspeed, worded: Sequence[str]) -> str:
+def _ends(middle: Middle | ReferenceShare, worded: Sequence[str]) -> str:
     """The interval behind its median: [1.2, 1.4]; an end that is not known is left open."""
     low, high = worded
     if middle.low is None and middle.high is None:
@@ -74,7 +73,7 @@ def rate_words(middle: Middle) -> str:
     return three_digits(middle.median) + _ends(middle, ends)
 
 
-def percent_words(found: OfLightspeed) -> str:
+def percent_words(found: ReferenceShare) -> str:
     """96 % [95..98], or that it is not known."""
     if found.median is None:
         return "not known"
@@ -82,9 +81,9 @@ def percent_words(found: OfLightspeed) -> str:
     return f"{100 * found.median:.0f} %{_ends(found, ends)}"
 
 
-def lightspeed_words(rates: Rates) -> str:
+def lightspeed_words(rates: TimedRates) -> str:
     """What lightspeed is, and where a share is not known, why; empty where there is none."""
-    shares = [rate.of_lightspeed for rate in rates.roles if rate.of_lightspeed]
+    shares = [rate.reference_share for rate in rates.roles if rate.reference_share]
     if not shares:
         return ""
     text = (
@@ -92,11 +91,11 @@ def lightspeed_words(rates: Rates) -> str:
         "same reads and writes by as many threads, each thread's share in the memory of its NUMA "
         "node."
     )
-    if shares[0].generations < rates.generations:
-        text += f" {shares[0].generations} of {rates.generations} generations had one."
+    if shares[0].replicates < rates.replicates:
+        text += f" {shares[0].replicates} of {rates.replicates} generations had one."
     if not all(share.is_known for share in shares):
         text += (
-            f" Above {100 * MOST_SHARE:.0f} % it is not known: what is so much faster than the "
+            f" Above {100 * MAX_SHARE:.0f} % it is not known: what is so much faster than the "
             "probe moves fewer bytes than are counted, or shows that more is possible."
         )
     return text
@@ -106,7 +105,7 @@ def three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.95 else words.short(value)
 
 
-def byte_words(rates: Rates) -> str:
+def byte_words(rates: TimedRates) -> str:
     """Which bytes the rates count."""
     moved = f"{words.amount(rates.bytes_moved)} per repetition"
     if not rates.bytes_allocated:
@@ -118,20 +117,20 @@ def byte_words(rates: Rates) -> str:
     )
 
 
-def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
+def rate_table(lab: Lab, rates: TimedRates, evidence: Evidence) -> RateTable:
     rows: list[tuple[str, ...]] = []
     for rate in rates.roles:
         row: tuple[str, ...] = (role_name(rate.role, rates, evidence), time_words(rate.elapsed_s))
         if rates.has_rates:
             row += (rate_words(rate.gb_per_s) if rate.gb_per_s else "",)
-        if rates.has_lightspeed:
-            row += (percent_words(rate.of_lightspeed) if rate.of_lightspeed else "",)
+        if rates.has_reference_shares:
+            row += (percent_words(rate.reference_share) if rate.reference_share else "",)
         rows.append(row)
     heads: tuple[str, ...] = ("", "time", "GB/s") if rates.has_rates else ("", "time")
-    if rates.has_lightspeed:
+    if rates.has_reference_shares:
         heads += ("of lightspeed",)
     notes = [
-        f"Best repetition of each of {words.count(rates.generations, 'generation')}, n = "
+        f"Best repetition of each of {words.count(rates.replicates, 'generation')}, n = "
         f"{rates.n:,}: median, in brackets what holds it with {100 * rates.confidence:.0f} %."
     ]
     if rates.has_rates:
@@ -141,7 +140,7 @@ def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
                 "All of it is less than this node's last-level caches hold: a rate of caches, too."
             )
     declared = lab.lightspeed_of(rates.part)
-    if rates.has_lightspeed:
+    if rates.has_reference_shares:
         notes.append(lightspeed_words(rates))
     elif declared is not None and declared.none:
         notes.append(f"No percent of lightspeed, and no roofline: {declared.none}.")
@@ -149,9 +148,9 @@ def rate_table(lab: Lab, rates: Rates, evidence: Evidence) -> RateTable:
     return RateTable(f"{what} takes", heads, tuple(rows), tuple(notes))
 
 
-def chosen_rates(accounts: Sequence[TimingAccount]) -> list[Rates]:
+def chosen_rates(accounts: Sequence[TimingAccount]) -> list[TimedRates]:
     """Of what was timed; of criteria that rest on the same processes those with most of them."""
-    chosen: dict[tuple[str | None, str | None], Rates] = {}
+    chosen: dict[tuple[str | None, str | None], TimedRates] = {}
     for account in accounts:
         rates = account.rates
         if rates is None:

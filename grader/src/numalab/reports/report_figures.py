@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import TimingAccount
 from numalab.machines.machine import Figure as PublishedFigure
-from numalab.modelling.of_evidence import Comparison
+from numalab.modelling.speedups import ModelledSpeedup
 from numalab.reports.comparison import (
     AnswerView,
     LineView,
@@ -97,7 +97,7 @@ def work(sight: WorkView, yours: Evidence) -> Figure:
     return work_figure(seen, parts=[sight.part], width_in=WIDE_IN if seen[1:] else NARROW_IN)
 
 
-def modelled(comparison: Comparison) -> Figure:
+def modelled(comparison: ModelledSpeedup) -> Figure:
     from numalab.reports.figures import modelled_figure
 
     return modelled_figure(comparison, width_in=NARROW_IN)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence
-from numalab.judging.lightspeed import MOST_SHARE, OfLightspeed
-from numalab.judging.rates import Middle, Rates
+from numalab.judging.rates import MAX_SHARE, Middle, ReferenceShare, TimedRates
 from numalab.judging.timing_account import TimingAccount
 from numalab.labs.declaration import Lab
 from numalab.reports.rate_words import chosen_rates, percent_words, role_name, three_digits
@@ -33,7 +32,7 @@ class RoofPoint:
     role: str
     name: str
     gflop_per_s: Middle
-    share: OfLightspeed
+    share: ReferenceShare
 
 
 @dataclass(frozen=True)
@@ -61,23 +60,23 @@ def _scaled(middle: Middle, factor: float) -> Middle:
     )
 
 
-def _roof(lab: Lab, rates: Rates, evidence: Evidence) -> Roof | None:
-    declared, probe = lab.lightspeed_of(rates.part), rates.of_role(PROBE)
+def _roof(lab: Lab, rates: TimedRates, evidence: Evidence) -> Roof | None:
+    declared, probe = lab.lightspeed_of(rates.part), rates.rate_of(PROBE)
     if declared is None or declared.flops_per_element is None:
         return None
     if probe is None or probe.gb_per_s is None:
         return None
     flops_per_byte = declared.flops_per_element * rates.n / rates.bytes_moved
-    found = (rates.of_role(role) for role in _DRAWN)
+    found = (rates.rate_of(role) for role in _DRAWN)
     points = tuple(
         RoofPoint(
             rate.role,
             role_name(rate.role, rates, evidence),
             _scaled(rate.gb_per_s, flops_per_byte),
-            rate.of_lightspeed,
+            rate.reference_share,
         )
         for rate in found
-        if rate is not None and rate.gb_per_s is not None and rate.of_lightspeed is not None
+        if rate is not None and rate.gb_per_s is not None and rate.reference_share is not None
     )
     return Roof(rates.part or lab.functions[-1], flops_per_byte, probe.gb_per_s, points)
 
@@ -111,7 +110,7 @@ def roof_lines(roof: Roof, columns: int) -> Iterator[Text]:
     yield Text(roof_title(roof), style="bold")
     names = max((len(point.name) for point in roof.points), default=0)
     width = max(16, min(50, columns - names - 36))
-    most = MOST_SHARE
+    most = MAX_SHARE
     for point in roof.points:
         bar = _bar(point, width, most)
         speed = f"{three_digits(point.gflop_per_s.median)} GFLOP/s"

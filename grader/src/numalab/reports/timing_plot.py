@@ -14,7 +14,7 @@ from rich.text import Text
 from numalab.evidence.record import Evidence
 from numalab.judging.timing_account import Side, TimingAccount
 from numalab.judging.timing_claims import CLAIMS, SPEEDUP
-from numalab.judging.timing_rules import kits_name
+from numalab.judging.timing_rules import reference_name
 from numalab.labs.declaration import Lab
 from numalab.reports.timing_words import (
     READING,
@@ -186,14 +186,14 @@ def _rows(axis: Axis, account: TimingAccount) -> Iterator[tuple[str, str, str]]:
     """Label, line and evidence of each generation."""
     state = account.state
     against = _is_against(account)
-    level = state.thresholds.to_fail if against else state.thresholds.to_pass
+    level = state.thresholds.e_to_fail if against else state.thresholds.e_to_pass
     side = account.side
     for number, (margin, cut) in enumerate(zip(side.margins, side.cut, strict=True)):
         shown = ratio(margin * axis.unit)
         label = f"{number + 1:>5} {'<' if cut else ''}{shown}"
         evidence = ""
-        if number < len(side.looks):
-            look = side.looks[number]
+        if number < len(side.decisions):
+            look = side.decisions[number]
             value = look.e_against if against else look.e_for
             evidence = evidence_words(value)
             if look.reached is not None:
@@ -204,7 +204,7 @@ def _rows(axis: Axis, account: TimingAccount) -> Iterator[tuple[str, str, str]]:
 def _growth(account: TimingAccount) -> Iterator[str]:
     """The evidence after some of the generations, where they have no lines."""
     side = account.side
-    looks = side.looks
+    looks = side.decisions
     if not looks:
         return
     steps = min(MOST_LOOKS, len(looks))
@@ -214,8 +214,8 @@ def _growth(account: TimingAccount) -> Iterator[str]:
     rows: tuple[tuple[str, list[str], str], ...] = (
         ("generation", [str(number) for number in picked], "decides at"),
         ("Evidence for:", [], ""),
-        (f"  {side.good}", [evidence_words(x.e_for) for x in shown], f"{levels.to_pass:,.0f}"),
-        (f"  {side.bad}", [evidence_words(x.e_against) for x in shown], f"{levels.to_fail:,.0f}"),
+        (f"  {side.good}", [evidence_words(x.e_for) for x in shown], f"{levels.e_to_pass:,.0f}"),
+        (f"  {side.bad}", [evidence_words(x.e_against) for x in shown], f"{levels.e_to_fail:,.0f}"),
     )
     for label, cells, level in rows:
         numbers = "".join(f"{cell:>6}" for cell in cells)
@@ -241,15 +241,15 @@ def _legend(account: TimingAccount) -> str:
 def _picture(account: TimingAccount, named: Named, columns: int) -> Iterator[str]:
     unit, _ = scale_words(account)
     state = account.state
-    assert account.asked is not None
+    assert account.required is not None
     in_rows = len(account.side.margins) <= MOST_ROWS
     width = columns - LABEL_COLUMNS - (EVIDENCE_COLUMNS + 1 if in_rows else 0)
     axis = axis_for(account.side.margins, max(width, 24), unit)
-    reference = [(1.0, kits_name(account.criterion).removeprefix("the "))]
+    reference = [(1.0, reference_name(account.criterion).removeprefix("the "))]
     if SPEEDUP.judges(account.criterion):
         slow = named.slow.removeprefix("the ")
-        asked = account.asked.median
-        reference = [((account.asked.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
+        asked = account.required.median
+        reference = [((account.required.effect or 1.0) / asked, "solution"), (1 / asked, slow)]
 
     def line(label: str, text: str, evidence: str = "") -> str:
         return f"{label:<{LABEL_COLUMNS}}{text:<{axis.columns}} {evidence}".rstrip()

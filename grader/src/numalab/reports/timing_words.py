@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from numalab.evidence.record import Evidence
-from numalab.judging.chain_words import band
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.judging.timing_account import Side, TimingAccount
@@ -15,8 +14,9 @@ from numalab.judging.timing_claims import CHAIN, EFFICIENCY, LEAST_HANDOUT_RATIO
 from numalab.judging.timing_rules import (
     AGAIN_WHEN_QUIET,
     QUICK_RISK,
-    kits_name,
-    ratios_asked,
+    band,
+    reference_name,
+    required_text,
 )
 from numalab.judging.timing_state import UNSTEADY_RATIO
 from numalab.labs.declaration import Lab
@@ -56,17 +56,17 @@ def evidence_words(e_value: float) -> str:
 
 def asked_words(account: TimingAccount, named: Named) -> str:
     """What the claim asks for."""
-    if account.asked is None:
+    if account.required is None:
         return ""
     if account.is_effect_lost:
         return (
             f"This node is too noisy now to show a speedup: {named.slow} took "
-            f"{ratio(account.asked.effect or 0)} times the solution's time (median), and "
+            f"{ratio(account.required.effect or 0)} times the solution's time (median), and "
             f"{LEAST_HANDOUT_RATIO:g} times are needed."
         )
     if EFFICIENCY.judges(account.criterion):
-        whose = kits_name(account.criterion)
-        return f"Asked for: more than {ratios_asked(account.asked)} times {whose}'s speed."
+        whose = reference_name(account.criterion)
+        return f"Asked for: more than {required_text(account.required)} times {whose}'s speed."
     if CHAIN.judges(account.criterion):
         shown = "not to be faster" if account.side.is_floor else "not to be slower"
         return (
@@ -74,9 +74,9 @@ def asked_words(account: TimingAccount, named: Named) -> str:
             f"drawn is the one that was harder to show: {shown}."
         )
     return (
-        f"Asked for: more than {ratios_asked(account.asked)} times the speed of {named.slow}, "
+        f"Asked for: more than {required_text(account.required)} times the speed of {named.slow}, "
         f"which is the geometric middle between it (1) and the solution (here "
-        f"{ratio(account.asked.effect or 0)}, median), or {LEAST_HANDOUT_RATIO**0.5:.2f} where "
+        f"{ratio(account.required.effect or 0)}, median), or {LEAST_HANDOUT_RATIO**0.5:.2f} where "
         "that is more."
     )
 
@@ -84,7 +84,10 @@ def asked_words(account: TimingAccount, named: Named) -> str:
 def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
     if EFFICIENCY.judges(account.criterion):
-        return account.criterion.asked_share or 1.0, f"times {kits_name(account.criterion)}'s speed"
+        return (
+            account.criterion.asked_share or 1.0,
+            f"times {reference_name(account.criterion)}'s speed",
+        )
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "times the solution's time"
     if CHAIN.judges(account.criterion):
@@ -157,12 +160,14 @@ def _risk(level: float) -> str:
 def _decided(account: TimingAccount, evidence: Evidence) -> str:
     levels = account.state.thresholds
     passed = account.state.outcome == "pass"
-    text = f"it was decided. The evidence {_risk(levels.to_pass if passed else levels.to_fail)}"
+    text = f"it was decided. The evidence {_risk(levels.e_to_pass if passed else levels.e_to_fail)}"
     if evidence.quick:
-        careful = CAREFUL.to_pass if passed else CAREFUL.to_fail * levels.to_fail / QUICK.to_fail
+        careful = (
+            CAREFUL.e_to_pass if passed else CAREFUL.e_to_fail * levels.e_to_fail / QUICK.e_to_fail
+        )
         return f"{text} (without --quick {careful:,.0f} is asked for). {QUICK_RISK}"
-    other = f"a fail takes {levels.to_fail:,.0f}"
-    return f"{text} ({other if passed else f'a pass takes {levels.to_pass:,.0f}'})."
+    other = f"a fail takes {levels.e_to_fail:,.0f}"
+    return f"{text} ({other if passed else f'a pass takes {levels.e_to_pass:,.0f}'})."
 
 
 def _shows(account: TimingAccount) -> str:
@@ -178,7 +183,7 @@ def _used_up(evidence: Evidence) -> str:
     effort = effort_for(evidence.size, evidence.quick)
     return (
         "what one grading may spend is used up: about "
-        f"{effort.budget_s:.0f} s of timing, or {effort.most_generations} generations"
+        f"{effort.budget_s:.0f} s of timing, or {effort.max_replicates} generations"
     )
 
 
@@ -223,7 +228,7 @@ def _stopped_words(account: TimingAccount, named: Named, evidence: Evidence) -> 
                 f"there is no speedup to earn on this node. {first_upper(named.slow)} "
                 f"{_shows(account)}. The evidence that it does not came to "
                 f"{evidence_words(state.effect.e_against if state.effect else 0)}, and "
-                f"{state.thresholds.to_fail:,.0f} decides."
+                f"{state.thresholds.e_to_fail:,.0f} decides."
             )
         case "too_slow" | "cut_too_early" | "implausible":
             return f"{account.verdict.why[:1].lower()}{account.verdict.why[1:]}"

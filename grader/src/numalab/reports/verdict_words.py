@@ -14,7 +14,7 @@ from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call
 from numalab.judging.rules import reads
 from numalab.judging.runtime_words import warning_words
-from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, over_all_places
+from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, combined_status
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
 from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
@@ -123,7 +123,7 @@ def criterion_rows(criteria: Sequence[CriterionVerdict]) -> Iterator[CriterionRo
     for first, *others in _alike(criteria):
         criterion = replace(first, why=first.why + warning_words(first.warnings, told), warnings=())
         told.update(warned.words for warned in first.warnings)
-        status = over_all_places([c for c in criteria if c.name == criterion.name])
+        status = combined_status([c for c in criteria if c.name == criterion.name])
         points = (
             f"{criterion.points}/{criterion.max_points}"
             if criterion.points_status in ("pass", "fail")

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.diagnosing.excerpts import MOST_LINES, excerpt, without_comments
-from numalab.diagnosing.wrong_submissions import WrongSubmission
+from numalab.diagnosing.excerpts import MOST_LINES, excerpt, strip_comments
+from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab, Language
 from numalab.learning.questions import Question
@@ -43,7 +43,7 @@ class ExamQuestion:
 Group = tuple[str, str]
 
 
-def group_of(wrong: WrongSubmission, language: str) -> Group:
+def group_of(wrong: KnownMistake, language: str) -> Group:
     """What a student sees of a mistake: the criterion, and what its sentence says."""
     return wrong.first, wrong.says_in(language)
 
@@ -65,9 +65,7 @@ def of_quiz(questions: Iterable[Question]) -> list[ExamQuestion]:
     ]
 
 
-def code_of(
-    installation: Installation, lab: Lab, language: Language, wrong: WrongSubmission
-) -> str:
+def code_of(installation: Installation, lab: Lab, language: Language, wrong: KnownMistake) -> str:
     """The code with the mistake, as a listing in Markdown; empty where it is too long to be asked
     for, in no text at all, or not in that language. Raises OSError."""
     try:
@@ -90,17 +88,17 @@ def _of_files(folder: Path) -> list[str]:
     """All lines of its files, below the name of each."""
     shown = []
     for path in sorted(folder.iterdir()):
-        lines = without_comments(path.read_text("utf-8"), path.suffix)
+        lines = strip_comments(path.read_text("utf-8"), path.suffix)
         shown += [f"# {path.name}", *(lines or ["(nothing in it)"])]
     return shown
 
 
 def _drawn(
-    draw: random.Random, found: Sequence[WrongSubmission], language: str, most: int
-) -> list[WrongSubmission]:
+    draw: random.Random, found: Sequence[KnownMistake], language: str, most: int
+) -> list[KnownMistake]:
     """So many, of as many groups as possible."""
     shuffled = draw.sample(list(found), len(found))
-    by_group: dict[Group, list[WrongSubmission]] = {}
+    by_group: dict[Group, list[KnownMistake]] = {}
     for wrong in shuffled:
         by_group.setdefault(group_of(wrong, language), []).append(wrong)
     rounds = [
@@ -113,8 +111,8 @@ def _drawn(
 
 
 def _others(
-    draw: random.Random, wrong: WrongSubmission, known: Sequence[WrongSubmission], language: str
-) -> list[WrongSubmission]:
+    draw: random.Random, wrong: KnownMistake, known: Sequence[KnownMistake], language: str
+) -> list[KnownMistake]:
     """Mistakes that another report would tell, no two of one group: in kernels, or in files, first
     of all in the same file."""
     groups = {group_of(wrong, language)}
@@ -131,8 +129,8 @@ def _others(
 def _asked(
     draw: random.Random,
     text: str,
-    wrong: WrongSubmission,
-    others: Sequence[WrongSubmission],
+    wrong: KnownMistake,
+    others: Sequence[KnownMistake],
     answer: str,
 ) -> ExamQuestion:
     right = draw.randrange(len(others) + 1)
@@ -145,7 +143,7 @@ def of_code(
     installation: Installation,
     lab: Lab,
     language: Language,
-    known: Sequence[WrongSubmission],
+    known: Sequence[KnownMistake],
     seed: str,
 ) -> list[ExamQuestion]:
     """What is wrong in these lines? Raises OSError."""
@@ -169,7 +167,7 @@ def of_code(
 
 
 def of_reports(
-    lab: Lab, language: Language, known: Sequence[WrongSubmission], seed: str
+    lab: Lab, language: Language, known: Sequence[KnownMistake], seed: str
 ) -> list[ExamQuestion]:
     """Which mistake explains what the report says?"""
     draw = random.Random(f"report {lab.name} {language} {seed}")
@@ -197,7 +195,7 @@ def of_reports(
     return asked
 
 
-def path_of(wrong: WrongSubmission, language: Language, installation: Installation) -> Path:
+def path_of(wrong: KnownMistake, language: Language, installation: Installation) -> Path:
     """Where it lies, from the kit's folder."""
     if wrong.folder is not None:
         return installation.shown(wrong.folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.diagnosing.wrong_submissions import WrongSubmission, read_wrong
+from numalab.diagnosing.known_mistakes import KnownMistake, read_mistakes
 from numalab.errors import NumalabError
 from numalab.grading import explanation
 from numalab.installation import Installation
@@ -39,7 +39,7 @@ class Material:
     answers: str
     prompt: str
     deck: Deck | None
-    wrong: tuple[WrongSubmission, ...]
+    wrong: tuple[KnownMistake, ...]
     paths: dict[str, Path]
     published: dict[str, Published]
     quiz: dict[str, Question]
@@ -59,7 +59,7 @@ def gather(installation: Installation, lab: Lab, language: Language, seed: str) 
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
     notebook = kits_notebook(installation, lab.name)
-    wrong = read_wrong(installation, lab)
+    wrong = read_mistakes(installation, lab)
     quiz = load_questions(installation, lab.name)
     try:
         code = exam.of_code(installation, lab, language, wrong, seed)
@@ -223,7 +223,7 @@ def _show(material: Material) -> Iterator[str]:
 
 
 def _of_criterion(
-    material: Material, criterion: Criterion, own: Sequence[WrongSubmission]
+    material: Material, criterion: Criterion, own: Sequence[KnownMistake]
 ) -> Iterator[str]:
     yield f"### `{criterion.name}`"
     yield ""
@@ -231,7 +231,7 @@ def _of_criterion(
     if hint:
         yield f"Help: `{hint}`."
         yield ""
-    groups: dict[str, list[WrongSubmission]] = {}
+    groups: dict[str, list[KnownMistake]] = {}
     for wrong in own:
         groups.setdefault(_said(wrong, material.language), []).append(wrong)
     for said, alike in groups.items():
@@ -242,7 +242,7 @@ def _of_criterion(
         yield ""
 
 
-def _said(wrong: WrongSubmission, language: str) -> str:
+def _said(wrong: KnownMistake, language: str) -> str:
     """What the report says, in its words where they tell something by themselves, and why."""
     says_nothing = wrong.cause in (None, "missed")  # the sentence has the figure, then
     means = "" if wrong.cause is None else CAUSES[wrong.cause].means
@@ -252,7 +252,7 @@ def _said(wrong: WrongSubmission, language: str) -> str:
     return f"The report says “... {says} ...”{'' if says_nothing else f' ({means})'}:"
 
 
-def _facts(material: Material, wrong: WrongSubmission) -> str:
+def _facts(material: Material, wrong: KnownMistake) -> str:
     """What else fails, in which languages there is one, and where it lies."""
     told = []
     correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}

@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 _NEEDED: Any = object()  # the default of a key that has none
 
 
-def as_written(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value about as it stands in the file, cut where it is long."""
     if isinstance(value, bool):
         said = str(value).lower()
@@ -124,9 +124,9 @@ class Table:
         surrounds it."""
         raise self.file.made_error(self.file.line((*self.place, *place)), message)
 
-    def wrong(self, key: str, advice: str) -> NoReturn:
+    def refuse(self, key: str, advice: str) -> NoReturn:
         """As fail, for the value of a key."""
-        self.fail(f"'{key}' is {as_written(self.values[key])}; {advice}", key)
+        self.fail(f"'{key}' is {toml_value(self.values[key])}; {advice}", key)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -153,9 +153,9 @@ class Table:
 
         def read(value: Any) -> str:
             if not isinstance(value, str):
-                self.wrong(key, "write a text in quotes")
+                self.refuse(key, "write a text in quotes")
             if default is _NEEDED and not value.strip():
-                self.wrong(key, "it has to be more than nothing")
+                self.refuse(key, "it has to be more than nothing")
             return value
 
         return self._taken(key, default, read)
@@ -169,14 +169,14 @@ class Table:
                     return word
             words = [str(word) for word in allowed]
             near = did_you_mean(value, words) if isinstance(value, str) else ""
-            self.fail(f"'{key}' is {as_written(value)}.{near} It can be: {', '.join(words)}", key)
+            self.fail(f"'{key}' is {toml_value(value)}.{near} It can be: {', '.join(words)}", key)
 
         return self._taken(key, default, read)
 
     def truth(self, key: str, default: bool = _NEEDED) -> bool:
         def read(value: Any) -> bool:
             if not isinstance(value, bool):
-                self.wrong(key, "write true or false")
+                self.refuse(key, "write true or false")
             return value
 
         return self._taken(key, default, read)
@@ -188,7 +188,7 @@ class Table:
         """A value of this table, at a place in it. name: what messages call it; else the key."""
         name = name or f"'{place[0]}'"
         if not isinstance(value, int) or isinstance(value, bool):
-            self.fail(f"{name} is {as_written(value)}; write a whole number", *place)
+            self.fail(f"{name} is {toml_value(value)}; write a whole number", *place)
         if value < least:
             self.fail(f"{name} is {value}; it must be {least} or more", *place)
         return value
@@ -204,11 +204,11 @@ class Table:
 
         def read(value: Any) -> float:
             if not isinstance(value, int | float) or isinstance(value, bool):
-                self.wrong(key, "write a number")
+                self.refuse(key, "write a number")
             if not math.isfinite(value):
-                self.wrong(key, "write a finite number")
+                self.refuse(key, "write a finite number")
             if not least <= value <= most:
-                self.wrong(key, f"it must be {_reach(least, most)}")
+                self.refuse(key, f"it must be {_reach(least, most)}")
             return value
 
         return self._taken(key, default, read)
@@ -219,9 +219,9 @@ class Table:
 
         def read(value: Any) -> datetime:
             if not isinstance(value, datetime):
-                self.wrong(key, f"write a time without quotes, {example}")
+                self.refuse(key, f"write a time without quotes, {example}")
             if value.tzinfo is None and needs_zone:
-                self.wrong(key, f"write a time with its zone, {example}")
+                self.refuse(key, f"write a time with its zone, {example}")
             return value
 
         return self._taken(key, _NEEDED, read)
@@ -229,10 +229,10 @@ class Table:
     def texts(self, key: str, default: Sequence[str] = _NEEDED) -> tuple[str, ...]:
         def read(value: Any) -> tuple[str, ...]:
             if not isinstance(value, list):
-                self.wrong(key, 'write a list of texts: ["..."]')
+                self.refuse(key, 'write a list of texts: ["..."]')
             for index, text in enumerate(value):
                 if not isinstance(text, str):
-                    holds = f"'{key}' holds {as_written(text)}"
+                    holds = f"'{key}' holds {toml_value(text)}"
                     self.fail(f"{holds}; write a text in quotes", key, index)
             return tuple(value)
 
@@ -251,7 +251,7 @@ class Table:
                 hint = f"{did_you_mean(text, by_name)} It can hold: {', '.join(by_name)}"
                 self.fail(f"'{key}' holds '{text}'.{hint}", key, index)
         if not given:
-            self.wrong(key, f"write a list of some of: {', '.join(by_name)}")
+            self.refuse(key, f"write a list of some of: {', '.join(by_name)}")
         return tuple(by_name[text] for text in given)
 
     def wholes(self, key: str, least: int) -> tuple[int, ...]:
@@ -259,7 +259,7 @@ class Table:
 
         def read(value: Any) -> tuple[int, ...]:
             if not isinstance(value, list) or not value:
-                self.wrong(key, "write a list of whole numbers: [1, 2]")
+                self.refuse(key, "write a list of whole numbers: [1, 2]")
             name = f"a number in '{key}'"
             return tuple(
                 self.whole_value(number, least, key, index, name=name)
@@ -272,21 +272,23 @@ class Table:
         """Of a [key], or an empty one where there is none. keys: as Table's."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            self.wrong(key, f"it is a table of its own: write [{self._inside(key)}] above its keys")
+            self.refuse(
+                key, f"it is a table of its own: write [{self._header_of(key)}] above its keys"
+            )
         return Table(self.file, (*self.place, key), value, keys)
 
     def tables(self, key: str, keys: Collection[str] | None) -> list[Table]:
         """Of all [[key]], in order. keys: as Table's."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-            header = f"[[{self._inside(key)}]]"
+            header = f"[[{self._header_of(key)}]]"
             self.fail(f"'{key}' is a table of its own; write {header} above its keys", key)
         return [
             Table(self.file, (*self.place, key, index), entry, keys)
             for index, entry in enumerate(value)
         ]
 
-    def _inside(self, key: str) -> str:
+    def _header_of(self, key: str) -> str:
         return ".".join([*(str(part) for part in self.place if isinstance(part, str)), key])
 
     def text_values(self) -> dict[str, str]:

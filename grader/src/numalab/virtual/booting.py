@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from numalab.errors import NumalabError, reason_of
 from numalab.virtual import snapshots
-from numalab.virtual.guest import Guest, Member
+from numalab.virtual.guest import ClusterMember, Guest
 from numalab.virtual.guest_plan import GuestPlan
 from numalab.virtual.qemu_process import GuestFailed, find_qemu
 from numalab.words import StepReport
@@ -26,7 +26,7 @@ def boot_all(
     plan: GuestPlan,
     store: snapshots.Store | None,
     progress: StepReport,
-    members: Sequence[Member | None],
+    members: Sequence[ClusterMember | None],
 ) -> list[Guest]:
     """The same of several guests beside each other, the nodes of a cluster. Where none is kept the
     first one boots, and the others are woken from its state: that takes less than booting all."""
@@ -64,12 +64,14 @@ class _Start:
     key: str
     progress: StepReport
 
-    def wake(self, members: Sequence[Member | None], store: snapshots.Store) -> list[Guest] | None:
+    def wake(
+        self, members: Sequence[ClusterMember | None], store: snapshots.Store
+    ) -> list[Guest] | None:
         """From the state that is kept; None where none is, or it does not work."""
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
             files = []  # each reads it on its own, so each has a position of its own in it
             for _ in members:
-                file = store.open(self.key)
+                file = store.read_state(self.key)
                 if file is None:
                     return None
                 opened.callback(os.close, file)
@@ -91,7 +93,9 @@ class _Start:
             started.pop_all()
         return guests
 
-    def boot(self, members: Sequence[Member | None], store: snapshots.Store | None) -> list[Guest]:
+    def boot(
+        self, members: Sequence[ClusterMember | None], store: snapshots.Store | None
+    ) -> list[Guest]:
         """store: for the state of the first one."""
         self.progress(f"booting {self._what(members)}")
         deadline = time.monotonic() + self.plan.boot_limit_s
@@ -113,11 +117,11 @@ class _Start:
             started.pop_all()
         return guests
 
-    def _what(self, members: Sequence[Member | None]) -> str:
+    def _what(self, members: Sequence[ClusterMember | None]) -> str:
         names = ", ".join(member.node.name for member in members if member)
         return f"{names} ({self.plan.machine.name})" if names else self.plan.machine.name
 
-    def _boot_again(self, member: Member | None, deadline: float) -> Guest:
+    def _boot_again(self, member: ClusterMember | None, deadline: float) -> Guest:
         self.progress(f"booting {self._what([member])} once more, since it hangs")
         guest = Guest(self.plan, self.program, self.initrd, None, member)
         try:

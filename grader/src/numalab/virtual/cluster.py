@@ -5,7 +5,7 @@
         before = cluster.counts()
         ended = cluster.run(1, ["mpiexec", "-n", "2", "-ppn", "1", "/numalab/ring"],
                             "/", environment, out.extend, err.extend, limit_s=60.0)
-        crossed = cluster.counts().since(before)
+        crossed = cluster.counts().subtract(before)
         crossed.nodes[0].sent.tcp_payload_bytes
 
 Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
@@ -30,7 +30,7 @@ from numalab.installation import Installation
 from numalab.machines.machine import Machine
 from numalab.virtual.booting import boot_all
 from numalab.virtual.channel import Channel
-from numalab.virtual.guest import Ended, Guest, Input, Member
+from numalab.virtual.guest import ClusterMember, Ended, Guest, Input
 from numalab.virtual.guest_plan import Share
 from numalab.virtual.link import Counts, Relay, capture_files
 from numalab.virtual.network import all_nodes, mpi_environment
@@ -102,8 +102,8 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         arguments: Sequence[str],
         folder: str,
         environment: Mapping[str, str],
-        on_output: Callable[[bytes], None],
-        on_errors: Callable[[bytes], None],
+        write_output: Callable[[bytes], None],
+        write_errors: Callable[[bytes], None],
         source: Input | None = None,
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
@@ -118,14 +118,14 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
             arguments,
             folder,
             dict(environment) | self.mpi_environment,
-            on_output,
-            on_errors,
+            write_output,
+            write_errors,
             _Watch(source or Input(), others, self._relay),
             window,
             limit_s,
         )
 
-    def on(self, node: int) -> Callable[..., Ended | None]:
+    def runner_of(self, node: int) -> Callable[..., Ended | None]:
         """run() on this node, to be called as Guest.run is."""
         return functools.partial(self.run, node)
 
@@ -190,7 +190,8 @@ def boot_cluster(
     try:
         finalize = installation.guest_finalize.read_bytes()
         members = [
-            Member(node, link, finalize) for node, link in zip(nodes, relay.links, strict=True)
+            ClusterMember(node, link, finalize)
+            for node, link in zip(nodes, relay.links, strict=True)
         ]
         guests = boot_all(plan, store, progress, members)
         relay.close_links()

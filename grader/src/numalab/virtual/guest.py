@@ -28,7 +28,14 @@ from numalab.virtual import channel as line
 from numalab.virtual import qemu
 from numalab.virtual.channel import Channel, ChannelClosed, Frame
 from numalab.virtual.guest_plan import GuestPlan
-from numalab.virtual.network import FINALIZE, HOSTS_FILE, REMOTE, Node, all_nodes, hosts_text
+from numalab.virtual.network import (
+    FINALIZE,
+    NODE_NAMES_FILE,
+    REMOTE,
+    Node,
+    address_table,
+    all_nodes,
+)
 from numalab.virtual.qemu_process import (
     STEP_LIMIT_S,
     GuestEnded,
@@ -60,7 +67,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Member:
+class ClusterMember:
     """What makes a guest a node of a cluster. link: QEMU's end of its link; finalize: the library
     that MPI programs need there."""
 
@@ -72,7 +79,7 @@ class Member:
 # ---- the guest's own files ---------------------------------------------------------------
 
 
-def _host_files() -> Iterator[tuple[str, bytes]]:
+def _local_files() -> Iterator[tuple[str, bytes]]:
     """Of /etc what programs of the host can't do without; nothing with secrets."""
     for name in ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf"):
         with contextlib.suppress(OSError):
@@ -81,7 +88,7 @@ def _host_files() -> Iterator[tuple[str, bytes]]:
     yield "/etc/group", b"root:x:0:\nnogroup:x:65534:\n"
 
 
-def _host_links() -> Iterator[tuple[str, str]]:
+def _local_links() -> Iterator[tuple[str, str]]:
     """Symbolic links (target, path) at the top and of Debian's alternatives."""
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink() and path.name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
@@ -105,7 +112,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         program: str,
         initrd: bytes,
         snapshot: int | None,
-        member: Member | None = None,
+        member: ClusterMember | None = None,
     ) -> None:
         self.plan = plan
         self._member = member
@@ -193,16 +200,16 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self._compare_numbering(ready.payload.decode(errors="replace"))
         return ready is not None
 
-    def _compare_numbering(self, said: str) -> None:
+    def _compare_numbering(self, numbering: str) -> None:
         numbered = {}
-        for text in said.splitlines():
+        for text in numbering.splitlines():
             node, _, pus = text.partition(":")
             numbered[int(node)] = set(kernel_pus(pus))
         described = {node.number: set(node.pus) for node in self.plan.machine.numa_nodes}
         if numbered != described:
             raise self.failure(
                 f"Linux in the guest does not number the PUs as {self.name} does (NUMA node: PUs "
-                f"{said.split()}); the kernel {self.plan.kernel.version} may lack "
+                f"{numbering.split()}); the kernel {self.plan.kernel.version} may lack "
                 "CONFIG_ACPI_TABLE_UPGRADE. Try another: --guest-kernel FILE."
             )
 
@@ -262,12 +269,12 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         now = time.time_ns()
         self.channel.send(line.CLOCK, struct.pack("<qq", *divmod(now, 10**9)))
         self.channel.send(line.NOISE, os.urandom(NOISE_BYTES))
-        for target, path in _host_links():
+        for target, path in _local_links():
             self.channel.send_strings(line.LINK, target, path)
-        for path, content in _host_files():
+        for path, content in _local_files():
             self.channel.send(line.WRITE, path.encode() + b"\0" + content)
         node = self._member.node if self._member else None
-        hosts = hosts_text(node) if node else f"127.0.0.1 localhost {self.name}\n"
+        hosts = address_table(node) if node else f"127.0.0.1 localhost {self.name}\n"
         for path, text in (("/etc/hosts", hosts), ("/proc/sys/kernel/hostname", self.name)):
             self.channel.send(line.WRITE, f"{path}\0{text}".encode())
         if self._member:
@@ -278,11 +285,11 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 line.MOUNT, qemu.share_tag(number), str(share.path), share.mount_options
             )
 
-    def _send_network(self, member: Member) -> None:
+    def _send_network(self, member: ClusterMember) -> None:
         """Its addresses, and what MPI needs."""
         node = member.node
         names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
-        self.channel.send(line.WRITE, f"{HOSTS_FILE}\0{names}".encode())
+        self.channel.send(line.WRITE, f"{NODE_NAMES_FILE}\0{names}".encode())
         self.channel.send_strings(line.LINK, "/init", REMOTE)
         self._send_program(FINALIZE, member.finalize)
         addresses = (text for one in (node, *node.others) for text in (one.ethernet, one.ip))
@@ -328,8 +335,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         arguments: Sequence[str],
         folder: str,
         environment: dict[str, str],
-        on_output: Callable[[bytes], None],
-        on_errors: Callable[[bytes], None],
+        write_output: Callable[[bytes], None],
+        write_errors: Callable[[bytes], None],
         source: Input | None = None,
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
@@ -368,7 +375,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                     if self.channel in ready:
                         frames = self.channel.receive_ready()
                         heart.beats(time.monotonic())
-                        ended = self._handle(frames, on_output, on_errors, source)
+                        ended = self._handle(frames, write_output, write_errors, source)
                         if ended is not None:
                             return None if killed else ended
                     if source is not None:
@@ -379,15 +386,15 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     def _handle(
         self,
         frames: Iterable[Frame],
-        on_output: Callable[[bytes], None],
-        on_errors: Callable[[bytes], None],
+        write_output: Callable[[bytes], None],
+        write_errors: Callable[[bytes], None],
         source: Input | None,
     ) -> Ended | None:
         for frame in frames:
             if frame.type == line.OUTPUT:
-                on_output(frame.payload)
+                write_output(frame.payload)
             elif frame.type == line.ERRORS:
-                on_errors(frame.payload)
+                write_errors(frame.payload)
             elif frame.type == line.CONSUMED and source is not None:
                 source.consumed()
             elif frame.type == line.REFUSED:

@@ -155,12 +155,12 @@ def dependencies(module: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Modules:
-    """Contents by name, each after those that it needs; found: which of NETWORK_MODULES there are,
-    if only built in."""
+    """Contents by name, each after those that it needs; drivers: which of NETWORK_MODULES there
+    are, if only built in."""
 
     base: Mapping[str, bytes]
     network: Mapping[str, bytes]
-    found: tuple[str, ...]
+    drivers: tuple[str, ...]
 
 
 def find_modules(
@@ -243,7 +243,7 @@ def _prepare(
                 "is_pvh": is_pvh,
                 "modules": list(modules.base),
                 "network_modules": list(modules.network),
-                "network": list(modules.found),
+                "network": list(modules.drivers),
             }
             (folder / "kernel.json").write_text(json.dumps(facts, indent=2) + "\n")
             try:
@@ -293,7 +293,7 @@ def _modules_in(folder: Path, version: str) -> Modules:
     return find_modules(lambda path: Path(path).read_bytes(), files, builtin, version)
 
 
-def from_file(store: Path, path: Path) -> GuestKernel:
+def prepare_named(store: Path, path: Path) -> GuestKernel:
     """The kernel that --guest-kernel names. Raises UserError."""
     try:
         image = path.read_bytes()
@@ -319,7 +319,7 @@ def _installed(store: Path) -> GuestKernel | None:
     for image in images:
         if os.access(image, os.R_OK):
             try:
-                return from_file(store, image)
+                return prepare_named(store, image)
             except (UserError, NumalabError):
                 continue
     return None
@@ -347,7 +347,7 @@ def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
     return []
 
 
-def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
+def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
     """Of the unpacked packages: the kernel, its modules of the right folders, lists."""
     kept: dict[str, bytes] = {}
     pattern = re.compile(
@@ -374,8 +374,8 @@ def _wanted_members(packages: Sequence[Path]) -> dict[str, bytes]:
     return kept
 
 
-def _from_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
-    members = _wanted_members(packages)
+def _prepare_packages(store: Path, packages: Sequence[Path]) -> GuestKernel:
+    members = _needed_members(packages)
     images = [data for name, data in members.items() if "/boot/vmlinuz-" in name]
     version = read_version(images[0]) if images else None
     if version is None:
@@ -436,7 +436,7 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
                 continue
             progress("unpacking the kernel")
             try:
-                return _from_packages(store, sorted(folder.glob("*.deb")))
+                return _prepare_packages(store, sorted(folder.glob("*.deb")))
             except (UserError, NumalabError) as error:
                 trouble = error
         short = shortage(cache_place(store))
@@ -457,7 +457,7 @@ def find_kernel(
             f"{platform.machine()}"
         )
     if given is not None:
-        return from_file(store / "given", given)  # not to be everybody's from now on
+        return prepare_named(store / "given", given)  # not to be everybody's from now on
     stores = [store] if installed is None else [store, installed]
     folders = [path for folder in stores for path in folder.glob("[0-9]*") if path.is_dir()]
     for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):

@@ -30,11 +30,11 @@ QUIET_MS = 100  # nothing has crossed for so long: what a job sent has come
 QUIET_LIMIT_S = 10.0
 # Of what a card has sent, and the relay or the node has not yet taken: some ten frames, so that
 # few wait where nobody counts them.
-SOCKET_BYTES = 32 * 1024
+SEND_BUFFER_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
-class Traffic:
+class LinkTraffic:
     """Of one direction of a node's link, since the relay was started.
 
     bytes count whole Ethernet frames with their header of 14 bytes, and without what a wire adds
@@ -55,10 +55,10 @@ class Traffic:
         """The most that crossed within a tenth of a second."""
         return self.most_bytes_in_100_ms * 8 / 0.1 / 1e6
 
-    def since(self, earlier: Traffic) -> Traffic:
+    def subtract(self, earlier: LinkTraffic) -> LinkTraffic:
         """What has crossed since then. The largest frame and the peak stay those of all the
         time."""
-        return Traffic(
+        return LinkTraffic(
             self.frames - earlier.frames,
             self.bytes - earlier.bytes,
             self.tcp_frames - earlier.tcp_frames,
@@ -73,8 +73,8 @@ class NodeCounts:
     """Of a node's link: what its network card sent, and what was given to it. dropped_frames: of
     its own that were no Ethernet frames, or too large; none where all is well."""
 
-    sent: Traffic
-    received: Traffic
+    sent: LinkTraffic
+    received: LinkTraffic
     dropped_frames: int
 
 
@@ -84,12 +84,12 @@ class Counts:
 
     nodes: tuple[NodeCounts, ...]
 
-    def since(self, earlier: Counts) -> Counts:
+    def subtract(self, earlier: Counts) -> Counts:
         """What has crossed since then: of a job, where `earlier` was read before it."""
         return Counts(tuple(
             NodeCounts(
-                now.sent.since(then.sent),
-                now.received.since(then.received),
+                now.sent.subtract(then.sent),
+                now.received.subtract(then.received),
                 now.dropped_frames - then.dropped_frames,
             )
             for now, then in zip(self.nodes, earlier.nodes, strict=True)
@@ -130,7 +130,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                     self.links.append(link)
                     opened.enter_context(port)
                     for end in (link, port):
-                        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+                        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
                     command += ["--port", str(port.fileno())]
                     inherited.append(port.fileno())
                     if captures:
@@ -208,9 +208,9 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
             time.sleep(max(0.005, (QUIET_MS - told["quiet_ms"]) / 1000))
 
 
-def counts_of(told: Json) -> Counts:
+def counts_of(answer: Json) -> Counts:
     """Of the relay's own words."""
     return Counts(tuple(
-        NodeCounts(Traffic(**one["sent"]), Traffic(**one["received"]), one["dropped_frames"])
-        for one in told["nodes"]
+        NodeCounts(LinkTraffic(**one["sent"]), LinkTraffic(**one["received"]),
+        one["dropped_frames"]) for one in answer["nodes"]
     ))  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INTERFACE = "eth0"
-HOSTS_FILE = "/etc/numalab-nodes"  # of the nodes' names, as MPI's launchers read it
+NODE_NAMES_FILE = "/etc/numalab-nodes"  # of the nodes' names, as MPI's launchers read it
 REMOTE = "/numalab-remote"  # common/guest/remote.h
 REMOTE_APART = "/numalab/apart"  # the same
 FINALIZE = "/numalab-finalize.so"  # common/guest/finalize.c
@@ -40,7 +40,7 @@ def all_nodes(nodes: int) -> list[Node]:
     return [Node(number, nodes) for number in range(1, nodes + 1)]
 
 
-def hosts_text(node: Node) -> str:
+def address_table(node: Node) -> str:
     """/etc/hosts of a node: under its own name it is known by its address on the link, since an MPI
     launcher tells that name to the others."""
     lines = ["127.0.0.1 localhost", *(f"{one.ip} {one.name}" for one in all_nodes(node.nodes))]
@@ -54,7 +54,7 @@ def mpi_environment() -> dict[str, str]:
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,
-        "HYDRA_HOST_FILE": HOSTS_FILE,
+        "HYDRA_HOST_FILE": NODE_NAMES_FILE,
         "UCX_NET_DEVICES": INTERFACE,
         "UCX_TLS": "tcp,self,sysv",
         "LD_PRELOAD": FINALIZE,

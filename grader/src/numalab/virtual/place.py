@@ -18,7 +18,7 @@ from numalab.installation import Installation
 from numalab.machines.announced import announces_cores
 from numalab.machines.machine import Machine
 from numalab.processes import shell_variables
-from numalab.virtual import apart
+from numalab.virtual import guest_sandbox
 from numalab.virtual.booting import boot
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
 from numalab.virtual.guest import Guest
@@ -64,10 +64,12 @@ class VirtualPlace:
         plan = guest.plan
         self._visible = [share.path for share in plan.shares]
         self._hidden = hidden_folders(installation)
-        self._sight = apart.Sight(
+        self._sight = guest_sandbox.GuestView(
             self._visible, self._hidden, plan.machine.cores, plan.memory_bytes
         )
-        self.monitor_options = apart.monitor_options(installation.guest_confine, self._sight)
+        self.monitor_options = guest_sandbox.monitor_options(
+            installation.guest_confine, self._sight
+        )
         self.machine = ShownMachine(
             name=machine.name,
             source=machine.source,
@@ -89,17 +91,17 @@ class VirtualPlace:
     @property
     def environment(self) -> dict[str, str]:
         """Of this process's what programs get there."""
-        return apart.environment_for(shell_variables.for_observers(), self._visible)
+        return guest_sandbox.environment_for(shell_variables.for_observers(), self._visible)
 
     def job_words(self, results: str) -> list[str]:
         """Behind which an MPI job is run on nodes of boot_cluster()."""
-        return apart.job_words(self._sight, results)
+        return guest_sandbox.job_words(self._sight, results)
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Two nodes like this one, with a link between them, for one job. They see what this one
         sees, and hold nothing. Raises UserError and NumalabError."""
-        if not programs_are_built(self._installation, for_cluster=True):
-            build_programs(self._installation, for_cluster=True)
+        if not programs_are_built(self._installation, is_cluster=True):
+            build_programs(self._installation, is_cluster=True)
         return boot_cluster(
             self._installation,
             self._machine,
@@ -117,14 +119,14 @@ class VirtualPlace:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         output, errors = bytearray(), bytearray()
-        there = apart.command_for(command, self._visible, self._hidden)
+        there = guest_sandbox.command_for(command, self._visible, self._hidden)
         self._guest.resume()
         try:
             self._guest.hold(there.programs)
             ended = self._guest.run(
                 there.arguments,
                 "/",
-                apart.environment_for(environment, self._visible),
+                guest_sandbox.environment_for(environment, self._visible),
                 output.extend,
                 errors.extend,
                 limit_s=PROGRAM_LIMIT_S,
@@ -210,7 +212,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
     ) -> VirtualPlace:
         find_qemu()  # before anything that takes time
         build_programs(self._installation)
-        system = apart.folders_for(programs, hidden_folders(self._installation))
+        system = guest_sandbox.folders_for(programs, hidden_folders(self._installation))
         plan, store = make_plan(self._installation, machine, [], self._options, progress, system)
         guest = boot(plan, None if machine.name in self._is_fresh else store, progress)
         try:

@@ -14,7 +14,7 @@ from numalab.harness.build import build_targets, configure
 from numalab.installation import Installation
 from numalab.machines.announced import other_processors
 from numalab.machines.machine import Machine
-from numalab.virtual import host, qemu, snapshots
+from numalab.virtual import local_machine, qemu, snapshots
 from numalab.virtual.guest_plan import GuestPlan, Share
 from numalab.virtual.kernel import OTHER_KERNEL, find_kernel
 from numalab.virtual.qemu_process import find_qemu
@@ -47,7 +47,7 @@ class GuestOptions:
 def scale(
     machine: Machine,
     options: GuestOptions,
-    host_cores: int,
+    local_cores: int,
     accelerator: qemu.Accelerator,
     copies: int = 1,
 ) -> Machine:
@@ -69,7 +69,7 @@ def scale(
                 f"({count(largest.pus, 'PU')} of {machine.pus})"
             )
         return machine.scaled(asked)
-    pus = PUS_PER_CORE[accelerator] * host_cores // copies
+    pus = PUS_PER_CORE[accelerator] * local_cores // copies
     return largest_with(machine, LEAST_CORES_PER_NODE, most, lambda small: small.pus <= pus)
 
 
@@ -186,30 +186,30 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
 # ---- programs of the kit ---------------------------------------------------------------
 
 
-def programs_are_built(installation: Installation, for_cluster: bool = False) -> bool:
+def programs_are_built(installation: Installation, is_cluster: bool = False) -> bool:
     """Whether the guest's first process, the probe and what becomes a worker are there and up to
     date; for a cluster its relay, too."""
     common = installation.root / "common"
     sources = [
         *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
-        *((common / "relay").iterdir() if for_cluster else ()),
+        *((common / "relay").iterdir() if is_cluster else ()),
     ]  # fmt: skip
     newest = max(path.stat().st_mtime for path in sources)
     return all(
         path.is_file() and path.stat().st_mtime >= newest
-        for path in _programs_for_guests(installation, for_cluster)
+        for path in _programs_for_guests(installation, is_cluster)
     )
 
 
-def _programs_for_guests(installation: Installation, for_cluster: bool) -> tuple[Path, ...]:
-    programs = (installation.guest_init, installation.guest_confine, installation.probe_host)
-    return (*programs, installation.guest_finalize, installation.relay) if for_cluster else programs
+def _programs_for_guests(installation: Installation, is_cluster: bool) -> tuple[Path, ...]:
+    programs = (installation.guest_init, installation.guest_confine, installation.kvm_probe)
+    return (*programs, installation.guest_finalize, installation.relay) if is_cluster else programs
 
 
-def build_programs(installation: Installation, for_cluster: bool = False) -> None:
+def build_programs(installation: Installation, is_cluster: bool = False) -> None:
     """Builds them; the caller holds the build folder's lock. Raises NumalabError."""
     configure(installation)
-    programs = _programs_for_guests(installation, for_cluster)
+    programs = _programs_for_guests(installation, is_cluster)
     build_targets(installation, [program.stem for program in programs])
     for program in programs:
         program.touch()  # one may be older than a source of the other
@@ -282,7 +282,7 @@ def make_plan(
     Raises UserError and NumalabError with what to do, before anything is started."""
     find_qemu()
     system = toolchain_folders() if system is None else system
-    cache = host.cache_folder()
+    cache = local_machine.cache_folder()
     kernel = find_kernel(
         cache / "kernels", options.guest_kernel, progress, installation.guest_kernels
     )
@@ -291,7 +291,7 @@ def make_plan(
             f"the kernel {kernel.version} has no module {qemu.CARDS[card].module} for a cluster's "
             f"network card ({card}). {OTHER_KERNEL}"
         )
-    abilities = host.examine(installation.probe_host, cache)
+    abilities = local_machine.examine(installation.kvm_probe, cache)
     accelerator: qemu.Accelerator = "kvm" if abilities.kvm else "tcg"
     scaled = scale(machine, options, len(os.sched_getaffinity(0)), accelerator, copies)
     memory_mib = node_memory_mib(scaled, options, free_memory_mib(), copies)

@@ -51,8 +51,8 @@ PORT = "numalab"
 # AVX-512, and Linux no use for it here. level: the last of CPUID's leaves, below 0x1F, in which
 # QEMU would announce its dies. No processor of the gallery announces any (machines/cpuid.py), and
 # an OpenMP runtime that found some would take them for more than the real one knows.
-CPU_TYPE = "max"
-CPU_MODEL = f"{CPU_TYPE},vendor=GenuineIntel,family=6,model=85,stepping=7,level=0xd"
+PROCESSOR_TYPE = "max"
+PROCESSOR_MODEL = f"{PROCESSOR_TYPE},vendor=GenuineIntel,family=6,model=85,stepping=7,level=0xd"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Position:
     """Where a PU sits, in the terms of QEMU's options; die within the package, core
     within the die."""
 
-    socket: int
+    package: int
     die: int
     core: int
     thread: int
@@ -68,16 +68,16 @@ class Position:
 
 @dataclass(frozen=True)
 class ApicLayout:
-    sockets: int
+    packages: int
     dies: int
     cores: int  # of a die
     threads: int
 
-    def apic_id(self, at: Position) -> int:
+    def apic_id(self, position: Position) -> int:
         """The number that the processor itself goes by: its fields are whole bits wide."""
-        number = at.socket
+        number = position.package
         for part, count in (
-            (at.die, self.dies), (at.core, self.cores), (at.thread, self.threads)
+            (position.die, self.dies), (position.core, self.cores), (position.thread, self.threads)
         ):  # fmt: skip
             number = number << (count - 1).bit_length() | part
         return number
@@ -107,7 +107,7 @@ def apic_layout(machine: Machine) -> ApicLayout:
 def highest_apic_id(machine: Machine) -> int:
     """That QEMU would have to give out, to a PU or an empty slot."""
     shape = apic_layout(machine)
-    last = Position(shape.sockets - 1, shape.dies - 1, shape.cores - 1, shape.threads - 1)
+    last = Position(shape.packages - 1, shape.dies - 1, shape.cores - 1, shape.threads - 1)
     return shape.apic_id(last)
 
 
@@ -219,17 +219,17 @@ def _comma(path: str) -> str:
     return path.replace(",", ",,")
 
 
-def _where(machine: Machine, at: Position) -> str:
+def _where(machine: Machine, position: Position) -> str:
     """A position as QEMU's options have it; it refuses a die's number where there is one."""
-    die = f"die-id={at.die}," if apic_layout(machine).dies > 1 else ""
-    return f"socket-id={at.socket},{die}core-id={at.core},thread-id={at.thread}"
+    die = f"die-id={position.die}," if apic_layout(machine).dies > 1 else ""
+    return f"socket-id={position.package},{die}core-id={position.core},thread-id={position.thread}"
 
 
 def _processor_options(machine: Machine) -> list[str]:
     """All slots filled, or PU 0 and then one by one, since QEMU itself would fill the first."""
     shape = apic_layout(machine)
     layout = (
-        f"sockets={shape.sockets},dies={shape.dies},cores={shape.cores},threads={shape.threads}"
+        f"sockets={shape.packages},dies={shape.dies},cores={shape.cores},threads={shape.threads}"
     )
     empty = len(_empty_slots(machine))
     if not empty:
@@ -237,7 +237,7 @@ def _processor_options(machine: Machine) -> list[str]:
     options = ["-smp", f"1,maxcpus={machine.pus + empty},{layout}"]
     at = positions(machine)
     for pu in range(1, machine.pus):
-        options += ["-device", f"{CPU_TYPE}-x86_64-cpu,{_where(machine, at[pu])}"]
+        options += ["-device", f"{PROCESSOR_TYPE}-x86_64-cpu,{_where(machine, at[pu])}"]
     return options
 
 
@@ -329,7 +329,7 @@ def command_line(
         "q35,hpet=off,smm=off,sata=off,usb=off,vmport=off,smbus=off"
         + (",hmat=on" if has_hmat(machine) else ""),
         "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi",
-        "-cpu", CPU_MODEL,
+        "-cpu", PROCESSOR_MODEL,
         "-m", f"{sum(machine.guest_memory_mib(node_memory_mib))}M",
         *_processor_options(machine),
         *_numa_options(machine, node_memory_mib),

@@ -36,7 +36,7 @@ class Store:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.state"
 
-    def open(self, key: str) -> int | None:
+    def read_state(self, key: str) -> int | None:
         """A descriptor to read the state from, None where there is none."""
         try:
             file = os.open(self._path(key), os.O_RDONLY)

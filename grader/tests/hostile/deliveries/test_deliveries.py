@@ -16,7 +16,7 @@ from support.hostile_files import ARCHIVES, KERNEL, put_no_files
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake import intake as intake_module
 from numalab.course.intake import trees
-from numalab.course.intake.intake import take_in
+from numalab.course.intake.intake import import_submissions
 from numalab.course.records import Intake
 from numalab.errors import UserError
 from numalab.labs.declaration import Lab
@@ -37,7 +37,7 @@ def taken(
     folder: Path, labs: dict[str, Lab], layout: str | None = None, students: Path | None = None
 ) -> Intake:
     course = CourseFolder(folder / "course")
-    return take_in(folder / "delivery", course, labs, lambda _: None, students, layout)
+    return import_submissions(folder / "delivery", course, labs, lambda _: None, students, layout)
 
 
 def texts(intake: Intake) -> Iterable[str]:

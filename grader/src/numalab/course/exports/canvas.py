@@ -19,15 +19,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.course.csv_files import Table
+from numalab.course.csv_files import CsvTable
 from numalab.course.exports.exports import (
-    Export,
-    late_told,
-    not_taken_told,
-    number,
-    open_told,
-    told_of,
-    who,
+    ExportedFile,
+    format_points,
+    late_remark,
+    list_remark,
+    not_taken_remark,
+    student_labels,
+    undecided_remark,
 )
 from numalab.course.gradebook.standing import StandingRow
 from numalab.errors import UserError
@@ -53,7 +53,7 @@ class _Layout:
     students: Sequence[int]
 
 
-def _layout(template: Table, where: str) -> _Layout:
+def _layout(template: CsvTable, where: str) -> _Layout:
     header = template.rows[0]
     if header[:1] not in (["Student"], ["LastName"]) or "ID" not in header:
         raise UserError(
@@ -121,9 +121,9 @@ def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
     }
 
 
-def filled(
-    template: Table, rows: Sequence[StandingRow], named: Mapping[str, str], where: str
-) -> Export:
+def fill_table(
+    template: CsvTable, rows: Sequence[StandingRow], named: Mapping[str, str], where: str
+) -> ExportedFile:
     """The instructor's table with the scores of all labs that it has a column for. named:
     assignments by lab, where names don't tell. where: what messages call it. Raises UserError."""
     layout = _layout(template, where)
@@ -159,28 +159,28 @@ def filled(
             if why:
                 left.append(f"{cells[0]} in {lab} ({why})")
             else:
-                cells[column] = number(row.points)
+                cells[column] = format_points(row.points)
     graded = [row for row in rows if row.points is not None]
     lost = {row.student.id: row for row in graded if row.student.id not in found}
     ungraded = [f"{r.student.name} in {r.lab}" for r in rows
                 if r.points is None and r.student.id in found and r.lab in column_of]  # fmt: skip
-    return Export(
-        template.with_rows(done).text(),
+    return ExportedFile(
+        template.replace_rows(done).text(),
         (
-            *told_of("No grade, left as it was", ungraded),
-            *open_told(row for row in rows if row.lab in column_of),
-            *late_told(row for row in rows if row.lab in column_of),
-            *not_taken_told(row for row in rows if row.lab in column_of),
-            *told_of("Left as it was", left),
-            *told_of("Graded, and not in the table", who(lost.values())),
-            *told_of("In the table, and not in the gradebook", strangers),
-            *told_of("Labs without a column", [lab for lab in labs if lab not in column_of]),
+            *list_remark("No grade, left as it was", ungraded),
+            *undecided_remark(row for row in rows if row.lab in column_of),
+            *late_remark(row for row in rows if row.lab in column_of),
+            *not_taken_remark(row for row in rows if row.lab in column_of),
+            *list_remark("Left as it was", left),
+            *list_remark("Graded, and not in the table", student_labels(lost.values())),
+            *list_remark("In the table, and not in the gradebook", strangers),
+            *list_remark("Labs without a column", [lab for lab in labs if lab not in column_of]),
         ),
     )
 
 
 def _check_column(
-    template: Table, layout: _Layout, lab: str, column: int, worth: float, where: str
+    template: CsvTable, layout: _Layout, lab: str, column: int, worth: float, where: str
 ) -> None:
     if layout.points is None:
         return

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from numalab.course.gradebook.feedback import is_told_by_criteria, part_line
+from numalab.course.gradebook.feedback import has_criteria, part_line
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.errors import NumalabError, UserError
@@ -26,11 +26,11 @@ from numalab.judging.verdict import Verdict, read_verdict
 from numalab.reports import verdict_words
 
 SCHEMA = "classroom50/result/v1"
-_PER_POINT = 100
+_HUNDREDTHS = 100
 
 
 @dataclass(frozen=True)
-class Run:
+class RunnerContext:
     """What Classroom 50's runner says of the submission that it has graded; each from the
     environment variable of the same name in capitals. It puts its own owner, type and time in
     their place once more. review_url: of the whole change; empty: commit_url."""
@@ -45,9 +45,9 @@ class Run:
     review_url: str
 
 
-def run_of(environment: Mapping[str, str]) -> Run:
+def read_runner_context(environment: Mapping[str, str]) -> RunnerContext:
     """Raises UserError where it is not that of the runner."""
-    found = {one.name: environment.get(one.name.upper(), "") for one in fields(Run)}
+    found = {one.name: environment.get(one.name.upper(), "") for one in fields(RunnerContext)}
     missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
     if missing:
         raise UserError(
@@ -55,11 +55,11 @@ def run_of(environment: Mapping[str, str]) -> Run:
             f"environment variables; there is no {', '.join(missing)}. For grades of a class use "
             "--format csv."
         )
-    return Run(**found)
+    return RunnerContext(**found)
 
 
 def _hundredths(points: float) -> int:
-    return round(points * _PER_POINT)
+    return round(points * _HUNDREDTHS)
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
@@ -94,15 +94,15 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
     for part in row.parts:
-        if is_told_by_criteria(row, part) or not part.most:
+        if has_criteria(row, part) or not part.max_points:
             continue
         waits = " (open, no mark yet)" if part.state == "open" else ""
         tests.append(
             {
                 "test-name": f"{prefix}{part.name}{waits}",
-                "passed": part.points >= part.most,
+                "passed": part.points >= part.max_points,
                 "score": _hundredths(part.points),
-                "max-score": _hundredths(part.most),
+                "max-score": _hundredths(part.max_points),
                 "output": part_line(part),
             }
         )
@@ -122,7 +122,10 @@ def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
 
 
 def result(
-    rows: Sequence[StandingRow], problems: Sequence[Problem], run: Run, graded_at: datetime
+    rows: Sequence[StandingRow],
+    problems: Sequence[Problem],
+    run: RunnerContext,
+    graded_at: datetime,
 ) -> Json:
     """rows: one student's, of the labs that the assignment is about; problems: with what the
     student handed in. Raises NumalabError where something has no grade through no fault of the

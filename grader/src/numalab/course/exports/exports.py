@@ -6,29 +6,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.course.csv_files import defused, table_text
+from numalab.course.csv_files import escape_formula, format_table
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import notices
 from numalab.course.gradebook.node_types import node_type
-from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.undecided_points import criteria_text
 
 
 @dataclass(frozen=True)
-class Export:
+class ExportedFile:
     """text: of the file; told: what the file does not show, a sentence each."""
 
     text: str
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
-def number(points: float | None) -> str:
+def format_points(points: float | None) -> str:
     """With a point, without zeros at its end; empty where there is no grade."""
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def told_of(
+def list_remark(
     what: str, names: Sequence[str], most: int = 10, separator: str = ", "
 ) -> tuple[str, ...]:
     """A sentence on students; nothing where there are none."""
@@ -38,27 +38,27 @@ def told_of(
     return (f"{what}: {separator.join(names[:most])}{more}.",)
 
 
-def who(rows: Iterable[StandingRow]) -> list[str]:
+def student_labels(rows: Iterable[StandingRow]) -> list[str]:
     return [f"{row.student.name} ({row.student.id})" for row in rows]
 
 
-def open_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
     """A sentence on grades of which points are open; nothing where there are none."""
-    return told_of(
+    return list_remark(
         "Provisional, since points are open, which count as not earned until batch grade has "
         "decided them",
         [
-            f"{row.student.name} ({row.student.id}) in {row.lab}: {names_words(row.open)}"
+            f"{row.student.name} ({row.student.id}) in {row.lab}: {criteria_text(row.undecided)}"
             for row in rows
-            if row.open
+            if row.undecided
         ],
         separator="; ",
     )
 
 
-def late_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
     """A sentence on those who are late by Canvas alone; nothing where there are none."""
-    return told_of(
+    return list_remark(
         "Late by Canvas, hours unknown, nothing taken off; a column handed_in_at in --students "
         "FILE tells when it was handed in",
         [
@@ -69,9 +69,9 @@ def late_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
     )
 
 
-def not_taken_told(rows: Iterable[StandingRow]) -> tuple[str, ...]:
+def not_taken_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
     """A sentence on those whose hand-ins can't be taken; nothing where there are none."""
-    return told_of(
+    return list_remark(
         "Handed in, and can't be taken",
         [f"{row.student.name} ({row.student.id}) in {row.lab}" for row in rows if row.is_not_taken],
     )
@@ -102,51 +102,53 @@ def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
     found = [row.part(name) for name in parts]
     return [
         row.lab,
-        number(row.points),
-        number(row.max_points),
-        number(row.gradable_points),
-        number(row.open_points),
-        " ".join(each.criterion for each in row.open),
-        "yes" if row.is_provisional else "no",
+        format_points(row.points),
+        format_points(row.max_points),
+        format_points(row.gradable_points),
+        format_points(row.undecided_points),
+        " ".join(each.criterion for each in row.undecided),
+        "yes" if row.is_preliminary else "no",
         f"{row.late_s:.0f}",
-        number(row.penalty),
+        format_points(row.penalty),
         _state(row),
-        row.attempt.item.effort if row.attempt else "",
+        row.attempt.target.effort if row.attempt else "",
         row.language,
-        defused(node_type(row.attempt.node)) if row.attempt else "",
+        escape_formula(node_type(row.attempt.node)) if row.attempt else "",
         *(
-            number(part.points) if row.is_handed_in and part is not None and part.most else ""
+            format_points(part.points)
+            if row.is_handed_in and part is not None and part.max_points
+            else ""
             for part in found
         ),
     ]
 
 
-def plain(standing: Standing) -> Export:
+def export_csv(standing: Standing) -> ExportedFile:
     """A row for each student and lab. With a byte order mark, without which spreadsheets take
     UTF-8 for something else."""
     header = ("student", "name", "email", *_header(standing), "graded_at", "reason", "notes")
     rows = (
         [
             row.student.id,
-            defused(row.student.name),
-            defused(row.student.external.get("email", "")),
+            escape_formula(row.student.name),
+            escape_formula(row.student.external.get("email", "")),
             *_grade(row, standing.parts),
             row.attempt.ended_at if row.attempt else "",
-            defused(row.override_reason),
-            defused(" ".join(notices(row))),
+            escape_formula(row.override_reason),
+            escape_formula(" ".join(notices(row))),
         ]
         for row in standing.rows
     )
     told = (
-        *open_told(standing.rows), *late_told(standing.rows), *not_taken_told(standing.rows)
-    )  # fmt: skip
-    return Export(table_text(header, rows, has_bom=True), told)
+        *undecided_remark(standing.rows), *late_remark(standing.rows),
+    *not_taken_remark(standing.rows) )  # fmt: skip
+    return ExportedFile(format_table(header, rows, has_bom=True), told)
 
 
-def pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> Export:
+def export_pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> ExportedFile:
     """The same without what tells who somebody is: names, addresses, free text, and the order,
     which else is that of names. pseudonyms: by student id."""
     rows = sorted(
         (pseudonyms[row.student.id], *_grade(row, standing.parts)) for row in standing.rows
     )
-    return Export(table_text(("pseudonym", *_header(standing)), rows, has_bom=True))
+    return ExportedFile(format_table(("pseudonym", *_header(standing)), rows, has_bom=True))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.feedback import is_told_by_criteria, part_line, summary_lines
-from numalab.course.gradebook.parts import Part, rounded
+from numalab.course.gradebook.feedback import has_criteria, part_line, summary_lines
+from numalab.course.gradebook.parts import GradePart, round_points
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import Verdict, read_verdict
@@ -38,8 +38,8 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
         if criterion.points_status in _STATUS:
             test["status"] = _STATUS[criterion.status]
             if shown.points and scale:
-                test["score"] = rounded(criterion.points * scale)
-                test["max_score"] = rounded(criterion.max_points * scale)
+                test["score"] = round_points(criterion.points * scale)
+                test["max_score"] = round_points(criterion.max_points * scale)
         else:
             words = verdict_words.STATUS_STYLE[criterion.points_status][0]
             test["output"] = f"Not graded ({words}): {test['output']}"
@@ -53,7 +53,7 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
     for part in row.parts:
-        if is_told_by_criteria(row, part) or not part.most:
+        if has_criteria(row, part) or not part.max_points:
             continue
         test: Json = {
             "name": f"{prefix}{part.name}",
@@ -61,17 +61,17 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
             "visibility": "visible",
         }
         if part.state not in ("open", "waiting"):
-            test["status"] = "passed" if part.points >= part.most else "failed"
-            test["score"], test["max_score"] = part.points, part.most
+            test["status"] = "passed" if part.points >= part.max_points else "failed"
+            test["score"], test["max_score"] = part.points, part.max_points
         tests.append(test)
     return tests
 
 
-def _part_json(part: Part) -> Json:
-    share = None if part.state == "left out" else round(part.shown.share, 4)
+def _part_json(part: GradePart) -> Json:
+    share = None if part.state == "left out" else round(part.score.share, 4)
     return {
         "state": part.state, "weight": part.weight, "share": share,
-        "points": part.points, "max_points": part.most,
+        "points": part.points, "max_points": part.max_points,
     }  # fmt: skip
 
 
@@ -114,8 +114,8 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
                 "points": row.points,
                 "max_points": row.max_points,
                 "gradable_points": row.gradable_points,
-                "open_points": rounded(row.open_points),
-                "provisional": row.is_provisional,
+                "open_points": round_points(row.undecided_points),
+                "provisional": row.is_preliminary,
                 "late_s": row.late_s,
                 "late_unknown": row.is_late_unknown,
                 "not_taken": row.is_not_taken,
@@ -131,5 +131,5 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
             for test in tests
         ]
     else:
-        data["score"] = rounded(sum(row.points or 0.0 for row in rows))
+        data["score"] = round_points(sum(row.points or 0.0 for row in rows))
     return data

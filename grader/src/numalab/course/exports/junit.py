@@ -28,7 +28,7 @@ def _case(suite: Element, name: str) -> Element:
     )
 
 
-def _said(case: Element, kind: str, why: str) -> None:
+def _add_result(case: Element, kind: str, why: str) -> None:
     lines = visible_lines(why)
     SubElement(case, kind, message=lines.partition("\n")[0]).text = lines
 
@@ -52,14 +52,14 @@ def _criteria(suite: Element, result: Json, prefix: str) -> None:
             words = verdict_words.STATUS_STYLE[criterion.status][0]
             kind = _KINDS.get(criterion.status, "skipped")
             open_words = "" if kind == "failure" else f"Not graded ({words}): "
-            _said(case, kind, f"{open_words}{criterion.why}{shown.where_too}")
+            _add_result(case, kind, f"{open_words}{criterion.why}{shown.where_too}")
 
 
 def _properties(suite: Element, row: StandingRow) -> None:
     """What each part gives."""
     properties = SubElement(suite, "properties")
     for part in row.parts:
-        value = f"{part.points:g} of {part.most:g}" if part.most else part.state
+        value = f"{part.points:g} of {part.max_points:g}" if part.max_points else part.state
         SubElement(properties, "property", name=part.name, value=value)
 
 
@@ -73,10 +73,10 @@ def _suite(root: Element, row: StandingRow) -> None:
         case = _case(suite, "graded")
         why = "\n".join(summary_lines(row))
         if is_spoilt or not row.points:
-            _said(case, "error" if is_spoilt else "failure", why)
+            _add_result(case, "error" if is_spoilt else "failure", why)
     for part in row.parts if row.is_handed_in else ():
         if part.state in NOTHING_OF_IT:
-            _said(_case(suite, part.name), "failure", part_line(part))
+            _add_result(_case(suite, part.name), "failure", part_line(part))
     if row.result is not None:
         _criteria(suite, row.result, "")
     if of_variant is not None:
@@ -94,7 +94,7 @@ def report(rows: Sequence[StandingRow], problems: Sequence[Problem]) -> str:
     if problems:
         suite = SubElement(root, "testsuite", name="hand-in")
         for problem in problems:
-            _said(_case(suite, problem.source), "failure", problem.why)
+            _add_result(_case(suite, problem.source), "failure", problem.why)
         _counted(suite)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"

@@ -23,19 +23,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.course.csv_files import Table, defused, table_text
+from numalab.course.csv_files import CsvTable, escape_formula, format_table
 from numalab.course.exports.exports import (
-    Export,
-    late_told,
-    not_taken_told,
-    number,
-    open_told,
-    told_of,
-    who,
+    ExportedFile,
+    format_points,
+    late_remark,
+    list_remark,
+    not_taken_remark,
+    student_labels,
+    undecided_remark,
 )
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.intake.moodle_words import LANGUAGES, Column, participant, read_header
+from numalab.course.intake.moodle_columns import LANGUAGES, Column, participant, read_header
 from numalab.errors import UserError
 
 IDENTIFIER, FULL_NAME, EMAIL = "Identifier", "Full name", "Email address"
@@ -46,7 +46,7 @@ HEADER = (
     "Last modified (submission)", MODIFIED, FEEDBACK,
 )  # fmt: skip
 PARTICIPANT = "Participant "
-_MOST_ROWS_LOOKED_AT = 200  # for what a column holds
+_MAX_INSPECTED_ROWS = 200  # for what a column holds
 # What is ours in a comment, so that the next export takes its place and leaves the rest.
 _OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
 
@@ -57,25 +57,25 @@ def comment(row: StandingRow) -> str:
     return f'<div class="numalab">{"<br>".join(lines)}</div>'
 
 
-def _with_comment(before: str, ours: str) -> str:
+def _insert_comment(existing: str, ours: str) -> str:
     """What somebody wrote by hand stays."""
-    if _OURS.search(before):
-        return _OURS.sub(lambda found: ours, before, count=1)
-    return before + ours
+    if _OURS.search(existing):
+        return _OURS.sub(lambda found: ours, existing, count=1)
+    return existing + ours
 
 
-def worksheet(rows: Sequence[StandingRow]) -> Export:
+def worksheet(rows: Sequence[StandingRow]) -> ExportedFile:
     """Made without a template. rows: of one lab. Who has no grade has no row."""
     graded = [row for row in rows if row.points is not None]
     known = [row for row in graded if _identifier(row) or row.student.external.get("email")]
     cells = (
         [
             _identifier(row),
-            defused(row.student.name),
-            defused(row.student.external.get("email", "")),
+            escape_formula(row.student.name),
+            escape_formula(row.student.external.get("email", "")),
             "",
-            number(row.points),
-            number(row.max_points),
+            format_points(row.points),
+            format_points(row.max_points),
             "Yes",
             "-",
             "-",
@@ -84,16 +84,17 @@ def worksheet(rows: Sequence[StandingRow]) -> Export:
         for row in known
     )
     lost = [row for row in graded if row not in known]
-    return Export(
-        table_text(HEADER, cells, has_bom=False),
+    return ExportedFile(
+        format_table(HEADER, cells, has_bom=False),
         (
-            *told_of("No grade, so not in the file", who(r for r in rows if r.points is None)),
-            *open_told(known),
-            *late_told(rows),
-            *not_taken_told(rows),
-            *told_of(
+            *list_remark("No grade, so not in the file", student_labels(r for r in rows if r.points
+            is None)),
+            *undecided_remark(known),
+            *late_remark(rows),
+            *not_taken_remark(rows),
+            *list_remark(
                 "Not in the file, since neither Moodle's identifier nor an e-mail address is known",
-                who(lost),
+                student_labels(lost),
             ),
             "Moodle leaves out who was graded there before, unless you tick \"Allow updating "
             "records that have been modified more recently\". With --template that is not needed.",
@@ -125,10 +126,10 @@ def _named(header: Sequence[str], title: str, where: str) -> int:
     return titles.index(title.casefold())
 
 
-def _columns(table: Table, grade: str | None, feedback: str | None, where: str) -> _Columns:
+def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: str) -> _Columns:
     """As Moodle calls them in the languages of moodle_words.py, or as the options name them."""
     header = table.rows[0]
-    known = read_header(header, table.rows[1:_MOST_ROWS_LOOKED_AT])
+    known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
     asked: Sequence[tuple[Column, str | None, str]] = (
         ("grade", grade, "--grade-column"), ("feedback", feedback, "--feedback-column")
@@ -172,19 +173,19 @@ def _unique(rows: Sequence[StandingRow], key: _Key) -> dict[str, StandingRow]:
 class _Students:
     """Rows of one lab by what a worksheet may tell of a student."""
 
-    by_number: Mapping[str, StandingRow]
-    by_email: Mapping[str, StandingRow]
-    by_name: Mapping[str, StandingRow]
+    numbers: Mapping[str, StandingRow]
+    emails: Mapping[str, StandingRow]
+    names: Mapping[str, StandingRow]
 
     def find(self, number_: str, email: str, name: str) -> StandingRow | None:
-        return self.by_number.get(number_) or self.by_email.get(email) or self.by_name.get(name)
+        return self.numbers.get(number_) or self.emails.get(email) or self.names.get(name)
 
 
 def _students(rows: Sequence[StandingRow]) -> _Students:
     return _Students(
-        by_number=_unique(rows, lambda row: participant(_identifier(row))),
-        by_email=_unique(rows, lambda row: row.student.external.get("email", "")),
-        by_name=_unique(rows, lambda row: row.student.name),
+        numbers=_unique(rows, lambda row: participant(_identifier(row))),
+        emails=_unique(rows, lambda row: row.student.external.get("email", "")),
+        names=_unique(rows, lambda row: row.student.name),
     )
 
 
@@ -192,13 +193,13 @@ def _cell(cells: Sequence[str], column: int | None) -> str:
     return cells[column] if column is not None and column < len(cells) else ""
 
 
-def filled(
-    template: Table,
+def fill_worksheet(
+    template: CsvTable,
     rows: Sequence[StandingRow],
     where: str,
     grade_column: str | None = None,
     feedback_column: str | None = None,
-) -> Export:
+) -> ExportedFile:
     """The instructor's worksheet with grade and feedback of one lab; all other cells as they
     were. where: what messages call it; grade_column, feedback_column: their titles, None: as
     Moodle calls them. Raises UserError."""
@@ -234,19 +235,21 @@ def filled(
             locked.append(row)
         else:
             _check_maximum(_cell(cells, columns.maximum), row, where)
-            cells[columns.grade] = number(row.points)
-            cells[columns.feedback] = _with_comment(cells[columns.feedback], comment(row))
+            cells[columns.grade] = format_points(row.points)
+            cells[columns.feedback] = _insert_comment(cells[columns.feedback], comment(row))
     lost = [row for row in rows if row.points is not None and row.student.id not in found]
-    return Export(
-        template.with_rows(done).text(),
+    return ExportedFile(
+        template.replace_rows(done).text(),
         (
-            *told_of("No grade, left as it was", who(ungraded)),
-            *open_told(row for row in rows if row.student.id in found),
-            *late_told(rows),
-            *not_taken_told(rows),
-            *told_of("Moodle does not let this grade be changed, left as it was", who(locked)),
-            *told_of("Graded, and not in the worksheet", who(lost)),
-            *told_of("In the worksheet, and not in the gradebook", strangers),
+            *list_remark("No grade, left as it was", student_labels(ungraded)),
+            *undecided_remark(row for row in rows if row.student.id in found),
+            *late_remark(rows),
+            *not_taken_remark(rows),
+            *list_remark(
+                "Moodle does not let this grade be changed, left as it was", student_labels(locked)
+            ),
+            *list_remark("Graded, and not in the worksheet", student_labels(lost)),
+            *list_remark("In the worksheet, and not in the gradebook", strangers),
         ),
     )
 

@@ -6,7 +6,13 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from numalab.course.csv_files import PRIVATE, defused, read_table, table_text, write_private
+from numalab.course.csv_files import (
+    PRIVATE,
+    escape_formula,
+    format_table,
+    read_table,
+    write_private,
+)
 from numalab.course.records import Student
 from numalab.errors import UserError, reason_of
 
@@ -49,10 +55,10 @@ def assign(path: Path, students: Iterable[Student]) -> dict[str, str]:
     before = len(known)
     for student in students:
         if student.id not in known:
-            known[student.id] = (defused(student.name), _new(taken))
+            known[student.id] = (escape_formula(student.name), _new(taken))
     try:
         if len(known) > before or not path.exists():
-            write_private(path, table_text(HEADER, ((i, *v) for i, v in known.items()), True))
+            write_private(path, format_table(HEADER, ((i, *v) for i, v in known.items()), True))
         path.chmod(PRIVATE)
     except OSError as error:
         raise UserError(f"can't write {path}: {reason_of(error)}") from error

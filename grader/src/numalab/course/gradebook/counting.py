@@ -9,16 +9,21 @@ from datetime import datetime
 
 from numalab import words
 from numalab.course.gradebook.node_types import node_types
-from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
-from numalab.course.gradebook.parts import rounded
+from numalab.course.gradebook.parts import round_points
 from numalab.course.gradebook.rules import DAY_S, Rules
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.gradebook.undecided_points import (
+    UndecidedPoints,
+    earnable_points,
+    total_points,
+    undecided_points,
+)
 from numalab.course.records import (
     LATE_BY_CANVAS,
     QUICK,
     Attempt,
     AttemptState,
-    Item,
+    GradingTarget,
     Json,
     Student,
 )
@@ -52,7 +57,7 @@ class HandIn:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class ScoredAttempt:
     """A graded attempt under the course's rules. language: the better of those that count;
     earned, gradable, of: as its criteria add up, gradable with what is open; open: what that is;
     before: earned over gradable on the scale of the lab's points, None where nothing was
@@ -62,30 +67,30 @@ class Weighed:
     language: str
     earned: float
     gradable: float
-    of: float
-    open: tuple[OpenPoints, ...]
+    max_points: float
+    undecided: tuple[UndecidedPoints, ...]
     late_s: float
     penalty: float
-    before: float | None
+    unpenalized_points: float | None
     points: float | None
 
     @property
     def gradable_share(self) -> float:
-        return self.gradable / self.of if self.of else 0.0
+        return self.gradable / self.max_points if self.max_points else 0.0
 
 
 @dataclass(frozen=True)
-class Account:
+class GradeTrace:
     """A row and what it follows from. hand_ins: oldest first; weighed: oldest first; replaced:
     attempts that were judged again or graded on, and don't count beside what came of it; variant:
     that of the lab's variant, where it is part of the grade."""
 
     row: StandingRow
     hand_ins: tuple[HandIn, ...]
-    weighed: tuple[Weighed, ...]
+    scored: tuple[ScoredAttempt, ...]
     deadline: datetime | None
     replaced: tuple[Attempt, ...] = ()
-    variant: Account | None = None
+    variant: GradeTrace | None = None
 
 
 def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rules) -> float:
@@ -96,7 +101,7 @@ def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rule
     return late_s if late_s > rules.late.grace_s else 0.0
 
 
-def duration_words(late_s: float) -> str:
+def format_duration(late_s: float) -> str:
     if late_s < 60 * 60:
         return words.count(max(1, round(late_s / 60)), "minute")
     if late_s < 2 * DAY_S:
@@ -104,14 +109,14 @@ def duration_words(late_s: float) -> str:
     return words.count(round(late_s / DAY_S), "day")
 
 
-def replaced_ones(attempts: Iterable[Attempt]) -> set[tuple[Item, int]]:
+def replaced_attempts(attempts: Iterable[Attempt]) -> set[tuple[GradingTarget, int]]:
     """Items and numbers of those in whose place another attempt is."""
-    return {(a.item, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
+    return {(a.target, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
 
 
 def is_refused(attempt: Attempt, rules: Rules) -> bool:
     """Whether it was graded with --quick, in a course where that does not count."""
-    return attempt.state == "graded" and attempt.item.effort == QUICK and not rules.allow_quick
+    return attempt.state == "graded" and attempt.target.effort == QUICK and not rules.allow_quick
 
 
 def earned_points(result: Json, rules: Rules) -> float:
@@ -122,7 +127,7 @@ def earned_points(result: Json, rules: Rules) -> float:
     return earned
 
 
-def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | None:
+def score_attempt(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> ScoredAttempt | None:
     """None where it was not graded, in no language that counts, or with too little care."""
     if attempt.state != "graded" or is_refused(attempt, rules):
         return None
@@ -136,62 +141,62 @@ def weigh(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Weighed | 
         earned = earned_points(result, rules)
         before = worth * earned / gradable if gradable else None
         found.append(
-            Weighed(
+            ScoredAttempt(
                 attempt=attempt,
                 language=result["language"],
                 earned=earned,
                 gradable=gradable,
-                of=result["max_points"],
-                open=open_points(result),
+                max_points=result["max_points"],
+                undecided=undecided_points(result),
                 late_s=late_s,
                 penalty=penalty,
-                before=before,
-                points=None if before is None else rounded(before * (1 - penalty)),
+                unpenalized_points=before,
+                points=None if before is None else round_points(before * (1 - penalty)),
             )
         )
-    return max(found, key=_worth) if found else None
+    return max(found, key=_ranking) if found else None
 
 
-def _worth(one: Weighed) -> tuple[float, ...]:
+def _ranking(scored: ScoredAttempt) -> tuple[float, ...]:
     """Orders gradings; before the penalty, too, so that of two that earn nothing the better one
     is shown, and of two that earn the same the one of which less is open."""
-    points = -1.0 if one.points is None else one.points
-    before = -1.0 if one.before is None else one.before
-    return points, before, -total(one.open), one.gradable
+    points = -1.0 if scored.points is None else scored.points
+    before = -1.0 if scored.unpenalized_points is None else scored.unpenalized_points
+    return points, before, -total_points(scored.undecided), scored.gradable
 
 
 def _choose(
-    weighed: Sequence[Weighed],
+    scored: Sequence[ScoredAttempt],
     hand_ins: Sequence[HandIn],
     late: Mapping[str, float],
     rules: Rules,
-) -> tuple[Weighed | None, HandIn | None]:
+) -> tuple[ScoredAttempt | None, HandIn | None]:
     """The one that counts, and what was handed in for it; weighed and hand_ins oldest first;
     late: seconds, by digest. Without a grading the hand-in is the one that waits for it."""
     by_digest = {hand_in.digest: hand_in for hand_in in hand_ins}
-    accepted = [w for w in weighed if w.penalty < 1]
+    accepted = [w for w in scored if w.penalty < 1]
     if rules.counts == "last":
         if not hand_ins:
             return None, None
         # What is too late to earn anything does not take the place of what came before it.
         earning = [hand_in for hand_in in hand_ins if rules.late.penalty(late[hand_in.digest]) < 1]
         last = (earning or hand_ins)[-1]
-        of_last = [w for w in weighed if w.attempt.item.digest == last.digest]
+        of_last = [w for w in scored if w.attempt.target.digest == last.digest]
         return (of_last[-1] if of_last else None), last
     if rules.counts == "best_before_deadline":
-        accepted = [w for w in weighed if w.late_s == 0] or accepted
-    candidates = accepted or list(weighed)
+        accepted = [w for w in scored if w.late_s == 0] or accepted
+    candidates = accepted or list(scored)
     if not candidates:
         return None, (hand_ins[-1] if hand_ins else None)
-    best = max(enumerate(candidates), key=lambda pair: (*_worth(pair[1]), pair[0]))[1]
-    return best, by_digest.get(best.attempt.item.digest)
+    best = max(enumerate(candidates), key=lambda pair: (*_ranking(pair[1]), pair[0]))[1]
+    return best, by_digest.get(best.attempt.target.digest)
 
 
 def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
     """A sentence on a lab without a grade."""
     if hand_in is None:
         return "Nothing was handed in."
-    of_it = [a for a in attempts if a.item.digest == hand_in.digest]
+    of_it = [a for a in attempts if a.target.digest == hand_in.digest]
     if not of_it:
         return "Handed in, and not graded yet."
     last = of_it[-1]
@@ -218,31 +223,33 @@ def _oldest_first(
     known = {hand_in.digest for hand_in in hand_ins}
     every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
     for attempt in found:
-        if attempt.item.digest not in known:
-            known.add(attempt.item.digest)
+        if attempt.target.digest not in known:
+            known.add(attempt.target.digest)
             at = datetime.fromisoformat(attempt.started_at).astimezone()
-            every.append(HandIn(attempt.item.digest, None, at))
+            every.append(HandIn(attempt.target.digest, None, at))
     every.sort(key=lambda one: one.last_at)
     order = {one.digest: number for number, one in enumerate(every)}
-    found.sort(key=lambda a: (order[a.item.digest], a.ended_at, a.number))
+    found.sort(key=lambda a: (order[a.target.digest], a.ended_at, a.number))
     return every, found
 
 
-def account(
+def derive_grade(
     student: Student,
     lab: str,
     hand_ins: Sequence[HandIn],
     attempts: Sequence[Attempt],
     not_taken: str,
     rules: Rules,
-) -> Account:
+) -> GradeTrace:
     """not_taken: why what was handed in of the lab could not be, empty: nothing of the kind."""
     ordered, all_kept = _oldest_first(attempts, hand_ins)
-    gone = replaced_ones(all_kept)
-    found = [a for a in all_kept if (a.item, a.number) not in gone]
+    gone = replaced_attempts(all_kept)
+    found = [a for a in all_kept if (a.target, a.number) not in gone]
     deadline, worth = rules.deadline(student.id, lab), rules.lab(lab).points
     late = {hand_in.digest: lateness_s(hand_in.first_at, deadline, rules) for hand_in in ordered}
-    weighed = [w for a in found if (w := weigh(a, late[a.item.digest], lab, rules)) is not None]
+    weighed = [
+        w for a in found if (w := score_attempt(a, late[a.target.digest], lab, rules)) is not None
+    ]
     counted, hand_in = _choose(weighed, ordered, late, rules)
     override = rules.override(student.id, lab)
     is_late_unknown = (
@@ -280,11 +287,11 @@ def account(
         others=tuple(a for a in found if counted is None or a is not counted.attempt),
         points=points,
         max_points=worth,
-        gradable_points=rounded(worth * counted.gradable_share) if counted else None,
-        is_provisional=(
+        gradable_points=round_points(worth * counted.gradable_share) if counted else None,
+        is_preliminary=(
             override is None
             and counted is not None
-            and (bool(counted.open) or counted.gradable_share < rules.provisional_below)
+            and (bool(counted.undecided) or counted.gradable_share < rules.min_gradable_share)
         ),
         late_s=late_s,
         penalty=penalty,
@@ -295,5 +302,5 @@ def account(
         is_not_taken=hand_in is None and bool(not_taken),
         is_late_unknown=is_late_unknown,
     )
-    replaced = tuple(a for a in all_kept if (a.item, a.number) in gone)
-    return Account(row, tuple(ordered), tuple(weighed), deadline, replaced)
+    replaced = tuple(a for a in all_kept if (a.target, a.number) in gone)
+    return GradeTrace(row, tuple(ordered), tuple(weighed), deadline, replaced)

@@ -18,17 +18,17 @@ from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.tables import LATER_TABLES, SCHEMA, SCHEMA_VERSION
-from numalab.course.locks import held
+from numalab.course.locks import hold_lock
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.locks import has_record_locks
 from numalab.file_systems.room import Place, shortage
 
-BUSY_S = 10.0  # a reader waits so long while the head writes; a write takes far less
-_LOOK_S = 0.05
+WAIT_S = 10.0  # a reader waits so long while the head writes; a write takes far less
+_POLL_S = 0.05
 _FULL_BYTES = 1 << 20
 
 
-def leftovers(path: Path) -> list[Path]:
+def journal_files(path: Path) -> list[Path]:
     """What SQLite may leave beside a database."""
     return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
 
@@ -51,17 +51,17 @@ def _has_locks(course: CourseFolder) -> bool:
     return has_record_locks(lock if lock.exists() else course.gradebook)
 
 
-def _open(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
     """mode: rwc makes the file where there is none."""
     options = f"mode={mode}" + ("" if has_locks else "&vfs=unix-none")
     name = f"{path.absolute().as_uri()}?{options}"
-    return sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
+    return sqlite3.connect(name, uri=True, timeout=WAIT_S, isolation_level=None)
 
 
 def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
     """Open a gradebook to write it, with its lock held; made where there is none. path: of the
     course's, or of one that is to take its place. Raises UserError and sqlite3.Error."""
-    database = _open(path, "rwc", _has_locks(course))
+    database = _connect(path, "rwc", _has_locks(course))
     try:
         database.execute("PRAGMA journal_mode = DELETE")
         database.execute("PRAGMA synchronous = FULL")
@@ -88,7 +88,7 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
         # A writer that was killed leaves a journal, and only who may write can undo what it holds
         # of a change.
         is_left = _journal(path).exists() and os.access(path, os.W_OK)
-        database = _open(path, "rw" if is_left else "ro", True)
+        database = _connect(path, "rw" if is_left else "ro", True)
     else:
         database = sqlite3.connect(":memory:", isolation_level=None)
         database.deserialize(_content(course))
@@ -107,10 +107,10 @@ def _content(course: CourseFolder) -> bytes:
     """Return the file as it is between two changes: while one is under way there is a journal. Read
     twice, since another node's view may be late. Raises UserError and NumalabError."""
     path = course.gradebook
-    until_s = time.monotonic() + BUSY_S
+    until_s = time.monotonic() + WAIT_S
     before = None
     while True:
-        _undo_change_of_the_dead(course)
+        _roll_back_killed_writer(course)
         content = None if _journal(path).exists() else path.read_bytes()
         if content is not None and content == before and not _journal(path).exists():
             return content
@@ -121,34 +121,34 @@ def _content(course: CourseFolder) -> bytes:
                 f"{_journal(path)}, which only who may write there can undo; its file system has "
                 f"no file locks. It can be made again: ./numalab gradebook rebuild {course.root}"
             )
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
 
 
-def _undo_change_of_the_dead(course: CourseFolder) -> None:
+def _roll_back_killed_writer(course: CourseFolder) -> None:
     """Have SQLite take back what a writer has left that was killed."""
     if not (_journal(course.gradebook).exists() and os.access(course.gradebook, os.W_OK)):
         return
     with (
         contextlib.suppress(UserError),  # else it is being written
         lock(course),
-        contextlib.closing(_open(course.gradebook, "rw", False)) as database,
+        contextlib.closing(_connect(course.gradebook, "rw", False)) as database,
     ):
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 @contextmanager
 def lock(course: CourseFolder) -> Iterator[None]:
-    """Keep other writers out. Raises BusyError where there is one."""
+    """Keep other writers out. Raises LockedError where there is one."""
 
     def busy(holder: str) -> str:
         return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
 
-    with held(course.gradebook_lock, busy):
+    with hold_lock(course.gradebook_lock, busy):
         yield
 
 
 @contextmanager
-def told(course: CourseFolder) -> Iterator[None]:
+def explain_errors(course: CourseFolder) -> Iterator[None]:
     """Turn what SQLite complains of into what to do about it."""
     try:
         yield

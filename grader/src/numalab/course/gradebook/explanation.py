@@ -8,16 +8,16 @@ from datetime import datetime, tzinfo
 from numalab import words
 from numalab.course.gradebook.counting import (
     STATE_WORDS,
-    Account,
-    Weighed,
-    duration_words,
+    GradeTrace,
+    ScoredAttempt,
+    format_duration,
     is_refused,
 )
 from numalab.course.gradebook.feedback import feedback_lines, grade_words, part_line
 from numalab.course.gradebook.node_types import node_type
-from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.course.records import QUICK, Attempt
 from numalab.labs import declaration
 from numalab.labs.variants import lab_of_variant
@@ -29,12 +29,16 @@ _COUNTS = {
 }
 
 
-def _moment(at: datetime, zone: tzinfo | None) -> str:
-    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+def _moment(moment: datetime, zone: tzinfo | None) -> str:
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
 
 
 def _attempt_line(
-    attempt: Attempt, weighed: Weighed | None, row: StandingRow, rules: Rules, zone: tzinfo | None
+    attempt: Attempt,
+    scored: ScoredAttempt | None,
+    row: StandingRow,
+    rules: Rules,
+    zone: tzinfo | None,
 ) -> str:
     when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
     name = attempt.node.get("name")
@@ -46,35 +50,34 @@ def _attempt_line(
         return f"{when}  not graded, {STATE_WORDS[attempt.state]}{why}"
     if is_refused(attempt, rules):
         return f"{when}  graded with --quick{where}, which does not count (allow_quick = false)"
-    if weighed is None:
+    if scored is None:
         return f"{when}  graded{where}, in no language that counts here"
-    quick = " with --quick" if attempt.item.effort == QUICK else ""
+    quick = " with --quick" if attempt.target.effort == QUICK else ""
     line = (
-        f"{when}  graded{quick}{where}: {weighed.earned:g} of "
-        f"{words.count(int(weighed.gradable), 'gradable point')} in "
-        f"{declaration.LANGUAGE_NAMES[weighed.language]}"
+        f"{when}  graded{quick}{where}: {scored.earned:g} of "
+        f"{words.count(int(scored.gradable), 'gradable point')} in "
+        f"{declaration.LANGUAGE_NAMES[scored.language]}"
     )
-    if weighed.open:
-        line += f", open: {names_words(weighed.open)}"
-    if weighed.before is None or weighed.points is None:
+    if scored.undecided:
+        line += f", open: {criteria_text(scored.undecided)}"
+    if scored.unpenalized_points is None or scored.points is None:
         return line
     worth = rules.lab(row.lab).points
     if row.parts or row.is_part:
-        return f"{line}{_share_words(weighed.before, weighed.penalty, worth)}"
-    if weighed.gradable != worth:
-        line += (
-            f"{';' if weighed.open else ','} which is {words.short(weighed.before, 4)} of {worth:g}"
-        )
-    if weighed.penalty:
-        line += f", less {words.percent(weighed.penalty)}: {weighed.points:g}"
+        return f"{line}{_share_words(scored.unpenalized_points, scored.penalty, worth)}"
+    if scored.gradable != worth:
+        share = words.short(scored.unpenalized_points, 4)
+        line += f"{';' if scored.undecided else ','} which is {share} of {worth:g}"
+    if scored.penalty:
+        line += f", less {words.percent(scored.penalty)}: {scored.points:g}"
     return line
 
 
-def _share_words(before: float, penalty: float, worth: float) -> str:
+def _share_words(unpenalized_points: float, penalty: float, worth: float) -> str:
     """Of a part, whose points are the lab's to say."""
     if not worth:
         return ""
-    share = before / worth
+    share = unpenalized_points / worth
     words_of = f", a share of {words.short(share, 4)}"
     if penalty:
         words_of += f", less {words.percent(penalty)}: {words.short(share * (1 - penalty), 4)}"
@@ -83,16 +86,16 @@ def _share_words(before: float, penalty: float, worth: float) -> str:
 
 def _line_of(
     attempt: Attempt,
-    account: Account,
-    weighed: Weighed | None,
+    trace: GradeTrace,
+    scored: ScoredAttempt | None,
     rules: Rules,
     zone: tzinfo | None,
 ) -> str:
     """With what became of it, or what it was made from."""
-    if attempt in account.replaced:
+    if attempt in trace.replaced:
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
-    line = _attempt_line(attempt, weighed, account.row, rules, zone)
+    line = _attempt_line(attempt, scored, trace.row, rules, zone)
     earlier = sum(
         session["generations"]
         for result in attempt.results
@@ -121,58 +124,58 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
     yield f"  together {total:g} of {row.max_points:g}{waits}{hand}"
 
 
-def _hand_in_lines(account: Account, rules: Rules) -> Iterator[str]:
+def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
     """What was handed in of a lab or a variant, and how each grading of it counts."""
-    row = account.row
-    zone = None if account.deadline is None else account.deadline.tzinfo
-    if account.deadline is not None:
+    row = trace.row
+    zone = None if trace.deadline is None else trace.deadline.tzinfo
+    if trace.deadline is not None:
         labs = (row.lab, lab_of_variant(row.lab))
         own = any(
-            (one.student_id, one.deadline) == (row.student.id, account.deadline)
+            (one.student_id, one.deadline) == (row.student.id, trace.deadline)
             for one in rules.extensions
             if one.lab in labs
         )
-        named = f"{account.deadline.tzname()}{', an extension' if own else ''}"
-        yield f"Deadline: {_moment(account.deadline, zone)} ({named})."
+        named = f"{trace.deadline.tzname()}{', an extension' if own else ''}"
+        yield f"Deadline: {_moment(trace.deadline, zone)} ({named})."
     if row.is_late_unknown:
         yield (
             "Late by Canvas, hours unknown, nothing taken off. A column handed_in_at in --students "
             "FILE of batch grade tells when it was."
         )
-    of = {id(weighed.attempt): weighed for weighed in account.weighed}
-    attempts = [*row.others, *([row.attempt] if row.attempt else []), *account.replaced]
-    for hand_in in account.hand_ins:
+    of = {id(weighed.attempt): weighed for weighed in trace.scored}
+    attempts = [*row.others, *([row.attempt] if row.attempt else []), *trace.replaced]
+    for hand_in in trace.hand_ins:
         at = hand_in.first_at
         when = "at a time that is not known" if at is None else _moment(at, zone)
         late = ""
-        if at is not None and account.deadline is not None and at > account.deadline:
-            late = f", {duration_words((at - account.deadline).total_seconds())} late"
+        if at is not None and trace.deadline is not None and at > trace.deadline:
+            late = f", {format_duration((at - trace.deadline).total_seconds())} late"
         yield f"Handed in {when}{late} (files {hand_in.digest[:12]}):"
-        own_attempts = [a for a in attempts if a.item.digest == hand_in.digest]
+        own_attempts = [a for a in attempts if a.target.digest == hand_in.digest]
         for attempt in sorted(own_attempts, key=lambda a: (a.ended_at, a.number)):
             mark = "counts  " if attempt is row.attempt and not row.override_reason else ""
-            yield f"  {mark}{_line_of(attempt, account, of.get(id(attempt)), rules, zone)}"
+            yield f"  {mark}{_line_of(attempt, trace, of.get(id(attempt)), rules, zone)}"
         if not own_attempts:
             yield "  not graded yet"
 
 
-def explanation(account: Account, rules: Rules) -> Iterator[str]:
+def explanation(trace: GradeTrace, rules: Rules) -> Iterator[str]:
     """Paragraphs; one that begins with two spaces belongs to the one before."""
-    row = account.row
+    row = trace.row
     yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
     override = rules.override(row.student.id, row.lab)
     if override is not None:
-        by = f" by {override.by}" if override.by else ""
-        on = f", {override.at}" if override.at else ""
+        by = f" by {override.author}" if override.author else ""
+        on = f", {override.date}" if override.date else ""
         yield f"Set by hand{by}{on}: {override.reason}"
     if row.parts and row.is_handed_in:
         yield from _parts_lines(row, rules)
     yield f"What counts: {_COUNTS[rules.counts]} (counts = \"{rules.counts}\")."  # fmt: skip
-    yield from _hand_in_lines(account, rules)
-    if account.variant is not None:
-        yield f"{account.variant.row.lab}:"
-        yield from _hand_in_lines(account.variant, rules)
-        if not account.variant.hand_ins:
+    yield from _hand_in_lines(trace, rules)
+    if trace.variant is not None:
+        yield f"{trace.variant.row.lab}:"
+        yield from _hand_in_lines(trace.variant, rules)
+        if not trace.variant.hand_ins:
             yield "  not handed in"
     yield "What the student is told:"
     yield from (f"  {line}" for line in feedback_lines(row))

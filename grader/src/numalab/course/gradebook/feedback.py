@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from numalab import words
-from numalab.course.gradebook.counting import duration_words
-from numalab.course.gradebook.open_points import earnable_points, student_words
-from numalab.course.gradebook.parts import Part, PartState
+from numalab.course.gradebook.counting import format_duration
+from numalab.course.gradebook.parts import GradePart, PartState
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.gradebook.undecided_points import earnable_points, student_sentences
 from numalab.course.records import Json
 from numalab.judging.verdict import Verdict, read_verdict
 from numalab.labs import declaration
@@ -23,7 +23,7 @@ PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.
 def grade_words(row: StandingRow) -> str:
     if row.points is None:
         return "No grade"
-    provisional = ", provisional" if row.is_provisional else ""
+    provisional = ", provisional" if row.is_preliminary else ""
     return f"{row.points:g} of {row.max_points:g} points{provisional}"
 
 
@@ -37,23 +37,23 @@ STATE_WORDS: Mapping[PartState, str] = {
 }
 
 
-def part_words(part: Part) -> str:
+def part_words(part: GradePart) -> str:
     """As kernel 3.2 of 4, without what it follows from."""
     if part.state == "left out":
         return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]
-    return f"{part.name} {part.points:g} of {part.most:g}" + (f" ({why})" if why else "")
+    return f"{part.name} {part.points:g} of {part.max_points:g}" + (f" ({why})" if why else "")
 
 
-def is_told_by_criteria(row: StandingRow, part: Part) -> bool:
+def has_criteria(row: StandingRow, part: GradePart) -> bool:
     """Whether a list of criteria tells what a part gives."""
     of = {"kernel": row, "variant": row.variant}.get(part.name)
     return of is not None and of.result is not None
 
 
-def part_line(part: Part) -> str:
+def part_line(part: GradePart) -> str:
     """The same with it."""
-    return part_words(part) + (f": {part.shown.why}" if part.shown.why else "")
+    return part_words(part) + (f": {part.score.why}" if part.score.why else "")
 
 
 def parts_words(row: StandingRow) -> str:
@@ -76,11 +76,11 @@ def notices(row: StandingRow) -> Iterator[str]:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
     elif row.result is not None and row.result.get("unchanged") and not row.points:
         yield "This is still the starting code, which earns no points."
-    yield from student_words(row.open)
+    yield from student_sentences(row.undecided)
     waits_for_mark = any(part.state == "open" for part in row.parts)
-    if row.is_provisional and waits_for_mark:
+    if row.is_preliminary and waits_for_mark:
         yield "Provisional: the viva has no mark yet, and counts as 0 until it has one."
-    elif row.is_provisional and not row.open and row.gradable_points is not None:
+    elif row.is_preliminary and not row.undecided and row.gradable_points is not None:
         yield (
             f"Provisional: the node could show {row.gradable_points:g} of the {row.max_points:g} "
             "points."
@@ -96,7 +96,7 @@ def notices(row: StandingRow) -> Iterator[str]:
 
 def _late_words(what: str, row: StandingRow) -> str:
     took = words.percent(row.penalty) if row.penalty else "nothing"
-    return f"{what} {duration_words(row.late_s)} after the deadline: {took} taken off."
+    return f"{what} {format_duration(row.late_s)} after the deadline: {took} taken off."
 
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:

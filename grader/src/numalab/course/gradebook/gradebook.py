@@ -25,25 +25,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from numalab.course import records
-from numalab.course.attempts import kept_attempts
+from numalab.course.attempts import all_attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.counting import Account, HandIn, account
-from numalab.course.gradebook.database import connect, connect_to_read, leftovers, lock, told
-from numalab.course.gradebook.lab_grade import with_parts
-from numalab.course.gradebook.open_points import is_open
-from numalab.course.gradebook.parts import OF_VARIANT
+from numalab.course.gradebook.counting import GradeTrace, HandIn, derive_grade
+from numalab.course.gradebook.database import (
+    connect,
+    connect_to_read,
+    explain_errors,
+    journal_files,
+    lock,
+)
+from numalab.course.gradebook.lab_grade import combine_parts
+from numalab.course.gradebook.parts import VARIANT_PARTS
+from numalab.course.gradebook.rule_warnings import check_rules
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import HandInTime, Standing
 from numalab.course.gradebook.tables import (
+    ASSIGNMENT_KEYS,
     CHUNK,
-    OF_ONE_LAB,
     insert_attempt,
-    insert_delivery,
+    insert_collection,
     read_attempts,
     read_not_taken,
 )
-from numalab.course.gradebook.without_effect import problems_of_rules
-from numalab.course.records import Attempt, AttemptState, Intake, Item, Problem, Student
+from numalab.course.gradebook.undecided_points import is_worth_regrading
+from numalab.course.records import Attempt, AttemptState, GradingTarget, Intake, Problem, Student
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import partial_path, read_json, write_json
 from numalab.labs.variants import is_variant_name, lab_of_variant, variant_name
@@ -77,22 +83,22 @@ class _Contents:
         ordered = sorted(self.students.values(), key=lambda s: (s.name.casefold(), s.id))
         return [(student, lab) for student in ordered for lab in sorted(labs)]
 
-    def account(self, student: Student, lab: str, rules: Rules) -> Account:
+    def derive_grade(self, student: Student, lab: str, rules: Rules) -> GradeTrace:
         """A variant's with its lab's, where the course weighs the parts of a grade."""
         if not rules.parts:
-            return self._alone(student, lab, rules)
+            return self._derive_single(student, lab, rules)
         # What was set by hand for a lab is its points, and not its kernel's.
         by_hand = tuple(o for o in rules.overrides if is_variant_name(o.lab))
-        kernel = self._alone(student, lab, replace(rules, overrides=by_hand))
+        kernel = self._derive_single(student, lab, replace(rules, overrides=by_hand))
         variant = None
-        if any(name in OF_VARIANT for name in rules.weights(lab)):
-            variant = self._alone(student, variant_name(lab), rules)
-        return with_parts(kernel, variant, rules)
+        if any(name in VARIANT_PARTS for name in rules.weights(lab)):
+            variant = self._derive_single(student, variant_name(lab), rules)
+        return combine_parts(kernel, variant, rules)
 
-    def _alone(self, student: Student, lab: str, rules: Rules) -> Account:
+    def _derive_single(self, student: Student, lab: str, rules: Rules) -> GradeTrace:
         key = (student.id, lab)
-        external = {k: v for k, v in student.external.items() if k not in OF_ONE_LAB}
-        return account(
+        external = {k: v for k, v in student.external.items() if k not in ASSIGNMENT_KEYS}
+        return derive_grade(
             replace(student, external=external | self.external_of.get(key, {})),
             lab,
             self.hand_ins.get(key, ()),
@@ -103,7 +109,7 @@ class _Contents:
 
 
 class Gradebook:
-    """An open gradebook; open_gradebook makes one."""
+    """An open gradebook; use_gradebook makes one."""
 
     def __init__(self, course: CourseFolder, database: sqlite3.Connection) -> None:
         self._course, self._database = course, database
@@ -123,15 +129,15 @@ class Gradebook:
     def add_submissions(self, intake: Intake) -> None:
         """Keeps a delivery, unless it is the last one once more. Its problems take the place of
         those before."""
-        files = _delivery_files(self._course)
+        files = _collection_files(self._course)
         if files:
             number, path = files[-1]
-            if _read_delivery(path)[0] == intake:
+            if _read_collection(path)[0] == intake:
                 self._catch_up()
                 return
         else:
             number = 0
-        path = self._course.delivery(number + 1)
+        path = self._course.collection_record(number + 1)
         path.parent.mkdir(exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(
@@ -142,11 +148,11 @@ class Gradebook:
     def _catch_up(self) -> None:
         """Takes in the deliveries that are kept and not yet here."""
         (here,) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
-        for number, path in _delivery_files(self._course):
+        for number, path in _collection_files(self._course):
             if number > here[0]:
-                intake, taken_in_at = _read_delivery(path)
+                intake, taken_in_at = _read_collection(path)
                 with self._transaction() as database:
-                    insert_delivery(database, number, intake, taken_in_at)
+                    insert_collection(database, number, intake, taken_in_at)
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
         """Those that are here already change nothing. Returns how many were new."""
@@ -156,7 +162,7 @@ class Gradebook:
     def rebuild(self, progress: StepReport = lambda step: None) -> None:
         """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
         self._database.close()
-        _make_again(self._course, progress)
+        _rebuild_file(self._course, progress)
         self._database = connect(self._course, self._course.gradebook)
 
     # ---- reading ------------------------------------------------------------------
@@ -193,7 +199,7 @@ class Gradebook:
             )
         attempts: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
         for attempt in read_attempts(database):
-            attempts[attempt.item.student_id, attempt.item.lab].append(attempt)
+            attempts[attempt.target.student_id, attempt.target.lab].append(attempt)
         problems = tuple(
             Problem(source, why, students.get(student))
             for source, why, student in database.execute(
@@ -203,40 +209,42 @@ class Gradebook:
         not_taken = read_not_taken(database)
         return _Contents(students, external_of, hand_ins, attempts, problems, not_taken)
 
-    def states(self) -> dict[tuple[Item, int], AttemptState]:
+    def states(self) -> dict[tuple[GradingTarget, int], AttemptState]:
         """How each attempt that is here has ended, by its item and number."""
         return {
-            (Item(*row[:5]), row[5]): row[6]
+            (GradingTarget(*row[:5]), row[5]): row[6]
             for row in self._database.execute(
                 "SELECT student, lab, digest, kit_digest, effort, number, state FROM attempts"
             )
         }
 
-    def left_open(self) -> set[tuple[Item, int]]:
+    def undecided_attempts(self) -> set[tuple[GradingTarget, int]]:
         """The attempts that are to be graded on, since points of them are not decided."""
         return {
-            (Item(*row[:5]), row[5])
+            (GradingTarget(*row[:5]), row[5])
             for row in self._database.execute(
                 "SELECT student, lab, digest, kit_digest, effort, number, results FROM attempts "
                 "WHERE state = 'graded' AND (results LIKE '%\"inconclusive\"%' "
                 "OR results LIKE '%\"error\"%')"
             )
-            if any(map(is_open, json.loads(row[6])))
+            if any(map(is_worth_regrading, json.loads(row[6])))
         }
 
-    def open_hand_ins(self) -> list[Attempt]:
+    def undecided_hand_ins(self) -> list[Attempt]:
         """Of what each student has handed in last the last grading, where points of it are not
         decided."""
         last = set(self._database.execute(f"SELECT student, lab, digest FROM {_NEWEST}"))
-        maybe = {_files(item) for item, _ in self.left_open()} & last
+        maybe = {_files(item) for item, _ in self.undecided_attempts()} & last
         found: dict[tuple[str, str, str], Attempt] = {}
         for attempt in read_attempts(self._database) if maybe else ():
-            files = _files(attempt.item)
+            files = _files(attempt.target)
             if attempt.state == "graded" and files in maybe:
                 found[files] = max(
                     found.get(files, attempt), attempt, key=lambda a: (a.ended_at, a.number)
                 )
-        return [attempt for attempt in found.values() if any(map(is_open, attempt.results))]
+        return [
+            attempt for attempt in found.values() if any(map(is_worth_regrading, attempt.results))
+        ]
 
     def handed_in(self) -> dict[tuple[str, str], list[HandIn]]:
         """By student and lab, oldest first."""
@@ -259,13 +267,13 @@ class Gradebook:
         """Where the class stands under these rules."""
         contents = self._contents()
         rows = tuple(
-            contents.account(student, lab, rules).row for student, lab in contents.pairs(rules)
+            contents.derive_grade(student, lab, rules).row for student, lab in contents.pairs(rules)
         )
         return Standing(
             rows=rows,
             problems=(
                 *contents.problems,
-                *problems_of_rules(rules, contents.students, rows),
+                *check_rules(rules, contents.students, rows),
             ),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -277,24 +285,26 @@ class Gradebook:
             parts=tuple(name for name, weight in rules.parts.items() if weight),
         )
 
-    def accounts(self, rules: Rules, student_id: str) -> list[Account]:
+    def grade_traces(self, rules: Rules, student_id: str) -> list[GradeTrace]:
         """What one student's rows follow from. Raises UserError where there is no such student."""
         contents = self._contents()
         if student_id not in contents.students:
-            raise UserError(f"there is no student '{student_id}'{_near(student_id, contents)}")
+            raise UserError(
+                f"there is no student '{student_id}'{_suggest_ids(student_id, contents)}"
+            )
         return [
-            contents.account(student, lab, rules)
+            contents.derive_grade(student, lab, rules)
             for student, lab in contents.pairs(rules)
             if student.id == student_id
         ]
 
 
-def _files(item: Item) -> tuple[str, str, str]:
+def _files(target: GradingTarget) -> tuple[str, str, str]:
     """Whose files of which lab, whatever they were graded with."""
-    return item.student_id, item.lab, item.digest
+    return target.student_id, target.lab, target.digest
 
 
-def _near(student_id: str, contents: _Contents) -> str:
+def _suggest_ids(student_id: str, contents: _Contents) -> str:
     """Who may have been meant: an id like it, or somebody whose name holds it."""
     ids = difflib.get_close_matches(student_id, contents.students, n=3)
     ids += [
@@ -310,12 +320,12 @@ def _near(student_id: str, contents: _Contents) -> str:
 # ---- files ------------------------------------------------------------------------------
 
 
-def _delivery_files(course: CourseFolder) -> list[tuple[int, Path]]:
-    found = course.deliveries.glob("*.json")
+def _collection_files(course: CourseFolder) -> list[tuple[int, Path]]:
+    found = course.collection_records.glob("*.json")
     return sorted((int(path.stem), path) for path in found if path.stem.isdigit())
 
 
-def _read_delivery(path: Path) -> tuple[Intake, str]:
+def _read_collection(path: Path) -> tuple[Intake, str]:
     data = read_json(path)
     try:
         return records.parse_intake(data), data["taken_in_at"]
@@ -323,17 +333,17 @@ def _read_delivery(path: Path) -> tuple[Intake, str]:
         raise NumalabError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
-def _make_again(course: CourseFolder, progress: StepReport) -> None:
+def _rebuild_file(course: CourseFolder, progress: StepReport) -> None:
     """Beside the old one, and then in its place."""
     path = partial_path(course.gradebook)
-    _remove(path, *leftovers(path))
+    _remove(path, *journal_files(path))
     try:
         with contextlib.closing(connect(course, path)) as database:
             _fill(Gradebook(course, database), course, progress)
-        _remove(*leftovers(course.gradebook))
+        _remove(*journal_files(course.gradebook))
         path.replace(course.gradebook)
     except BaseException:
-        _remove(path, *leftovers(path))
+        _remove(path, *journal_files(path))
         raise
 
 
@@ -347,7 +357,7 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     book._catch_up()
     some: list[Attempt] = []
     done = 0
-    for attempt in kept_attempts(course):
+    for attempt in all_attempts(course):
         some.append(attempt)
         if len(some) == CHUNK:
             done += len(some)
@@ -358,15 +368,15 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
 
 
 @contextmanager
-def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
+def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
     """The course's gradebook, made where there is none. For reading only it takes no lock, and
-    what the head writes meanwhile is seen whole or not at all. Raises BusyError and UserError."""
+    what the head writes meanwhile is seen whole or not at all. Raises LockedError and UserError."""
     if not read_only:
         try:
             course.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-        with lock(course), told(course):
+        with lock(course), explain_errors(course):
             database = connect(course, course.gradebook)
             book = Gradebook(course, database)
             try:
@@ -381,7 +391,7 @@ def open_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gr
             f"{course.root}` makes one, and `./numalab gradebook rebuild {course.root}` makes it "
             "again from what was graded."
         )
-    with told(course), contextlib.closing(connect_to_read(course)) as database:
+    with explain_errors(course), contextlib.closing(connect_to_read(course)) as database:
         yield Gradebook(course, database)
 
 
@@ -389,5 +399,5 @@ def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """As Gradebook.rebuild, whatever state the file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
-    with lock(course), told(course):
-        _make_again(course, progress)
+    with lock(course), explain_errors(course):
+        _rebuild_file(course, progress)

@@ -16,19 +16,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from numalab import words
-from numalab.course.gradebook.counting import Account
-from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.counting import GradeTrace
 from numalab.course.gradebook.parts import (
-    Part,
+    GradePart,
     PartName,
+    PartScore,
     PartState,
-    Shown,
-    parts_of,
-    points_of,
-    rounded,
+    round_points,
+    score_parts,
+    sum_points,
 )
 from numalab.course.gradebook.rules import Rules
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Json
 from numalab.labs import declaration
 
@@ -36,55 +36,57 @@ from numalab.labs import declaration
 _SCORES: dict[PartName, str] = {"diagnose": "diagnosis", "prediction": "prediction"}
 
 
-def _less(row: StandingRow) -> str:
+def _penalty_text(row: StandingRow) -> str:
     return f", less {words.percent(row.penalty)} for being late" if row.penalty else ""
 
 
-def _ungraded(row: StandingRow) -> PartState:
+def _ungraded_state(row: StandingRow) -> PartState:
     if row.is_handed_in:
         return "waiting"
     return "not taken" if row.is_not_taken else "missing"
 
 
-def _own(row: StandingRow) -> float:
+def _share_of_points(row: StandingRow) -> float:
     """The share that its points are, of a row that has some."""
     assert row.points is not None
     return row.points / row.max_points if row.max_points else 0.0
 
 
-def _code(name: PartName, row: StandingRow) -> Shown:
+def _score_code(name: PartName, row: StandingRow) -> PartScore:
     """Of a kernel or a variant."""
     if row.override_reason:
-        return Shown(name, "graded", _own(row), f"set by hand, {row.override_reason.rstrip('.')}")
+        return PartScore(
+            name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"
+        )
     result = row.result
     if result is None:
-        return Shown(name, _ungraded(row))
+        return PartScore(name, _ungraded_state(row))
     earnable = earnable_points(result)
     if not earnable:
-        return Shown(name, "left out")
+        return PartScore(name, "left out")
     of = f"{result['points']:g} of {words.count(earnable, 'point')}"
     language = declaration.LANGUAGE_NAMES[result["language"]]
     share = result["points"] / earnable * (1 - row.penalty)
     if result.get("unchanged"):  # which may count in the course
-        share = _own(row)
-    return Shown(name, "graded", share, f"{of} in {language}{_less(row)}")
+        share = _share_of_points(row)
+    return PartScore(name, "graded", share, f"{of} in {language}{_penalty_text(row)}")
 
 
-def _first_scored(key: str, account: Account) -> tuple[Json, float] | None:
+def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
     """Of all gradings of a lab, the score that was given first, and the penalty of its hand-in.
     Hand-ins are in the order in which they were first graded: what a grading shows is known from
     then on, whatever time a hand-in bears. Of one hand-in the grading that counts, or the last."""
-    row = account.row
-    attempts = [*account.replaced, *row.others, *([row.attempt] if row.attempt else [])]
-    number = {hand_in.digest: place for place, hand_in in enumerate(account.hand_ins)}
+    row = trace.row
+    attempts = [*trace.replaced, *row.others, *([row.attempt] if row.attempt else [])]
+    number = {hand_in.digest: place for place, hand_in in enumerate(trace.hand_ins)}
     begun: dict[str, str] = {}
     for one in attempts:
         if one.results:
-            digest = one.item.digest
+            digest = one.target.digest
             begun[digest] = min(begun.get(digest, one.started_at), one.started_at)
     found = []
-    for place, weighed in enumerate(account.weighed):
-        digest, results = weighed.attempt.item.digest, weighed.attempt.results
+    for place, weighed in enumerate(trace.scored):
+        digest, results = weighed.attempt.target.digest, weighed.attempt.results
         ordered = sorted(results, key=lambda one: one["language"] != weighed.language)
         score = next((one[key] for one in ordered if one.get(key) is not None), None)
         if score is not None:
@@ -103,30 +105,32 @@ def _first_scored(key: str, account: Account) -> tuple[Json, float] | None:
     return first, penalty
 
 
-def _score(name: PartName, account: Account) -> Shown:
+def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
     """Of the first hand-in that has one, in whatever language it was graded."""
-    row = account.row
+    row = trace.row
     if row.result is None:
-        return Shown(name, _ungraded(row))
-    first = _first_scored(_SCORES[name], account)
+        return PartScore(name, _ungraded_state(row))
+    first = _first_scored(_SCORES[name], trace)
     if first is None:
-        return Shown(name, "missing")
+        return PartScore(name, "missing")
     found, penalty = first
     score = found.get("score")
     if score is None:
-        return Shown(name, "left out")
+        return PartScore(name, "left out")
     share = min(1.0, max(0.0, float(score)))
     late = f", less {words.percent(penalty)} for being late" if penalty else ""
-    return Shown(name, "graded", share * (1 - penalty), f"a score of {words.short(share, 2)}{late}")
+    return PartScore(
+        name, "graded", share * (1 - penalty), f"a score of {words.short(share, 2)}{late}"
+    )
 
 
-def _viva(student_id: str, lab: str, rules: Rules) -> Shown:
+def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
     mark = rules.viva(student_id, lab)
     if mark is None:
-        return Shown("viva", "open")
-    by = f" by {mark.by}" if mark.by else ""
-    on = f", {mark.at}" if mark.at else ""
-    return Shown("viva", "graded", mark.share, f"a mark of {10 * mark.share:g} of 10{by}{on}")
+        return PartScore("viva", "open")
+    by = f" by {mark.author}" if mark.author else ""
+    on = f", {mark.date}" if mark.date else ""
+    return PartScore("viva", "graded", mark.share, f"a mark of {10 * mark.share:g} of 10{by}{on}")
 
 
 def _gradable_share(row: StandingRow) -> float:
@@ -147,37 +151,41 @@ def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
             yield f"Variant: {note}" if variant.is_handed_in else note
 
 
-def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Account:
+def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) -> GradeTrace:
     """The lab's account. kernel, variant: as they would count by themselves, the kernel's without
     what was set by hand for the lab as a whole; variant: None where it is no part of its grade."""
     row, lab, student_id = kernel.row, kernel.row.lab, kernel.row.student.id
     of_variant = variant.row if variant is not None else None
-    shown = [_code("kernel", row), _score("diagnose", kernel), _viva(student_id, lab, rules)]
+    shown = [
+        _score_code("kernel", row),
+        _score_answers("diagnose", kernel),
+        _score_viva(student_id, lab, rules),
+    ]
     if variant is not None:
-        shown[1:1] = [_code("variant", variant.row), _score("prediction", variant)]
-    parts = parts_of(shown, rules.weights(lab), row.max_points)
+        shown[1:1] = [_score_code("variant", variant.row), _score_answers("prediction", variant)]
+    parts = score_parts(shown, rules.weights(lab), row.max_points)
     mark, override = rules.viva(student_id, lab), rules.override(student_id, lab)
     is_there = (
         row.is_handed_in
         or (mark is not None and mark.lab == lab)  # one for all labs hands in none
         or (of_variant is not None and (of_variant.is_handed_in or of_variant.points is not None))
     )
-    points = points_of(parts) if is_there else None
+    points = sum_points(parts) if is_there else None
     codes = {"kernel": row, "variant": of_variant}
     gradable, is_provisional = 0.0, False
     for part in parts:
         code = codes.get(part.name)
-        gradable += part.most * (_gradable_share(code) if code is not None else 1.0)
-        is_provisional |= part.state == "open" or (code is not None and code.is_provisional)
+        gradable += part.max_points * (_gradable_share(code) if code is not None else 1.0)
+        is_provisional |= part.state == "open" or (code is not None and code.is_preliminary)
     of_part = None
     if variant is not None:
         part_of = next((p for p in parts if p.name == "variant"), None)
-        of_part = replace(variant, row=_as_part(variant.row, part_of))
+        of_part = replace(variant, row=_variant_part_row(variant.row, part_of))
     made = replace(
         row,
         points=points if override is None else override.points,
-        gradable_points=rounded(gradable) if is_there else None,
-        is_provisional=is_provisional and points is not None and override is None,
+        gradable_points=round_points(gradable) if is_there else None,
+        is_preliminary=is_provisional and points is not None and override is None,
         override_reason=override.reason if override is not None else "",
         notes=tuple(_notes(row, of_variant)),
         is_handed_in=is_there,
@@ -188,14 +196,16 @@ def with_parts(kernel: Account, variant: Account | None, rules: Rules) -> Accoun
     return replace(kernel, row=made, variant=of_part)
 
 
-def _as_part(row: StandingRow, part: Part | None) -> StandingRow:
+def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
     """The variant's row with the points of the part. part: None where the lab has the prediction
     alone."""
-    most = part.most if part is not None else 0.0
+    most = part.max_points if part is not None else 0.0
     return replace(
         row,
         points=part.points if part is not None and part.state == "graded" else None,
         max_points=most,
-        gradable_points=rounded(most * _gradable_share(row)) if row.attempt is not None else None,
+        gradable_points=round_points(most * _gradable_share(row))
+        if row.attempt is not None
+        else None,
         is_part=True,
     )

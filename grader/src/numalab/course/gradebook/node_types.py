@@ -12,7 +12,7 @@ from numalab.course.records import Attempt, Json
 KEPT = ("name", "cpu_model", "packages", "numa_nodes", "cores", "pus", "huge_page_mode")
 
 
-def kept(node: Json) -> Json:
+def stored_facts(node: Json) -> Json:
     """The node's facts without those that change from one hour to the next."""
     return {key: node[key] for key in KEPT if key in node}
 

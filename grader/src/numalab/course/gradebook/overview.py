@@ -9,9 +9,9 @@ from rich.cells import cell_len, set_cell_size
 
 from numalab import words
 from numalab.course.gradebook.feedback import QUICK_RISK
-from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.parts import NOTHING_OF_IT, PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
 from numalab.strangers.visible import visible
@@ -47,7 +47,7 @@ def _cell(row: StandingRow | None) -> tuple[str, str]:
         return "", "?"
     if row.override_reason:
         return f"{row.points:g}", "!"
-    return f"{row.points:g}", ("*" if row.is_provisional else "") + (
+    return f"{row.points:g}", ("*" if row.is_preliminary else "") + (
         "-" if row.late_s else "~" if row.is_late_unknown else ""
     )
 
@@ -94,7 +94,7 @@ def table_lines(standing: Standing) -> Iterator[str]:
         yield f"{VARIANT}: of a lab, the variant that a student was given"
     if standing.parts:
         yield from _parts_lines(standing, label_of)
-    yield from _open_lines(standing.rows)
+    yield from _undecided_lines(standing.rows)
     yield from _named_lines(
         [row for row in standing.rows if row.is_not_taken],
         "hand-in",
@@ -159,19 +159,19 @@ def _head(lab: str) -> str:
     return f"{lab.partition('_')[0][: CELL - 1 - len(mark)]}{mark}"
 
 
-def _named_lines(rows: Sequence[StandingRow], what: str, told: str) -> Iterator[str]:
+def _named_lines(rows: Sequence[StandingRow], what: str, text: str) -> Iterator[str]:
     """Of whom something holds, where it does of anybody."""
     if not rows:
         return
     yield ""
-    yield from wrapped(f"{words.count(len(rows), what)} {told}").splitlines()
+    yield from wrapped(f"{words.count(len(rows), what)} {text}").splitlines()
     for row in rows:
         yield f"  {visible(row.student.name)} ({row.student.id}) {row.lab.partition('_')[0]}"
 
 
-def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
+def _undecided_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
     """Who has open points, and of which criteria."""
-    left = [row for row in rows if row.open]
+    left = [row for row in rows if row.undecided]
     if not left:
         return
     yield ""
@@ -181,7 +181,7 @@ def _open_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
     ).splitlines()
     for row in left:
         who = f"{visible(row.student.name)} ({row.student.id})"
-        told = f"{who} {row.lab.partition('_')[0]}: {names_words(row.open)}"
+        told = f"{who} {row.lab.partition('_')[0]}: {criteria_text(row.undecided)}"
         yield from textwrap.wrap(
             told, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False
         )

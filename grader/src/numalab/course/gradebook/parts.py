@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 PartName = Literal["kernel", "variant", "prediction", "diagnose", "viva"]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
-OF_VARIANT: tuple[PartName, ...] = ("variant", "prediction")  # where a lab has variants
+VARIANT_PARTS: tuple[PartName, ...] = ("variant", "prediction")  # where a lab has variants
 
 # graded: there is a share, by whatever was handed in; missing: nothing was, a share of 0; not
 # taken: what was can't be, a share of 0; open: a mark that may still be set, 0 until it is;
@@ -24,7 +24,7 @@ NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
 
 
 @dataclass(frozen=True)
-class Shown:
+class PartScore:
     """What a student has shown of a part. share: 0 to 1; why: what it follows from, in words that
     go on after a colon; empty: nothing is to be said."""
 
@@ -35,24 +35,24 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Part:
+class GradePart:
     """most: points that it can give, 0 where it is left out; points: that it gives."""
 
-    shown: Shown
+    score: PartScore
     weight: float
-    most: float
+    max_points: float
     points: float
 
     @property
     def name(self) -> PartName:
-        return self.shown.name
+        return self.score.name
 
     @property
     def state(self) -> PartState:
-        return self.shown.state
+        return self.score.state
 
 
-def rounded(points: float) -> float:
+def round_points(points: float) -> float:
     """To two digits, which is what the systems that grades are handed to keep."""
     return round(points + 1e-9, 2)
 
@@ -60,29 +60,29 @@ def rounded(points: float) -> float:
 def _most(weights: Sequence[float], worth: float) -> list[float]:
     """What each can give: in hundredths, and what rounding leaves goes to the heaviest."""
     whole = sum(weights)
-    most = [rounded(worth * weight / whole) if whole else 0.0 for weight in weights]
+    most = [round_points(worth * weight / whole) if whole else 0.0 for weight in weights]
     if whole:
         heaviest = max(range(len(weights)), key=weights.__getitem__)
         most[heaviest] = round(most[heaviest] + worth - sum(most), 6)
     return most
 
 
-def parts_of(
-    shown: Iterable[Shown], weights: Mapping[PartName, float], worth: float
-) -> tuple[Part, ...]:
+def score_parts(
+    scores: Iterable[PartScore], weights: Mapping[PartName, float], worth: float
+) -> tuple[GradePart, ...]:
     """In the order of what is shown. weights: of those that the lab has, above 0; worth: of the
     lab."""
-    every = [one for one in shown if one.name in weights]
+    every = [one for one in scores if one.name in weights]
     counted = [weights[one.name] if one.state in _COUNTED else 0.0 for one in every]
     return tuple(
-        Part(one, weights[one.name], most, min(most, rounded(most * one.share)))
+        GradePart(one, weights[one.name], most, min(most, round_points(most * one.share)))
         for one, most in zip(every, _most(counted, worth), strict=True)
     )
 
 
-def points_of(parts: Iterable[Part]) -> float | None:
+def sum_points(parts: Iterable[GradePart]) -> float | None:
     """What a lab's parts give together; None where one waits to be graded, or none can be."""
     found = list(parts)
-    if any(part.state == "waiting" for part in found) or not any(part.most for part in found):
+    if any(part.state == "waiting" for part in found) or not any(part.max_points for part in found):
         return None
     return round(sum(part.points for part in found), 6)

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from numalab.course.gradebook.parts import OF_VARIANT, PART_NAMES, PartName
+from numalab.course.gradebook.parts import PART_NAMES, VARIANT_PARTS, PartName
 from numalab.course.zones import BadZone, last_moment, zone_named
 from numalab.errors import UserError
 from numalab.labs.declaration import LANGUAGES
@@ -43,12 +43,12 @@ class LabRules:
 
 @dataclass(frozen=True)
 class LateRules:
-    """per_day: share of the points taken off for each day begun after the deadline; most: of
+    """daily_share: share of the points taken off per day begun after the deadline; max_share: of
     all days together; grace_s: who is no later than that is in time; cut_off_s: who is later
     earns nothing, None: never."""
 
-    per_day: float = 0.0
-    most: float = 1.0
+    daily_share: float = 0.0
+    max_share: float = 1.0
     grace_s: float = 0.0
     cut_off_s: float | None = None
 
@@ -58,7 +58,7 @@ class LateRules:
             return 0.0
         if self.cut_off_s is not None and late_s > self.cut_off_s:
             return 1.0
-        return min(self.most, self.per_day * math.ceil(late_s / DAY_S))
+        return min(self.max_share, self.daily_share * math.ceil(late_s / DAY_S))
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Override:
     lab: str
     points: float
     reason: str
-    by: str
-    at: str
+    author: str
+    date: str
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class VivaMark:
     student_id: str
     lab: str
     share: float
-    by: str
-    at: str
+    author: str
+    date: str
     note: str
 
 
@@ -98,17 +98,17 @@ class Extension:
 
 @dataclass(frozen=True)
 class Rules:
-    """provisional_below: a grade is provisional where nodes can show a smaller share of the lab's
+    """min_gradable_share: a grade is preliminary where nodes can show a smaller share of the lab's
     points; languages: those that count; allow_quick: gradings with --quick do, too;
     starting_code_counts: what nobody has changed earns what its criteria would; parts: of a
-    grade by weight, none: kernels alone, and a variant is a lab of its own; with_variants: labs
-    that have them, None: any may; asking: labs that have the other parts, by part, left out: all
+    grade by weight, none: kernels alone, and a variant is a lab of its own; variant_labs: labs
+    that have them, None: any may; labs_by_part: labs that have the other parts, left out: all
     may; kept_until, contact: what students are told of what is kept; timezone: of the IANA
     database, in which times without a zone are meant, empty: the course does not say."""
 
     title: str = ""
     counts: Counts = "last"
-    provisional_below: float = 0.8
+    min_gradable_share: float = 0.8
     languages: tuple[str, ...] = LANGUAGES
     allow_quick: bool = False
     starting_code_counts: bool = False
@@ -118,8 +118,8 @@ class Rules:
     extensions: tuple[Extension, ...] = ()
     parts: Mapping[PartName, float] = field(default_factory=dict)
     vivas: tuple[VivaMark, ...] = ()
-    with_variants: frozenset[str] | None = None
-    asking: Mapping[PartName, frozenset[str]] = field(default_factory=dict)
+    variant_labs: frozenset[str] | None = None
+    labs_by_part: Mapping[PartName, frozenset[str]] = field(default_factory=dict)
     kept_until: str = ""
     contact: str = ""
     timezone: str = ""
@@ -145,9 +145,11 @@ class Rules:
         """Of the parts of a lab's grade that count for anything."""
         has = self.lab(lab).parts
         if has is None:
-            lacking: set[PartName] = {part for part, of in self.asking.items() if lab not in of}
-            if self.with_variants is not None and lab not in self.with_variants:
-                lacking.update(OF_VARIANT)
+            lacking: set[PartName] = {
+                part for part, of in self.labs_by_part.items() if lab not in of
+            }
+            if self.variant_labs is not None and lab not in self.variant_labs:
+                lacking.update(VARIANT_PARTS)
             has = tuple(part for part in PART_NAMES if part not in lacking)
         return {part: weight for part, weight in self.parts.items() if weight and part in has}
 
@@ -185,8 +187,8 @@ def _late(late: Table) -> LateRules:
     if "cut_off_days" in late:
         cut_off_s = DAY_S * late.number("cut_off_days", 0)
     return LateRules(
-        per_day=float(late.number("per_day", 0, 1, default=0.0)),
-        most=float(late.number("most", 0, 1, default=1.0)),
+        daily_share=float(late.number("per_day", 0, 1, default=0.0)),
+        max_share=float(late.number("most", 0, 1, default=1.0)),
         grace_s=60 * float(late.number("grace_minutes", 0, default=0.0)),
         cut_off_s=cut_off_s,
     )
@@ -198,7 +200,7 @@ def _timezone(course: Table) -> str:
         try:
             zone_named(name)
         except BadZone as error:
-            course.wrong("timezone", str(error))
+            course.refuse("timezone", str(error))
     return name
 
 
@@ -249,7 +251,7 @@ def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
     if lab:
         _check_lab(table, lab, lab_names, "lab")
         if is_variant_name(lab):
-            table.wrong("lab", f"a viva is about a lab and all of it: {lab_of_variant(lab)}")
+            table.refuse("lab", f"a viva is about a lab and all of it: {lab_of_variant(lab)}")
     if ("points" in table) == ("share" in table):
         table.fail(f"{table.header} needs either points, of {VIVA_POINTS:g}, or share, from 0 to 1")
     if "share" in table:
@@ -257,7 +259,7 @@ def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
     else:
         share = float(table.number("points", 0, VIVA_POINTS)) / VIVA_POINTS
     student, by, note = table.text("student"), table.text("by", ""), table.text("note", "")
-    return VivaMark(student, lab, share, by, _at(table), note)
+    return VivaMark(student, lab, share, by, _read_date(table), note)
 
 
 def _check_lab(
@@ -273,20 +275,20 @@ def _check_lab(
     return name
 
 
-def _at(table: Table, key: str = "at") -> str:
+def _read_date(table: Table, key: str = "at") -> str:
     """A date or a time, with quotes or without."""
     at = table.values.get(key, "")
     if isinstance(at, str):
         return at
     if not isinstance(at, date | time):  # a datetime is a date
-        table.wrong(key, "write a date or a time")
+        table.refuse(key, "write a date or a time")
     return at.isoformat()
 
 
 NOT_KNOWN: Mapping[PartName, Collection[str]] = {}  # which labs have which parts
 
 
-def _with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
+def _labs_with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
     if lab_names is None:
         return None
     return frozenset(name for name in lab_names if variant_name(name) in lab_names)
@@ -296,7 +298,7 @@ def parse_rules(
     text: str,
     where: str,
     lab_names: Collection[str] | None = None,
-    asking: Mapping[PartName, Collection[str]] = NOT_KNOWN,
+    labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
     """As read_rules; where: what messages call it."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
@@ -307,16 +309,16 @@ def parse_rules(
     rules = Rules(
         title=course.text("title", ""),
         counts=course.choice("counts", COUNTS, "last"),
-        provisional_below=float(course.number("provisional_below", 0, 1, default=0.8)),
+        min_gradable_share=float(course.number("provisional_below", 0, 1, default=0.8)),
         languages=course.choices("languages", LANGUAGES, LANGUAGES),
         allow_quick=course.truth("allow_quick", default=False),
         starting_code_counts=course.choice("starting_code", STARTING_CODE, "nothing") == "counts",
         late=_late(course.table("late", LATE_KEYS)),
         labs={name: _lab(labs.table(name, LAB_KEYS), timezone) for name in labs.values},
         parts=_parts(course),
-        with_variants=_with_variants(lab_names),
-        asking={part: frozenset(of) for part, of in asking.items()},
-        kept_until=_at(course, "kept_until"),
+        variant_labs=_labs_with_variants(lab_names),
+        labs_by_part={part: frozenset(of) for part, of in labs_by_part.items()},
+        kept_until=_read_date(course, "kept_until"),
         contact=course.text("contact", ""),
         timezone=timezone,
     )
@@ -330,8 +332,8 @@ def parse_rules(
                 lab=lab,
                 points=float(table.number("points", 0, rules.lab(lab).points)),
                 reason=table.text("reason"),
-                by=table.text("by", ""),
-                at=_at(table),
+                author=table.text("by", ""),
+                date=_read_date(table),
             )
         )
     for table in course.tables("extension", EXTENSION_KEYS):
@@ -354,15 +356,15 @@ def parse_rules(
 def read_rules(
     path: Path,
     lab_names: Collection[str] | None = None,
-    asking: Mapping[PartName, Collection[str]] = NOT_KNOWN,
+    labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
     """The defaults where there is no such file. lab_names: of the kit; None: any may be named;
-    asking: as in Rules. Raises UserError, which names file, line and key."""
+    labs_by_part: as in Rules. Raises UserError, which names file, line and key."""
     try:
         text = read_text(path, UserError)
     except FileNotFoundError:
         return Rules()
-    return parse_rules(text, str(path), lab_names, asking)
+    return parse_rules(text, str(path), lab_names, labs_by_part)
 
 
 # What `gradebook init` writes: the defaults, said. A test reads it back and compares.

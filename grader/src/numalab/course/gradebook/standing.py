@@ -10,29 +10,43 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from numalab.course.gradebook.open_points import OpenPoints, earnable_points, open_points, total
-from numalab.course.gradebook.parts import Part, PartName
+from numalab.course.gradebook.parts import GradePart, PartName
+from numalab.course.gradebook.undecided_points import (
+    UndecidedPoints,
+    earnable_points,
+    total_points,
+    undecided_points,
+)
 from numalab.course.records import QUICK, Attempt, Json, Problem, Student
 
 
 @dataclass(frozen=True)
 class StandingRow:
-    """One student in one lab. attempt: the one that counts, None where nothing was graded (yet):
-    handed in but not graded, or only infrastructure failures, as notes say; others: every other
-    attempt, oldest first, infrastructure failures too. points: on the scale of max_points, which
-    the lab is worth in the course; None where there is no grade; gradable_points: how many of
-    max_points the node of this attempt can show, None without one; is_provisional: that is below
-    the course's share, or some of them are open. late_s: seconds after the deadline, 0 in time or
-    without deadline; penalty: share of the points taken off for it, 0 to 1. override_reason: empty
-    unless points were set by hand. notes: for the student, one sentence each. language: the one
-    that counts of those that the attempt graded; empty: the best of them by its share of the
-    points. is_handed_in: False where there is nothing to grade; is_not_taken: since what was handed
-    in can't be taken. is_late_unknown: Canvas marks it as late, and by how much is not known.
+    """One student in one lab.
 
-    parts: those of the grade, where the course weighs some; points are then theirs together, while
-    attempt, language and lateness are the kernel's. variant: the row of the lab's variant, whose
-    points and max_points are those of the part; is_part: it is such a row, whose points count in
-    another."""
+    Attributes:
+        attempt: the one that counts; None where nothing was graded (yet): handed in and not
+            graded, or failures of the infrastructure only, as the notes say.
+        others: every other attempt, oldest first, failures of the infrastructure too.
+        points: on the scale of max_points; None where there is no grade.
+        max_points: what the lab is worth in the course.
+        gradable_points: how many of max_points the node of this attempt can show; None without it.
+        is_preliminary: that is below the course's share, or some points are undecided; shown as
+            provisional.
+        late_s: seconds after the deadline; 0 in time or without a deadline.
+        penalty: share of the points taken off for it, 0 to 1.
+        override_reason: why points were set by hand; empty where they were not.
+        notes: for the student, a sentence each.
+        language: the one that counts of those that the attempt graded; empty: the best of them by
+            its share of the points.
+        is_handed_in: False where there is nothing to grade.
+        is_not_taken: that is so since what was handed in can't be taken.
+        is_late_unknown: Canvas marks it as late, and by how much is not known.
+        parts: those of the grade, where the course weighs some; points are then theirs together,
+            while attempt, language and lateness are the kernel's.
+        variant: the row of the lab's variant, whose points and max_points are those of the part.
+        is_part: whether this is such a row, whose points count in another.
+    """
 
     student: Student
     lab: str
@@ -41,7 +55,7 @@ class StandingRow:
     points: float | None
     max_points: float
     gradable_points: float | None
-    is_provisional: bool
+    is_preliminary: bool
     late_s: float
     penalty: float
     override_reason: str
@@ -50,11 +64,11 @@ class StandingRow:
     is_handed_in: bool = True
     is_not_taken: bool = False
     is_late_unknown: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[GradePart, ...] = ()
     variant: StandingRow | None = None
     is_part: bool = False
 
-    def part(self, name: PartName) -> Part | None:
+    def part(self, name: PartName) -> GradePart | None:
         return next((part for part in self.parts if part.name == name), None)
 
     @property
@@ -62,7 +76,7 @@ class StandingRow:
         """How many of max_points the kernel's criteria have together."""
         kernel = self.part("kernel")
         if kernel is not None:
-            return kernel.most
+            return kernel.max_points
         return 0.0 if self.parts else self.max_points
 
     @property
@@ -74,23 +88,23 @@ class StandingRow:
         return max(found, key=_share, default=None)
 
     @property
-    def open(self) -> tuple[OpenPoints, ...]:
+    def undecided(self) -> tuple[UndecidedPoints, ...]:
         """What of the grade is not decided; nothing where it was set by hand."""
         if self.override_reason:
             return ()
-        own = () if self.result is None or not self.kernel_points else open_points(self.result)
-        of_variant = self.variant.open if self.variant is not None else ()
+        own = () if self.result is None or not self.kernel_points else undecided_points(self.result)
+        of_variant = self.variant.undecided if self.variant is not None else ()
         return (*own, *(replace(one, criterion=f"variant:{one.criterion}") for one in of_variant))
 
     @property
-    def open_points(self) -> float:
+    def undecided_points(self) -> float:
         """How many of max_points are open."""
         if self.override_reason:
             return 0.0
         result, own = self.result, 0.0
-        if result is not None and (left := total(open_points(result))):
+        if result is not None and (left := total_points(undecided_points(result))):
             own = self.kernel_points * left / earnable_points(result)
-        return own + (self.variant.open_points if self.variant is not None else 0.0)
+        return own + (self.variant.undecided_points if self.variant is not None else 0.0)
 
     @property
     def is_quick(self) -> bool:
@@ -101,7 +115,7 @@ class StandingRow:
         if result is None or self.override_reason:
             return False
         assert self.attempt is not None
-        return self.attempt.item.effort == QUICK and any(
+        return self.attempt.target.effort == QUICK and any(
             criterion["kind"] == "timing" and criterion["status"] in ("pass", "fail")
             for criterion in result["criteria"]
         )
@@ -120,7 +134,7 @@ class HandInTime:
     student_id: str
     lab: str
     digest: str
-    at: datetime
+    handed_in_at: datetime
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,7 @@ class Standing:
     parts: tuple[PartName, ...] = ()
 
     @property
-    def with_variants(self) -> Iterator[StandingRow]:
+    def rows_with_variants(self) -> Iterator[StandingRow]:
         """Behind each row that of its variant, as far as that is a part of its grade."""
         for row in self.rows:
             yield row

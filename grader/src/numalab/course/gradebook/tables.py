@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from numalab.course.gradebook.node_types import kept
-from numalab.course.records import Attempt, Intake, Item, Json, Student, Submission
+from numalab.course.gradebook.node_types import stored_facts
+from numalab.course.records import Attempt, GradingTarget, Intake, Json, Student, Submission
 
 SCHEMA_VERSION = 2
 CHUNK = 500  # attempts parsed at once
 # Keys that mean a student in one assignment of the course's system and in no other.
-OF_ONE_LAB = ("identifier",)
+ASSIGNMENT_KEYS = ("identifier",)
 # Made where they are lacking, as in gradebooks of earlier versions of the kit: what could not be
 # taken, of every delivery (lab empty: of whichever lab it was), and which moment a time without a
 # zone was taken for.
@@ -52,16 +52,16 @@ CREATE TABLE attempts (
 """
 
 
-def compact(data: Any) -> str:
+def compact_json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def utc(at: str) -> str:
+def normalize_time(time: str) -> str:
     """The same moment in one zone and of one length, so that texts compare as times do."""
-    return datetime.fromisoformat(at).astimezone(UTC).isoformat(timespec="seconds")
+    return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
 
 
-def slim(results: Iterable[Json]) -> list[Json]:
+def drop_timing(results: Iterable[Json]) -> list[Json]:
     """Without what takes most room and is in the attempt's folder."""
     return [
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
@@ -98,7 +98,7 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
             number, state, started_at, ended_at, sandbox, why, job = row[5:12]
             judged_by, replaces, rejudged_at, reopened, node = row[12:17]
             yield Attempt(
-                item=Item(student, lab, digest, kit_digest, effort),
+                target=GradingTarget(student, lab, digest, kit_digest, effort),
                 number=number,
                 state=same.setdefault(state, state),  # type: ignore[arg-type]
                 started_at=started_at,
@@ -121,11 +121,11 @@ def insert_student(database: sqlite3.Connection, student: Student) -> None:
     external = (json.loads(known[0]) if known else {}) | dict(student.external)
     database.execute(
         "INSERT OR REPLACE INTO students VALUES (?, ?, ?)",
-        (student.id, student.name, compact(external)),
+        (student.id, student.name, compact_json(external)),
     )
 
 
-def insert_delivery(
+def insert_collection(
     database: sqlite3.Connection, number: int, intake: Intake, taken_in_at: str
 ) -> None:
     database.execute(
@@ -133,7 +133,7 @@ def insert_delivery(
     )
     for submission in intake.submissions:
         insert_student(database, submission.student)
-        at = None if submission.handed_in_at is None else utc(submission.handed_in_at)
+        at = None if submission.handed_in_at is None else normalize_time(submission.handed_in_at)
         if at is not None and submission.is_zone_taken:
             _forget_other_zone(database, submission, at)
         # min() and max() of two values are NULL where one is.
@@ -146,7 +146,7 @@ def insert_delivery(
             "notes = excluded.notes",
             (
                 submission.student.id, submission.lab, submission.digest, at, at, taken_in_at,
-                compact(dict(submission.student.external)), compact(submission.notes),
+                compact_json(dict(submission.student.external)), compact_json(submission.notes),
             ),
         )  # fmt: skip
     _keep_not_taken(database, intake)
@@ -160,7 +160,7 @@ def insert_delivery(
         )
 
 
-def _forget_other_zone(database: sqlite3.Connection, submission: Submission, at: str) -> None:
+def _forget_other_zone(database: sqlite3.Connection, submission: Submission, time: str) -> None:
     """The same time without a zone, once taken in another one, is no other time of handing in."""
     assert submission.handed_in_at is not None
     local = submission.handed_in_at[: len("2026-01-31T18:00:00")]
@@ -172,9 +172,11 @@ def _forget_other_zone(database: sqlite3.Connection, submission: Submission, at:
     for column in ("first_at", "last_at") if before else ():
         database.execute(
             f"UPDATE submissions SET {column} = ? WHERE {where} AND {column} = ?",
-            (at, *key, before[0]),
+            (time, *key, before[0]),
         )
-    database.execute("INSERT OR REPLACE INTO taken_times VALUES (?, ?, ?, ?, ?)", (*key, local, at))
+    database.execute(
+        "INSERT OR REPLACE INTO taken_times VALUES (?, ?, ?, ?, ?)", (*key, local, time)
+    )
 
 
 def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
@@ -205,18 +207,18 @@ def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
 
 def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
     """Whether it was not there."""
-    facts = compact(kept(attempt.node))
+    facts = compact_json(stored_facts(attempt.node))
     database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
-    item = attempt.item
+    item = attempt.target
     done = database.execute(
         "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "(SELECT id FROM nodes WHERE facts = ?), ?)",
         (
-            item.student_id, item.lab, item.digest, item.kit_digest, item.effort, attempt.number,
-            attempt.state, utc(attempt.started_at), utc(attempt.ended_at), attempt.sandbox,
-            attempt.why, attempt.job, attempt.judged_by, attempt.replaces, attempt.rejudged_at,
-            compact(attempt.reopened), facts, compact(slim(attempt.results)),
-        ),
+            item.student_id, item.lab, item.digest, item.numalab_digest, item.effort,
+            attempt.number, attempt.state, normalize_time(attempt.started_at),
+            normalize_time(attempt.ended_at), attempt.sandbox, attempt.why, attempt.job,
+            attempt.judged_by, attempt.replaces, attempt.rejudged_at,
+        compact_json(attempt.reopened), facts, compact_json(drop_timing(attempt.results)), ),
     )  # fmt: skip
     database.execute(
         "INSERT OR IGNORE INTO students VALUES (?, ?, '{}')", (item.student_id, item.student_id)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import IO
 
 from numalab.course.intake import foreign_archives
-from numalab.course.intake.foreign_archives import HEAD_BYTES, ForeignKind, kind_of_head
+from numalab.course.intake.foreign_archives import HEAD_BYTES, ForeignKind, kind_by_head
 from numalab.course.intake.trees import (
     Entry,
     Opener,
@@ -41,7 +41,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """archive_bytes: as it was handed in; members: in it; expanded_bytes: of all that is read of
     it; ratio: of what has been read to what that took in the archive; reader: of the process that
     reads it."""
@@ -55,12 +55,12 @@ class Limits:
 
 # A student's hand-in is a few text files, perhaps the whole kit with a report and a picture: that
 # takes a tenth of a second.
-STUDENT = Limits(
+STUDENT_LIMITS = ArchiveLimits(
     archive_bytes=32 * MIB, members=5_000, expanded_bytes=64 * MIB, ratio=100,
     reader=apart.Limits(cpu_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
 )  # fmt: skip
 # A class's, which the course's system has packed: thousands of students' archives.
-DELIVERY = Limits(
+COLLECTION_LIMITS = ArchiveLimits(
     archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 33, ratio=100,
     reader=apart.Limits(cpu_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
 )  # fmt: skip
@@ -72,7 +72,7 @@ def archive_suffix(name: str) -> str:
     return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIXES) if lowered.endswith(s)), "")
 
 
-def without_suffix(name: str) -> str:
+def strip_suffix(name: str) -> str:
     return name[: len(name) - len(archive_suffix(name))]
 
 
@@ -82,7 +82,7 @@ class _Archive:
 
     reading: Reading
     name: str
-    limits: Limits
+    limits: ArchiveLimits
     read_bytes: int = 0
 
 
@@ -93,9 +93,9 @@ class _Stream:
         self._archive, self._index, self._name = archive, index, shown(member.name)
         self._most = max(RATIO_FROM_BYTES, member.packed_bytes * archive.limits.ratio)
         self._read = 0
-        self._asked(0)
+        self._request(0)
 
-    def _asked(self, count: int) -> bytes:
+    def _request(self, count: int) -> bytes:
         self._archive.reading.ask(self._index, count)
         try:
             return b"".join(self._archive.reading.answer())
@@ -104,7 +104,7 @@ class _Stream:
 
     def read(self, most: int = -1) -> bytes:
         """At most so many bytes; none at the end."""
-        data = self._asked(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
+        data = self._request(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
         self._read += len(data)
         self._archive.read_bytes += len(data)
         limits = self._archive.limits
@@ -127,15 +127,15 @@ class _Stream:
                 pass
 
 
-class Foreign(Refused):
+class ForeignArchive(Refused):
     """An archive of a kind that is not read here, whatever its name ends in."""
 
     def __init__(self, name: str, kind: ForeignKind) -> None:
-        super().__init__(foreign_archives.sentence(kind, name, without_suffix(name) or name))
+        super().__init__(foreign_archives.explain_kind(kind, name, strip_suffix(name) or name))
         self.kind = kind
 
 
-def copied(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
+def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
     """A stream as a file without a name, which goes away with the stack. Raises Refused."""
     file: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     for chunk in iter(lambda: source.read(_CHUNK_BYTES), b""):
@@ -145,8 +145,8 @@ def copied(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO
     return file
 
 
-def open_archive(
-    file: IO[bytes], name: str, limits: Limits, readers: Readers, stack: ExitStack
+def read_archive(
+    file: IO[bytes], name: str, limits: ArchiveLimits, readers: Readers, stack: ExitStack
 ) -> tuple[Entry, ...]:
     """The entries of an archive, whose kind its first bytes tell. file: can be sought in; the
     entries can be read as long as the stack is open. Raises Refused, and Foreign of a kind that is
@@ -157,9 +157,9 @@ def open_archive(
     if size == 0:
         raise Refused(f"{shown(name)} is empty, no byte long")
     file.seek(0)
-    kind = kind_of_head(file.read(HEAD_BYTES))
+    kind = kind_by_head(file.read(HEAD_BYTES))
     if kind is not None:
-        raise Foreign(name, kind)
+        raise ForeignArchive(name, kind)
     options = {
         "members": limits.members, "expanded_bytes": limits.expanded_bytes, "ratio": limits.ratio
     }  # fmt: skip

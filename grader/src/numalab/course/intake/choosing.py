@@ -12,21 +12,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from numalab.course.intake.archives import archive_suffix, without_suffix
+from numalab.course.intake.archives import archive_suffix, strip_suffix
 from numalab.course.intake.taking import (
     Chosen,
     IsStarting,
     content_of,
+    describe_entry,
+    graded_names,
+    join_names,
     kernels_of,
-    listed_and,
-    near_words,
-    never,
-    some,
-    stands_for,
+    list_some,
+    matches_name,
+    never_starting,
+    suggest_files,
     take_files,
     ticket_of,
-    wanted_names,
-    with_reason,
 )
 from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -35,12 +35,12 @@ from numalab.strangers.visible import shown
 
 SOLUTIONS = "solutions"
 # In a copy of the kit, with files that are nobody's work; the last two in one that was unpacked.
-_KITS_OWN = frozenset({"variant", "wrong", "starting_code", "earlier_release"})
+_NUMALAB_FOLDERS = frozenset({"variant", "wrong", "starting_code", "earlier_release"})
 # Beside labs/ in a copy of the kit.
-_BESIDE_LABS = frozenset({"common", "grader", "slides"})
+_TOP_FOLDERS = frozenset({"common", "grader", "slides"})
 _NUMBERED = re.compile(r"(\d\d)_\w+")
 # Folders whose kernels are read to find out which lab's they are.
-_MOST_LOOKED_INTO = 32
+_MAX_INSPECTED = 32
 
 LabPath = tuple[str, ...]
 
@@ -70,7 +70,7 @@ def choose_files(
     entries: Iterable[Entry],
     labs: Mapping[str, Lab],
     hint: str | None = None,
-    is_starting: IsStarting = never,
+    is_starting: IsStarting = never_starting,
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of the files of one student, and a sentence for each thing that can't be.
     hint: the lab that the delivery is of, as far as its name tells; is_starting: of files."""
@@ -88,7 +88,7 @@ def choose_files(
     chosen: list[Chosen] = []
     used: list[LabPath] = []
     for name, of_lab in sorted(places.items()):
-        taken, told, sentences = _of_lab(labs[name], of_lab, in_place, is_starting)
+        taken, told, sentences = _choose_place(labs[name], of_lab, in_place, is_starting)
         used += told
         if taken is None:
             problems.append(f"{name}: " + " ".join(sentences))
@@ -96,9 +96,9 @@ def choose_files(
             chosen.append(taken)
     if not chosen and not problems:
         problems.append(_nothing(files, labs))
-    elsewhere = _elsewhere(files, {*used, *_kits_own(in_place)}, labs)
+    elsewhere = _unused_kernels(files, {*used, *_numalab_places(in_place)}, labs)
     if chosen and elsewhere:
-        note = f"Left out, beside what was taken: {some(elsewhere)}."
+        note = f"Left out, beside what was taken: {list_some(elsewhere)}."
         chosen[0] = replace(chosen[0], notes=(*chosen[0].notes, note))
     return tuple(chosen), tuple(problems)
 
@@ -113,7 +113,7 @@ def _letters(text: str) -> str:
 def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
     """The lab that a folder, or an archive in place of one, is named after: 01_first_touch, and
     what comes near it: 01, Lab 1, first-touch, lab01_first_touch."""
-    text = _letters(without_suffix(name)).removeprefix("lab")
+    text = _letters(strip_suffix(name)).removeprefix("lab")
     for lab in labs.values():
         title = _letters(lab.name.removeprefix(lab.number))
         number = lab.number.lstrip("0") or "0"
@@ -135,7 +135,7 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
 
 def _numbered(part: str) -> str:
     """The number of a folder, or of an archive, that is called NN_something; empty: of none."""
-    found = _NUMBERED.fullmatch(without_suffix(part))
+    found = _NUMBERED.fullmatch(strip_suffix(part))
     return found[1] if found else ""
 
 
@@ -151,31 +151,31 @@ def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | N
     return None
 
 
-def _kits_own(in_place: Iterable[LabPath]) -> frozenset[LabPath]:
+def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
     """Places in a copy of the kit that are nobody's work, such as its tests."""
-    paths = list(in_place)
+    paths = list(files_by_folder)
     roots = {path[: path.index("labs")] for path in paths if "labs" in path}
     return frozenset(
         path
         for path in paths
-        if _KITS_OWN & set(path)
-        or any(part in _BESIDE_LABS and path[:at] in roots for at, part in enumerate(path))
+        if _NUMALAB_FOLDERS & set(path)
+        or any(part in _TOP_FOLDERS and path[:at] in roots for at, part in enumerate(path))
     )
 
 
 def _places(
-    in_place: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
+    files_by_folder: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[dict[str, list[_Place]], list[str]]:
     """Where each lab's files are, by lab; and where that does not show, why."""
-    known = {name for lab in labs.values() for name in wanted_names(lab)}
+    known = {name for lab in labs.values() for name in graded_names(lab)}
     by_lab: dict[str, list[_Place]] = {}
     unclear: list[LabPath] = []
     looked_into = 0
-    kits_own = _kits_own(in_place)
-    for path, inside in in_place.items():
+    kits_own = _numalab_places(files_by_folder)
+    for path, inside in files_by_folder.items():
         if path in kits_own:
             continue
-        has_known = any(stands_for(entry.name, known) for entry in inside)
+        has_known = any(matches_name(entry.name, known) for entry in inside)
         of_name = _lab_of_place(path, labs)
         if of_name is not None:
             lab, rank = of_name
@@ -184,16 +184,16 @@ def _places(
         # The folder of a lab that is not asked for just now is not a wrapping one.
         elif has_known and not any(map(_numbered, path)):
             looked_into += 1
-            found = _lab_of_files(inside, labs, hint) if looked_into <= _MOST_LOOKED_INTO else None
+            found = _lab_of_files(inside, labs, hint) if looked_into <= _MAX_INSPECTED else None
             if found is None:
                 unclear.append(path)
             else:
                 by_lab.setdefault(found, []).append(_Place(path, found, 2))
     problems = []
     if unclear and not any(place.rank < 2 for found in by_lab.values() for place in found):
-        refused = [why for path in unclear for why in _refused(in_place[path])]
+        refused = [why for path in unclear for why in _refused(files_by_folder[path])]
         problems.append(
-            f"{some(refused)}."
+            f"{list_some(refused)}."
             if refused
             else "It is not clear which lab the files are of: put them into a folder that is named "
             f"as the lab is, such as {next(iter(labs), 'NN_name')}/."
@@ -206,7 +206,7 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
     for entry in files:
         if entry.refused:
             yield f"{shown(entry.name)} {entry.refused}; hand in plain files"
-        elif stands_for(entry.name, KERNEL_FILES.values()):
+        elif matches_name(entry.name, KERNEL_FILES.values()):
             try:
                 content_of(entry)
             except Refused as error:
@@ -225,7 +225,7 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
     text = ""
     # Of several with the same name one: they are refused anyway.
     for entry in {folded(entry.name): entry for entry in files}.values():
-        if stands_for(entry.name, KERNEL_FILES.values()):
+        if matches_name(entry.name, KERNEL_FILES.values()):
             try:
                 text += content_of(entry)[0].decode("utf-8", "replace")
             except Refused:
@@ -242,24 +242,24 @@ def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | N
 # ---- which place of a lab ----------------------------------------------------------------------
 
 
-def _of_lab(
+def _choose_place(
     lab: Lab,
     places: Sequence[_Place],
-    in_place: Mapping[LabPath, Sequence[Entry]],
+    files_by_folder: Mapping[LabPath, Sequence[Entry]],
     is_starting: IsStarting,
 ) -> tuple[Chosen | None, list[LabPath], list[str]]:
     """What is taken for a lab, None and why where that is nothing; and the places of which that
     says something."""
     ordered = sorted(places, key=lambda place: place.order)
     own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
-    of_place = {place: ticket_of(in_place[place.path]) for place in own if lab.is_variant}
+    of_place = {place: ticket_of(files_by_folder[place.path]) for place in own if lab.is_variant}
     # Who keeps a kernel beside the folder may have left there what says whose it is.
     anyones = next((ticket for ticket in of_place.values() if ticket is not None), None)
     tickets = {place: of_place.get(place) or anyones for place in own}
     taken: dict[_Place, Chosen] = {}
     why: list[str] = []
     for place in own:
-        found, sentences = take_files(lab, in_place[place.path], is_starting, tickets[place])
+        found, sentences = take_files(lab, files_by_folder[place.path], is_starting, tickets[place])
         if found is not None:
             taken[place] = found
         elif not why:
@@ -276,7 +276,7 @@ def _of_lab(
     if len({taken[place].digest for place in changed}) > 1:
         # Of each text the place that would be taken.
         by_digest = {taken[place].digest: place for place in reversed(changed)}
-        listed = listed_and(place.shown for place in by_digest.values())
+        listed = join_names(place.shown for place in by_digest.values())
         return (
             None,
             used,
@@ -286,13 +286,14 @@ def _of_lab(
     starting = [place.shown for place in taken if changed and place not in changed]
     if starting:
         note = (
-            f"Taken from {meant[0].shown}; left out, as it is the starting code: {some(starting)}."
+            f"Taken from {meant[0].shown}; left out, as it is the starting code: "
+            f"{list_some(starting)}."
         )
         one = replace(one, notes=(*one.notes, note))
     return one, used, []
 
 
-def _elsewhere(
+def _unused_kernels(
     files: Sequence[Entry], used: Collection[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
     """Kernels in other places than those that something is said of, and than the folders of labs
@@ -300,9 +301,9 @@ def _elsewhere(
     kernels = {name for lab in labs.values() for name in kernels_of(lab)}
     numbers = {lab.number for lab in labs.values()}
     return [
-        with_reason(entry)
+        describe_entry(entry)
         for entry in files
-        if stands_for(entry.name, kernels)
+        if matches_name(entry.name, kernels)
         and entry.path[:-1] not in used
         and SOLUTIONS not in entry.path
         and all(_numbered(part) in {"", *numbers} for part in entry.path[:-1])
@@ -316,13 +317,13 @@ def _nothing(files: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     if not files:
         return f"It is empty. {expected}."
     for kernel in kernels:
-        said, _ = near_words(kernel, files)
+        said, _ = suggest_files(kernel, files)
         if said:
             return f"{said} {expected}."
     inside = [shown(entry.path) for entry in files if archive_suffix(entry.name)]
     if inside:
-        return f"An archive inside was not opened: {some(inside)}. Unpack it. {expected}."
+        return f"An archive inside was not opened: {list_some(inside)}. Unpack it. {expected}."
     return (
         f"None of the files that are graded was found. {expected}; "
-        f"found: {some([with_reason(entry) for entry in files])}."
+        f"found: {list_some([describe_entry(entry) for entry in files])}."
     )

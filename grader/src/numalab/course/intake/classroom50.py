@@ -35,9 +35,9 @@ from numalab.course.intake.clone_layouts import (
     person_of,
     student_folders,
 )
-from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
 from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import Entry, Refused, folded, read_limited
+from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
 from numalab.files import MIB
 from numalab.strangers.visible import visible
 
@@ -57,7 +57,7 @@ _LONG_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ScoreLine:
     """Somebody of the class, by scores.csv. is_late: as Classroom 50 marks the newest
     submission."""
 
@@ -75,19 +75,19 @@ class _Scored:
 
 def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
     """Empty where it can't be read."""
-    if entry is None or entry.open is None:
+    if entry is None or entry.opener is None:
         return ""
     try:
-        with entry.open() as file:
+        with entry.opener() as file:
             return read_limited(file, most_bytes, entry.name).decode("utf-8-sig", "replace")
     except Refused:
         return ""
 
 
-def _scores(entries: Sequence[Entry]) -> dict[str, _Scored] | None:
+def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
     """Of the class, by login without case; None: there is no scores.csv of Classroom 50."""
     found = next((entry for entry in entries if entry.path == (SCORES,)), None)
-    scored: dict[str, _Scored] = {}
+    scored: dict[str, _ScoreLine] = {}
     try:
         rows = csv.DictReader(_text(found).splitlines())
         if not {"username", "submission_tag"} <= set(rows.fieldnames or ()):
@@ -98,7 +98,7 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _Scored] | None:
             if not login:
                 continue
             name = f"{cells.get('first_name', '')} {cells.get('last_name', '')}"
-            one = _Scored(
+            one = _ScoreLine(
                 login, clean_name(name), cells.get("email"),
                 bool(cells.get("submission_tag")), cells.get("late") == "true",
             )  # fmt: skip
@@ -118,22 +118,22 @@ def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, En
     }
 
 
-def fitting_classroom50(entries: Sequence[Entry], about: About) -> set[str]:
+def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
     """Names at the top that are clones, where the delivery is Classroom 50's: by its name, by
     scores.csv, or by what most of the clones say."""
     clones = list(flat_clones(entries))
     is_its = (
-        _FOLDER.fullmatch(about.name) is not None
+        _FOLDER.fullmatch(context.name) is not None
         or 2 * len(_marked(entries, clones)) > len(clones)
         or _scores(entries) is not None
     )
     return {place[0] for place in clones} if is_its else set()
 
 
-def _prefixes(about: About, marked: Mapping[Place, Entry]) -> list[str]:
+def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list[str]:
     """What the clones' names may begin with: as the delivery's name says, and as most of the
     clones do."""
-    named = _FOLDER.fullmatch(about.name)
+    named = _FOLDER.fullmatch(context.name)
     said = Counter(
         f"{found['classroom']}-{found['assignment']}-".casefold()
         for found in (dict(_NAMED.findall(_text(entry, MIB))) for entry in marked.values())
@@ -143,10 +143,10 @@ def _prefixes(about: About, marked: Mapping[Place, Entry]) -> list[str]:
     return [*folder, *(prefix for prefix, _ in said.most_common(1))]
 
 
-def _recorded(found: Entry | None) -> tuple[str, ...]:
+def _recorded(results: Entry | None) -> tuple[str, ...]:
     """What results.json tells of the newest submission that its commit does not."""
     try:
-        newest = json.loads(_text(found, _MOST_RESULTS))[0]
+        newest = json.loads(_text(results, _MOST_RESULTS))[0]
         tag = _TAG.fullmatch(newest["submission_tag"])
         result = newest["result"]
         notes = []
@@ -178,7 +178,7 @@ def _recorded(found: Entry | None) -> tuple[str, ...]:
         return ()
 
 
-def _notes(scored: _Scored | None, results: Entry | None) -> tuple[str, ...]:
+def _notes(scored: _ScoreLine | None, results: Entry | None) -> tuple[str, ...]:
     notes = list(_recorded(results))
     if scored is not None and not scored.has_submitted:
         notes.append("Classroom 50 knows of no submission of it; what lies in it is graded.")
@@ -187,7 +187,7 @@ def _notes(scored: _Scored | None, results: Entry | None) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _missing(scored: _Scored) -> Delivered:
+def _missing(scored: _ScoreLine) -> StudentUpload:
     """Of somebody without a repository."""
     why = (
         "Classroom 50 credits a submission in somebody else's repository, a group's; it is graded "
@@ -195,19 +195,19 @@ def _missing(scored: _Scored) -> Delivered:
         if scored.has_submitted
         else NOTHING
     )
-    return Delivered(SCORES, scored.person, (), (why,), is_missing=True)
+    return StudentUpload(SCORES, scored.person, (), (why,), is_missing=True)
 
 
-def classroom50(entries: Sequence[Entry], about: About) -> Layout | None:
+def read_classroom50(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
     clones = flat_clones(entries)
     if not clones:
         return None
     scores = _scores(entries)
     scored = scores or {}
-    logins = {*about.logins, *scored}
+    logins = {*context.logins, *scored}
     names = sorted(place[0] for place in clones)
-    told = _prefixes(about, _marked(entries, list(clones)))
-    prefix = assignment_prefix(names, about.name, logins, told)
+    told = _prefixes(context, _marked(entries, list(clones)))
+    prefix = assignment_prefix(names, context.name, logins, told)
     folders = student_folders(entries, clones, 1)
     below = entries_below(entries, folders)
     delivered = []
@@ -217,7 +217,7 @@ def classroom50(entries: Sequence[Entry], about: About) -> Layout | None:
         found = [e for e in below[place] if len(e.path) > 1 or e.name not in _ITS_OWN]
         results = next((e for e in below[place] if e.path == (_RESULTS,)), None)
         delivered.append(
-            Delivered(
+            StudentUpload(
                 place[0],
                 of_class.person if of_class else person_of(login),
                 tuple(found),

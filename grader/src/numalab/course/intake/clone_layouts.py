@@ -21,23 +21,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from numalab.course.intake.delivered import About, Delivered, Layout, nobodys
 from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import (
     GIT,
     Entry,
     Refused,
     folded,
-    open_plainly,
+    plain_file,
     read_limited,
 )
+from numalab.course.intake.uploads import CollectionContext, Layout, StudentUpload, unassigned
 from numalab.course.records import Problem
 from numalab.errors import UserError
 from numalab.strangers.visible import shown
 
 _CLASSROOM_FOLDER = "-submissions"
 _REMOTE = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
-_HOST = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)")
+_SERVER = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)")
 _CONFIG_BYTES = 1 << 16
 
 Place = tuple[str, ...]
@@ -66,17 +66,20 @@ def flat_clones(entries: Sequence[Entry]) -> dict[Place, Path]:
 
 
 def assignment_prefix(
-    names: Sequence[str], delivery: str, logins: Iterable[str] = (), told: Iterable[str] = ()
+    names: Sequence[str],
+    folder_name: str,
+    logins: Iterable[str] = (),
+    candidates: Iterable[str] = (),
 ) -> str:
     """What clones' names, which are sorted, begin with before the login, as most of the logins
     need it; where none are known as the folder says, as is told otherwise, or what the names
     share. Empty: that does not show. logins: without case; told: other prefixes that may be."""
-    said = delivery.removesuffix(_CLASSROOM_FOLDER)
+    said = folder_name.removesuffix(_CLASSROOM_FOLDER)
     first, last = names[0], names[-1]  # of sorted names all share what these two do
     differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     same = next(differ, len(first) if first != last else 0)
     shared = first[: first.rfind("-", 0, same) + 1]
-    prefixes = [f"{said}-", *told]
+    prefixes = [f"{said}-", *candidates]
     known = set(logins)
     if known:
         ends = Counter(
@@ -111,14 +114,14 @@ def _unclear(places: Sequence[Place]) -> UserError:
     )
 
 
-def _student_part(places: Sequence[Place], about: About) -> int:
+def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
     """Which part of the clones' paths, all equally long, names the student. Raises UserError."""
     count = len(places[0])
     values = [{place[part] for place in places} for part in range(count)]
-    known = [sum(folded(value) in about.logins for value in of_part) for of_part in values]
+    known = [sum(folded(value) in context.logins for value in of_part) for of_part in values]
     if known.count(max(known)) == 1:
         return known.index(max(known))
-    no_labs = [part for part in range(count) if not all(map(about.is_lab, values[part]))]
+    no_labs = [part for part in range(count) if not all(map(context.is_lab, values[part]))]
     varying = [part for part in no_labs if len(values[part]) > 1]
     if not varying:
         return (no_labs or [count - 1])[-1]
@@ -162,7 +165,7 @@ def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str)
         if any(place in taken or place in told for place in places) or entry.path in above:
             continue
         told.add(entry.path)
-        problems.append(nobodys(entry, expected))
+        problems.append(unassigned(entry, expected))
     return problems
 
 
@@ -180,35 +183,35 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
 # ---- GitHub Classroom --------------------------------------------------------------------------
 
 
-def _is_elsewhere(repository: Path) -> bool:
+def _is_other_server(repository: Path) -> bool:
     """Whether a clone's remote is at a host that is not GitHub's."""
     try:
-        with open_plainly(repository / "config") as file:
+        with plain_file(repository / "config") as file:
             text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")
     except (Refused, OSError):
         return False
     remote = _REMOTE.search(text)
-    host = _HOST.match(remote[1].casefold()) if remote else None
+    host = _SERVER.match(remote[1].casefold()) if remote else None
     return host is not None and "." in host[1] and "github" not in host[1]
 
 
-def fitting_github_classroom(entries: Sequence[Entry], about: About) -> set[str]:
+def match_github_classroom(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
     """Names at the top that are clones, unless they are of another host: then none."""
-    del about
+    del context
     flat = flat_clones(entries)
-    elsewhere = sum(map(_is_elsewhere, flat.values()))
+    elsewhere = sum(map(_is_other_server, flat.values()))
     return {place[0] for place in flat} if 2 * elsewhere <= len(flat) else set()
 
 
-def github_classroom(entries: Sequence[Entry], about: About) -> Layout | None:
+def read_github_classroom(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
     clones = flat_clones(entries)
     if not clones:
         return None
-    prefix = assignment_prefix(sorted(place[0] for place in clones), about.name, about.logins)
+    prefix = assignment_prefix(sorted(place[0] for place in clones), context.name, context.logins)
     folders = student_folders(entries, clones, 1)
     below = entries_below(entries, folders)
     delivered = tuple(
-        Delivered(
+        StudentUpload(
             place[0],
             person_of(clean_name(place[0].removeprefix(prefix)) or place[0]),
             tuple(below[place]),
@@ -223,13 +226,13 @@ def github_classroom(entries: Sequence[Entry], about: About) -> Layout | None:
 # ---- GitLab ------------------------------------------------------------------------------------
 
 
-def fitting_gitlab(entries: Sequence[Entry], about: About) -> set[str]:
+def match_gitlab(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
     """Names at the top that are clones or hold some."""
-    del about
+    del context
     return {place[0] for place in clones_of(entries)}
 
 
-def _of_students(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Place]:
+def _student_places(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Place]:
     """Where the students' folders are at the top: their clones, or the folder itself where it has
     no clone or something beside one."""
     of_top: dict[str, list[Place]] = {}
@@ -244,7 +247,7 @@ def _of_students(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Plac
     )
 
 
-def gitlab(entries: Sequence[Entry], about: About) -> Layout | None:
+def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
     """Raises UserError where it does not show which part of the paths is the student."""
     clones = clones_of(entries)
     if not clones:
@@ -252,18 +255,20 @@ def gitlab(entries: Sequence[Entry], about: About) -> Layout | None:
     depths = Counter(map(len, clones))
     depth = max(depths, key=lambda one: (depths[one], -one))
     usual = sorted(place for place in clones if len(place) == depth)
-    part = _student_part(usual, about)
-    folders = _of_students(entries, clones) if part == 0 else student_folders(entries, usual, depth)
+    part = _student_part(usual, context)
+    folders = (
+        _student_places(entries, clones) if part == 0 else student_folders(entries, usual, depth)
+    )
     # A group's logins may well begin alike: where paths are deep only what stands in another part
     # of them is taken off.
     others = Counter(name for place in usual for i, name in enumerate(place) if i != part)
     told = [f"{name}-" for name, _ in others.most_common()]
     names = sorted({place[part] for place in usual})
-    prefix = assignment_prefix(names, about.name, about.logins, told)
-    if depth > 1 and not about.logins and prefix not in told:
+    prefix = assignment_prefix(names, context.name, context.logins, told)
+    if depth > 1 and not context.logins and prefix not in told:
         prefix = ""
     below = entries_below(entries, folders)
-    wanted = {folded(name) for name in about.wanted}
+    wanted = {folded(name) for name in context.graded_names}
     delivered = []
     for place in folders:
         login = clean_name(place[part].removeprefix(prefix)) or place[part]
@@ -272,7 +277,9 @@ def gitlab(entries: Sequence[Entry], about: About) -> Layout | None:
         # So that a project's name tells the lab of files that lie at its top.
         found = tuple(replace(e, path=(*above, *e.path)) if is_plain else e for e in below[place])
         source = "/".join(place)
-        delivered.append(Delivered(source, person_of(login), found, repository=clones.get(place)))
+        delivered.append(
+            StudentUpload(source, person_of(login), found, repository=clones.get(place))
+        )
     expected = "a clone of a student's project, as deep as most are"
     problems = others_of(entries, folders, expected)
     return Layout("gitlab", tuple(delivered), tuple(problems))

@@ -11,7 +11,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from numalab.course.intake.trees import Refused, open_plainly, read_limited
+from numalab.course.intake.trees import Refused, plain_file, read_limited
 from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
 
 _REF = re.compile(r"ref: (refs/[\w./-]+)")
@@ -66,7 +66,7 @@ def _git(command: list[str], environment: dict[str, str]) -> str | None:
 def _text(path: Path) -> str:
     """Empty where it can't be read."""
     try:
-        with open_plainly(path) as file:
+        with plain_file(path) as file:
             return read_limited(file, _REFS_BYTES, path.name).decode("utf-8", "replace")
     except Refused:
         return ""

@@ -35,32 +35,32 @@ _ZSTANDARD_TAR = ForeignKind(
     "an archive in Zstandard",
     {"mkdir -p {folder} && tar --zstd -xf {file} -C {folder}": "zstd", **_BSDTAR},
 )
-_ONE_FILE = "a single compressed file"
-_BY_HEAD = {
+_SINGLE_FILE = "a single compressed file"
+_HEAD_KINDS = {
     b"7z\xbc\xaf\x27\x1c": _SEVEN_ZIP,
     b"Rar!\x1a\x07": _RAR,
     b"\x28\xb5\x2f\xfd": _ZSTANDARD_TAR,
 }
-_BY_SUFFIX = {
+_SUFFIX_KINDS = {
     ".7z": _SEVEN_ZIP,
     ".rar": _RAR,
     ".tar.zst": _ZSTANDARD_TAR,
-    ".gz": ForeignKind(_ONE_FILE, {"gunzip {file}": "gzip"}),
-    ".xz": ForeignKind(_ONE_FILE, {"unxz {file}": "xz-utils"}),
-    ".bz2": ForeignKind(_ONE_FILE, {"bunzip2 {file}": "bzip2"}),
-    ".zst": ForeignKind(_ONE_FILE, {"unzstd --rm {file}": "zstd"}),
+    ".gz": ForeignKind(_SINGLE_FILE, {"gunzip {file}": "gzip"}),
+    ".xz": ForeignKind(_SINGLE_FILE, {"unxz {file}": "xz-utils"}),
+    ".bz2": ForeignKind(_SINGLE_FILE, {"bunzip2 {file}": "bzip2"}),
+    ".zst": ForeignKind(_SINGLE_FILE, {"unzstd --rm {file}": "zstd"}),
 }
 # Known, so that the message can say what to do.
-SUFFIXES = tuple(_BY_SUFFIX)
+SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
-def kind_of_head(head: bytes) -> ForeignKind | None:
+def kind_by_head(head: bytes) -> ForeignKind | None:
     """By a file's first bytes; None: it is of no such kind."""
-    return next((kind for start, kind in _BY_HEAD.items() if head.startswith(start)), None)
+    return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
 
 
-def kind_of_suffix(suffix: str) -> ForeignKind | None:
-    return _BY_SUFFIX.get(suffix)
+def kind_by_suffix(suffix: str) -> ForeignKind | None:
+    return _SUFFIX_KINDS.get(suffix)
 
 
 def _argument(name: str) -> str:
@@ -78,12 +78,12 @@ def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
     }
 
 
-def sentence(kind: ForeignKind, name: str, folder: str) -> str:
+def explain_kind(kind: ForeignKind, name: str, folder: str) -> str:
     """For the student whose archive it is, and for whoever grades; without a full stop. name: of
     the file; folder: that it is to become."""
     found = commands_for(kind, name, folder)
     commands = " or ".join(f"`{command}` (package {found[command]})" for command in found)
-    after = "" if kind.called == _ONE_FILE else f", and then `rm {_argument(name)}`"
+    after = "" if kind.called == _SINGLE_FILE else f", and then `rm {_argument(name)}`"
     return (
         f"{shown(name)} is {kind.called}, which is not read here; {HAND_IN_INSTEAD}. Whoever "
         f"grades can unpack it where it lies: {commands}{after}"

@@ -21,33 +21,38 @@ from typing import Any
 from numalab.course.course_folder import PARTIAL, CourseFolder
 from numalab.course.gradebook.rules import Rules
 from numalab.course.intake.archives import (
-    DELIVERY,
+    COLLECTION_LIMITS,
     READER,
-    STUDENT,
+    STUDENT_LIMITS,
     SUFFIXES,
-    Foreign,
+    ForeignArchive,
     archive_suffix,
-    copied,
-    open_archive,
-    without_suffix,
+    copy_to_file,
+    read_archive,
+    strip_suffix,
 )
 from numalab.course.intake.choosing import choose_files, lab_in_name, lab_of_folder
 from numalab.course.intake.clones import last_commit_at, make_empty_repository
-from numalab.course.intake.delivered import NOTHING, About, Delivered, Layout
-from numalab.course.intake.foreign_archives import commands_for, kind_of_suffix
+from numalab.course.intake.foreign_archives import commands_for, kind_by_suffix
 from numalab.course.intake.layouts import read_layout, unwrapped
-from numalab.course.intake.own_files import own_files
-from numalab.course.intake.student_list import Listed, match, read_student_list, with_listed
+from numalab.course.intake.own_files import check_owner
+from numalab.course.intake.student_list import (
+    ListedStudent,
+    match_students,
+    merge_listed,
+    read_student_list,
+)
 from numalab.course.intake.students import identify, read_known, write_known
-from numalab.course.intake.taking import Chosen, IsStarting, never, wanted_names
+from numalab.course.intake.taking import Chosen, IsStarting, graded_names, never_starting
 from numalab.course.intake.trees import (
     GIT,
     Entry,
     Refused,
     folded,
-    open_plainly,
+    plain_file,
     walk_folder,
 )
+from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
 from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.course.zones import taken_moment
 from numalab.errors import NumalabError, UserError, reason_of
@@ -63,7 +68,7 @@ MOST_ARCHIVES = 16
 
 
 @dataclass(frozen=True)
-class HandIn:
+class PendingHandIn:
     """A student's files of one lab, before they are written."""
 
     student: Student
@@ -87,8 +92,8 @@ class HandIn:
         )
 
 
-def take_in(
-    delivery: Path,
+def import_submissions(
+    collection: Path,
     course: CourseFolder,
     labs: Mapping[str, Lab],
     progress: StepReport,
@@ -97,7 +102,7 @@ def take_in(
     *,
     rules: Rules | None = None,
     columns: Mapping[str, str] | None = None,
-    is_starting: IsStarting = never,
+    is_starting: IsStarting = never_starting,
 ) -> Intake:
     """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
     those that are asked for, by name; students: a list of the class, of whom those who handed in
@@ -105,19 +110,19 @@ def take_in(
     without a zone are understood; columns: of the list, as read_student_list's named; is_starting:
     whether a kernel is the starting code. Raises UserError where it is no delivery or no list, and
     NumalabError where the course can't be written. The caller holds the course's lock."""
-    if course.root.resolve().is_relative_to(delivery.resolve()):
+    if course.root.resolve().is_relative_to(collection.resolve()):
         raise UserError(
-            f"the course's folder {course.root} lies in the delivery {delivery}, as if it were a "
+            f"the course's folder {course.root} lies in the delivery {collection}, as if it were a "
             "student's; choose another place for it"
         )
     listed, remarks = ((), ()) if students is None else read_student_list(students, columns)
     with ExitStack() as stack:
         progress("reading the delivery")
-        wanted = {name for lab in labs.values() for name in wanted_names(lab)}
+        wanted = {name for lab in labs.values() for name in graded_names(lab)}
         readers = stack.enter_context(Readers(READER))
-        entries = _open(delivery, readers, stack, labs)
-        about = About(
-            without_suffix(delivery.name),
+        entries = _read_entries(collection, readers, stack, labs)
+        about = CollectionContext(
+            strip_suffix(collection.name),
             wanted,
             frozenset(
                 folded(one.person.external["login"])
@@ -127,50 +132,48 @@ def take_in(
             lambda name: bool(lab_of_folder(name, labs) or lab_in_name(name, labs)),
         )
         found = read_layout(entries, about, layout)
-        found = _without_labs(found, labs)
+        found = _drop_lab_folders(found, labs)
         if students is not None:
-            found = _with_list(found, listed, students.name, remarks)
+            found = _apply_list(found, listed, students.name, remarks)
         try:
             course.root.mkdir(parents=True, exist_ok=True)
-            asked = _Asked(labs, lab_in_name(delivery.name, labs), is_starting)
+            asked = _Selection(labs, lab_in_name(collection.name, labs), is_starting)
             zones = _Zones(rules or Rules(), shown(students.name) if students else "")
-            return _take_in(found, delivery, course, asked, zones, progress, readers)
+            return _import_layout(found, collection, course, asked, zones, progress, readers)
         except OSError as error:
             raise NumalabError(f"can't write to {course.root}: {reason_of(error)}") from error
 
 
-def _take_in(
+def _import_layout(
     layout: Layout,
-    delivery: Path,
+    collection: Path,
     course: CourseFolder,
-    asked: _Asked,
+    selection: _Selection,
     zones: _Zones,
     progress: StepReport,
     readers: Readers,
 ) -> Intake:
-    people = [entry.person for entry in layout.delivered]
+    people = [entry.person for entry in layout.uploads]
     students, known = identify(people, read_known(course.students))
     # First of all, so that ids are the same if this ends here and is begun again.
     write_known(course.students, known)
     for left in course.submissions.glob(f"*/{PARTIAL}*"):
         shutil.rmtree(left)
     problems = list(layout.problems)
-    handed: list[HandIn] = []
+    handed: list[PendingHandIn] = []
     with tempfile.TemporaryDirectory() as scratch:
         empty = make_empty_repository(Path(scratch) / "empty.git")
-        for count, (one, student) in enumerate(
-            zip(layout.delivered, students, strict=True), start=1
-        ):
+        for count, (one, student) in enumerate(zip(layout.uploads, students, strict=True), start=1):
             progress(CountedStep("reading hand-ins", f"{count} of {len(students)}"))
             if isinstance(student, str):
                 problems.append(Problem(shown(one.source), student))
                 continue
-            chosen, sentences = _chosen(one, asked, readers)
+            chosen, sentences = _choose(one, selection, readers)
             # A list's time is the instructor's word, a commit's the student's.
             committed_at = None
             if one.handed_in_at is None and one.repository is not None and chosen:
                 committed_at = last_commit_at(one.repository, empty)
-            chosen, not_hers = own_files(course, student, chosen)
+            chosen, not_hers = check_owner(course, student, chosen)
             sentences = (*sentences, *not_hers)
             if not chosen:
                 sentences = (" ".join([*sentences, *one.notes]),)
@@ -181,19 +184,19 @@ def _take_in(
                 at = zones.moment(one.handed_in_at, student, of.lab) or committed_at
                 local = one.handed_in_at
                 is_taken = local is not None and local.tzinfo is None
-                handed.append(HandIn(student, one.source, of, one.notes, at, is_taken))
-    handed, clashes = _one_each(handed)
+                handed.append(PendingHandIn(student, one.source, of, one.notes, at, is_taken))
+    handed, clashes = _resolve_duplicates(handed)
     for count, hand_in in enumerate(handed, start=1):
         progress(CountedStep("writing", f"{count} of {len(handed)}"))
         _write(course, hand_in)
     submissions = tuple(hand_in.submission() for hand_in in handed)
     intake = Intake(layout.name, submissions, (*problems, *clashes), tuple(zones.remarks))
-    _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(delivery), **asdict(intake)})
+    _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(collection), **asdict(intake)})
     return intake
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Selection:
     """Of a delivery: the labs that are asked for, the one that its name tells of, if any, and
     whether a kernel is the starting code."""
 
@@ -231,32 +234,33 @@ class _Zones:
 # ---- reading -------------------------------------------------------------------------------
 
 
-def _open(
-    delivery: Path, readers: Readers, stack: ExitStack, labs: Mapping[str, Lab]
+def _read_entries(
+    collection: Path, readers: Readers, stack: ExitStack, labs: Mapping[str, Lab]
 ) -> tuple[Entry, ...]:
     """The entries of a delivery. Raises UserError."""
     try:
-        if delivery.is_dir():
-            entries = tuple(walk_folder(delivery))
-        elif delivery.is_file():
-            file = stack.enter_context(open_plainly(delivery.resolve()))
-            entries = open_archive(file, delivery.name, DELIVERY, readers, stack)
+        if collection.is_dir():
+            entries = tuple(walk_folder(collection))
+        elif collection.is_file():
+            file = stack.enter_context(plain_file(collection.resolve()))
+            entries = read_archive(file, collection.name, COLLECTION_LIMITS, readers, stack)
             inside = unwrapped(entries)
             if inside and not _hand_in_itself(inside, labs):
                 entries = inside
         else:
             raise UserError(
-                f"there is no {delivery}; name the folder or the archive that holds the class's "
+                f"there is no {collection}; name the folder or the archive that holds the class's "
                 "hand-ins"
             )
-    except Foreign as error:
-        folder = without_suffix(delivery.name) or delivery.name
-        commands = commands_for(error.kind, str(delivery), str(delivery.with_name(folder)))
+    except ForeignArchive as error:
+        folder = strip_suffix(collection.name) or collection.name
+        commands = commands_for(error.kind, str(collection), str(collection.with_name(folder)))
         lines = [f"  {command}    (package {package})" for command, package in commands.items()]
         raise UserError(
             "\n".join(
                 [
-                    f"{delivery} is {error.kind.called}, which is not read here. Make a folder of "
+                    f"{collection} is {error.kind.called}, which is not read here. Make a folder "
+                    "of "
                     "it, by one of these, and name that instead:",
                     *lines,
                 ]
@@ -264,17 +268,17 @@ def _open(
         ) from error
     except Refused as error:
         raise UserError(
-            f"{delivery} can't be read: {error}. A delivery is a folder, or an archive "
+            f"{collection} can't be read: {error}. A delivery is a folder, or an archive "
             f"({', '.join(SUFFIXES)})."
         ) from error
     except OSError as error:
-        raise UserError(f"{delivery} can't be read: {reason_of(error)}") from error
+        raise UserError(f"{collection} can't be read: {reason_of(error)}") from error
     if not entries:
-        raise UserError(f"{delivery} is empty; name the folder with the class's hand-ins")
+        raise UserError(f"{collection} is empty; name the folder with the class's hand-ins")
     found = _hand_in_itself(entries, labs)
     if found:
         raise UserError(
-            f"{delivery} holds {shown(found)} itself, so it is one student's hand-in. Name the "
+            f"{collection} holds {shown(found)} itself, so it is one student's hand-in. Name the "
             "folder above it, which has a folder or an archive for each student."
         )
     return entries
@@ -284,7 +288,7 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     """What shows that these are not of a class but of one student: labs' folders, or files that
     are graded, at the top, and not more of anything else that could be a student's. Empty: nothing
     does."""
-    wanted = {folded(name) for lab in labs.values() for name in wanted_names(lab)}
+    wanted = {folded(name) for lab in labs.values() for name in graded_names(lab)}
     labs_own: dict[str, None] = {}
     others: set[str] = set()
     with_clones = {e.path[0] for e in entries if len(e.path) > 2 and e.name == GIT and e.folder}
@@ -300,11 +304,9 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     return next(iter(labs_own), "") if len(labs_own) >= len(others) else ""
 
 
-def _without_labs(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
+def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
     """Nobody is called as a lab is: whose such a folder is does not show."""
-    named = {
-        one.source for one in layout.delivered if lab_of_folder(one.source, labs) == one.source
-    }
+    named = {one.source for one in layout.uploads if lab_of_folder(one.source, labs) == one.source}
     problems = tuple(
         Problem(
             shown(source),
@@ -313,46 +315,46 @@ def _without_labs(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
         )
         for source in sorted(named)
     )
-    delivered = tuple(one for one in layout.delivered if one.source not in named)
-    return replace(layout, delivered=delivered, problems=(*layout.problems, *problems))
+    delivered = tuple(one for one in layout.uploads if one.source not in named)
+    return replace(layout, uploads=delivered, problems=(*layout.problems, *problems))
 
 
-def _with_list(
-    layout: Layout, listed: Sequence[Listed], name: str, remarks: Sequence[str]
+def _apply_list(
+    layout: Layout, listed: Sequence[ListedStudent], name: str, remarks: Sequence[str]
 ) -> Layout:
     """Under the list's names; who handed in nothing is there with nothing."""
-    lines = match([entry.person for entry in layout.delivered], listed)
+    lines = match_students([entry.person for entry in layout.uploads], listed)
     found = []
-    for entry, line in zip(layout.delivered, lines, strict=True):
+    for entry, line in zip(layout.uploads, lines, strict=True):
         note = () if line else (f"This name is not in the list {shown(name)}.",)
         found.append(
             replace(
                 entry,
-                person=with_listed(entry.person, line),
+                person=merge_listed(entry.person, line),
                 notes=(*entry.notes, *note),
                 handed_in_at=line.handed_in_at if line else None,
             )
         )
     missing = [
-        Delivered(name, line.person, (), (NOTHING,), is_missing=True)
+        StudentUpload(name, line.person, (), (NOTHING,), is_missing=True)
         for line in listed
         if not any(line is other for other in lines)
     ]
     said = [Problem(shown(name), remark) for remark in remarks]
-    return replace(layout, delivered=(*found, *missing), problems=(*layout.problems, *said))
+    return replace(layout, uploads=(*found, *missing), problems=(*layout.problems, *said))
 
 
-def _chosen(
-    one: Delivered, asked: _Asked, readers: Readers
+def _choose(
+    upload: StudentUpload, selection: _Selection, readers: Readers
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What is taken of one entry of a delivery, its archives opened, and what can't be."""
-    if one.is_missing:
+    if upload.is_missing:
         return (), ()
     problems: list[str] = []
     with ExitStack() as stack:
         entries: list[Entry] = []
         archives = 0
-        for entry in one.entries:
+        for entry in upload.entries:
             if len(entry.path) > 1 or entry.kind != "file" or not archive_suffix(entry.name):
                 entries.append(entry)
                 continue
@@ -362,37 +364,41 @@ def _chosen(
                 break
             try:
                 # An archive in a student's folder is like a folder; one in place of it is not.
-                above = () if entry.name == one.source else (entry.name,)
+                above = () if entry.name == upload.source else (entry.name,)
                 entries += _members(entry, above, readers, stack)
             except Refused as error:
                 problems.append(f"{error}.")
         if problems and not entries:
             return (), tuple(problems)
-        chosen, sentences = choose_files(entries, asked.labs, asked.hint, asked.is_starting)
+        chosen, sentences = choose_files(
+            entries, selection.labs, selection.hint, selection.is_starting
+        )
     return chosen, (*problems, *sentences)
 
 
 def _members(
-    entry: Entry, above: tuple[str, ...], readers: Readers, stack: ExitStack
+    entry: Entry, folders: tuple[str, ...], readers: Readers, stack: ExitStack
 ) -> list[Entry]:
     """Of a student's archive, in the folder above. Raises Refused."""
-    if entry.refused or entry.open is None:
+    if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
-    kind = kind_of_suffix(archive_suffix(entry.name))
+    kind = kind_by_suffix(archive_suffix(entry.name))
     if kind is not None:
-        raise Foreign(entry.name, kind)
-    with entry.open() as packed:
-        file = copied(packed, STUDENT.archive_bytes, entry.name, stack)
-    members = open_archive(file, entry.name, STUDENT, readers, stack)
+        raise ForeignArchive(entry.name, kind)
+    with entry.opener() as packed:
+        file = copy_to_file(packed, STUDENT_LIMITS.archive_bytes, entry.name, stack)
+    members = read_archive(file, entry.name, STUDENT_LIMITS, readers, stack)
     if not members:
         raise Refused(f"{shown(entry.name)} is empty")
-    return [replace(member, path=(*above, *member.path)) for member in members]
+    return [replace(member, path=(*folders, *member.path)) for member in members]
 
 
-def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
+def _resolve_duplicates(
+    handed: Sequence[PendingHandIn],
+) -> tuple[list[PendingHandIn], list[Problem]]:
     """One hand-in per student and lab. Of several with the same files the first; of several with
     other files none, since which one is meant can't be told."""
-    groups: dict[tuple[str, str], list[HandIn]] = {}
+    groups: dict[tuple[str, str], list[PendingHandIn]] = {}
     for hand_in in handed:
         groups.setdefault((hand_in.student.id, hand_in.chosen.lab.name), []).append(hand_in)
     kept, problems = [], []
@@ -414,7 +420,7 @@ def _one_each(handed: Sequence[HandIn]) -> tuple[list[HandIn], list[Problem]]:
 # ---- writing -------------------------------------------------------------------------------
 
 
-def _write(course: CourseFolder, hand_in: HandIn) -> None:
+def _write(course: CourseFolder, hand_in: PendingHandIn) -> None:
     """Writes the files, unless the same are there. Raises OSError."""
     lab = hand_in.chosen.lab.name
     folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)

@@ -24,24 +24,24 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from numalab.course.intake.archives import archive_suffix, without_suffix
-from numalab.course.intake.classroom50 import classroom50, fitting_classroom50
+from numalab.course.intake.archives import archive_suffix, strip_suffix
+from numalab.course.intake.classroom50 import match_classroom50, read_classroom50
 from numalab.course.intake.clone_layouts import (
-    fitting_github_classroom,
-    fitting_gitlab,
-    github_classroom,
-    gitlab,
-)
-from numalab.course.intake.delivered import (
-    About,
-    Delivered,
-    Layout,
-    below_tops,
-    nobodys,
-    tops_of,
+    match_github_classroom,
+    match_gitlab,
+    read_github_classroom,
+    read_gitlab,
 )
 from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import Entry
+from numalab.course.intake.uploads import (
+    CollectionContext,
+    Layout,
+    StudentUpload,
+    entries_by_top,
+    top_entries,
+    unassigned,
+)
 from numalab.course.records import LATE_BY_CANVAS, Problem
 from numalab.errors import UserError
 from numalab.strangers.visible import shown
@@ -61,15 +61,15 @@ _CANVAS_AGAIN = re.compile(r"-\d+(?=\.[^.]+$)")
 # ---- plain ---------------------------------------------------------------------------------
 
 
-def _shown_blank(found: re.Match[str]) -> str:
-    return f"<U+{ord(found.group()):04X}>"
+def _shown_blank(blank: re.Match[str]) -> str:
+    return f"<U+{ord(blank.group()):04X}>"
 
 
 def _plain(entries: Sequence[Entry]) -> Layout:
-    below = below_tops(entries)
+    below = entries_by_top(entries)
     delivered, problems = [], []
-    tops = tops_of(entries)
-    raw = {n: n if top.kind == "folder" else without_suffix(n) for n, top in tops.items()}
+    tops = top_entries(entries)
+    raw = {n: n if top.kind == "folder" else strip_suffix(n) for n, top in tops.items()}
     every = set(raw.values())
     for name, top in tops.items():
         called = clean_name(raw[name])
@@ -77,27 +77,27 @@ def _plain(entries: Sequence[Entry]) -> Layout:
             called = clean_name(re.sub(r"^\s|\s$|(?<=\s)\s", _shown_blank, raw[name]))
         person = Person(called, {})
         if top.kind == "folder":
-            delivered.append(Delivered(name, person, tuple(below.get(name, ()))))
+            delivered.append(StudentUpload(name, person, tuple(below.get(name, ()))))
         elif top.kind == "file" and archive_suffix(name):
-            delivered.append(Delivered(name, person, (top,)))
+            delivered.append(StudentUpload(name, person, (top,)))
         else:
-            problems.append(nobodys(top, "a folder or an archive of a student"))
+            problems.append(unassigned(top, "a folder or an archive of a student"))
     return Layout("plain", tuple(delivered), tuple(problems))
 
 
 # ---- Moodle --------------------------------------------------------------------------------
 
 
-def _moodle(entries: Sequence[Entry], about: About) -> Layout | None:
-    del about
-    below = below_tops(entries)
+def _moodle(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
+    del context
+    below = entries_by_top(entries)
     files: dict[tuple[str, str], list[Entry]] = {}
     others: dict[tuple[str, str], list[str]] = {}
     problems = []
-    for name, top in tops_of(entries).items():
+    for name, top in top_entries(entries).items():
         match = _MOODLE.fullmatch(name)
         if match is None:
-            problems.append(nobodys(top, "named as Moodle names what a student has handed in"))
+            problems.append(unassigned(top, "named as Moodle names what a student has handed in"))
             continue
         key = (match["name"], match["number"] or "")
         files.setdefault(key, [])
@@ -121,27 +121,27 @@ def _moodle(entries: Sequence[Entry], about: About) -> Layout | None:
         called = f"{name} {number}" if are_hidden else name
         person = Person(clean_name(called), external)
         source = f"{name}_{number}" if number else name
-        delivered.append(Delivered(source, person, tuple(found), notes))
+        delivered.append(StudentUpload(source, person, tuple(found), notes))
     return Layout("moodle", tuple(delivered), tuple(problems))
 
 
 # ---- Canvas --------------------------------------------------------------------------------
 
 
-def _canvas_name(file: str, wanted: Collection[str]) -> str:
+def _canvas_name(file: str, graded_names: Collection[str]) -> str:
     """As it was before Canvas has numbered it."""
     first = _CANVAS_AGAIN.sub("", file)
-    return first if first in wanted or archive_suffix(first) != archive_suffix(file) else file
+    return first if first in graded_names or archive_suffix(first) != archive_suffix(file) else file
 
 
-def _canvas(entries: Sequence[Entry], about: About) -> Layout | None:
+def _canvas(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
     found: dict[tuple[str, str], dict[str, tuple[int, Entry]]] = {}
     notes: dict[tuple[str, str], dict[str, None]] = {}
     problems = []
-    for name, top in tops_of(entries).items():
+    for name, top in top_entries(entries).items():
         match = _CANVAS.fullmatch(name) if top.kind == "file" else None
         if match is None:
-            problems.append(nobodys(top, "named as Canvas names what a student has handed in"))
+            problems.append(unassigned(top, "named as Canvas names what a student has handed in"))
             continue
         key = (match["name"] or "", match["user"])
         of_student = found.setdefault(key, {})
@@ -151,7 +151,7 @@ def _canvas(entries: Sequence[Entry], about: About) -> Layout | None:
         if match["entered"]:
             said["What was entered in Canvas is not graded; only files are."] = None
             continue
-        file = _canvas_name(match["file"], about.wanted)
+        file = _canvas_name(match["file"], context.graded_names)
         number = int(match["attachment"])
         if file in of_student:
             said[f"{shown(file)} was handed in more than once; the newest is taken."] = None
@@ -168,19 +168,19 @@ def _canvas(entries: Sequence[Entry], about: About) -> Layout | None:
         )
         taken = tuple(entry for _, entry in files.values())
         source = "_".join(part for part in (name, user) if part)
-        delivered.append(Delivered(source, person, taken, tuple(notes[name, user])))
+        delivered.append(StudentUpload(source, person, taken, tuple(notes[name, user])))
     return Layout("canvas", tuple(delivered), tuple(problems))
 
 
-def _fitting_canvas(entries: Sequence[Entry], about: About) -> set[str]:
-    del about
-    tops = tops_of(entries)
+def _match_canvas(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
+    del context
+    tops = top_entries(entries)
     return {n for n, top in tops.items() if top.kind == "file" and _CANVAS.fullmatch(n)}
 
 
-def _fitting_moodle(entries: Sequence[Entry], about: About) -> set[str]:
-    del about
-    return {name for name in tops_of(entries) if _MOODLE.fullmatch(name)}
+def _match_moodle(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
+    del context
+    return {name for name in top_entries(entries) if _MOODLE.fullmatch(name)}
 
 
 @dataclass(frozen=True)
@@ -189,20 +189,20 @@ class _System:
     what they are; read: None where nothing is."""
 
     called: str
-    fitting: Callable[[Sequence[Entry], About], set[str]]
-    read: Callable[[Sequence[Entry], About], Layout | None]
+    match: Callable[[Sequence[Entry], CollectionContext], set[str]]
+    read: Callable[[Sequence[Entry], CollectionContext], Layout | None]
     is_of_clones: bool = False
 
 
 # Of systems whose entries are the same the first one is taken.
 _SYSTEMS: Mapping[str, _System] = {
-    "moodle": _System("Moodle", _fitting_moodle, _moodle),
-    "canvas": _System("Canvas", _fitting_canvas, _canvas),
-    "classroom50": _System("Classroom 50", fitting_classroom50, classroom50, True),
+    "moodle": _System("Moodle", _match_moodle, _moodle),
+    "canvas": _System("Canvas", _match_canvas, _canvas),
+    "classroom50": _System("Classroom 50", match_classroom50, read_classroom50, True),
     "github_classroom": _System(
-        "GitHub Classroom", fitting_github_classroom, github_classroom, True
+        "GitHub Classroom", match_github_classroom, read_github_classroom, True
     ),
-    "gitlab": _System("GitLab", fitting_gitlab, gitlab, True),
+    "gitlab": _System("GitLab", match_gitlab, read_gitlab, True),
 }
 LAYOUTS = (*_SYSTEMS, "plain")
 
@@ -210,7 +210,7 @@ LAYOUTS = (*_SYSTEMS, "plain")
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
     """What is in the one folder that is all of a delivery, as unpacking makes it; None: there is
     more."""
-    tops = tops_of(entries)
+    tops = top_entries(entries)
     if len(tops) != 1 or next(iter(tops.values())).kind != "folder":
         return None
     return tuple(replace(e, path=e.path[1:]) for e in entries if len(e.path) > 1)
@@ -221,12 +221,12 @@ def _is_students(top: Entry) -> bool:
     return top.kind == "folder" or (top.kind == "file" and bool(archive_suffix(top.name)))
 
 
-def _system_of(entries: Sequence[Entry], about: About) -> tuple[str, dict[str, str]]:
+def _system_of(entries: Sequence[Entry], context: CollectionContext) -> tuple[str, dict[str, str]]:
     """The system that most entries are of, or "plain"; then also which entries are named as which
     system does. As many of one as of none is plain, where none is lost."""
-    fitting = {name: system.fitting(entries, about) for name, system in _SYSTEMS.items()}
+    fitting = {name: system.match(entries, context) for name, system in _SYSTEMS.items()}
     system = max(fitting, key=lambda name: len(fitting[name]))
-    students = {name for name, top in tops_of(entries).items() if _is_students(top)}
+    students = {name for name, top in top_entries(entries).items() if _is_students(top)}
     if len(fitting[system]) > len(students - fitting[system]):
         return system, {}
     # A clone is told by nothing but what is in it, and a hand-in like another.
@@ -243,27 +243,29 @@ def _strange(name: str, system: str) -> Problem:
     )
 
 
-def read_layout(entries: Sequence[Entry], about: About, asked: str | None = None) -> Layout:
+def read_layout(
+    entries: Sequence[Entry], context: CollectionContext, requested: str | None = None
+) -> Layout:
     """asked: one of LAYOUTS, None: as most entries are named. What is named otherwise is a
     problem. Raises UserError where nothing is named as asked, or where it does not show whose
     clones are."""
-    trees = [(entries, about)]
+    trees = [(entries, context)]
     inside = unwrapped(entries)
     if inside:
-        trees.append((inside, replace(about, name=entries[0].path[0])))
-    if asked not in (None, "plain"):
-        system = _SYSTEMS[asked]
+        trees.append((inside, replace(context, name=entries[0].path[0])))
+    if requested not in (None, "plain"):
+        system = _SYSTEMS[requested]
         for tree, of_tree in trees:
-            fits = system.is_of_clones or system.fitting(tree, of_tree)
+            fits = system.is_of_clones or system.match(tree, of_tree)
             found = system.read(tree, of_tree) if fits else None
             if found is not None:
                 return found
         raise UserError(
-            f"--layout {asked}: nothing in the delivery is named as {system.called} names it; "
+            f"--layout {requested}: nothing in the delivery is named as {system.called} names it; "
             "leave it out, or say --layout plain"
         )
     strange: dict[str, str] = {}
-    for tree, of_tree in trees if asked is None else ():
+    for tree, of_tree in trees if requested is None else ():
         name, others = _system_of(tree, of_tree)
         found = _SYSTEMS[name].read(tree, of_tree) if name != "plain" else None
         if found is not None:

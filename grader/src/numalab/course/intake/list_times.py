@@ -44,7 +44,9 @@ class _Names:
     fillers: frozenset[str]
 
 
-def _by_name(contexts: Mapping[str, Mapping[str, Mapping[Any, str]]]) -> Iterator[tuple[str, Any]]:
+def _value_by_name(
+    contexts: Mapping[str, Mapping[str, Mapping[Any, str]]],
+) -> Iterator[tuple[str, Any]]:
     """Each name with what it is of; letters of a calendar's column are not names."""
     for widths in contexts.values():
         for width in widths:
@@ -56,12 +58,14 @@ def _by_name(contexts: Mapping[str, Mapping[str, Mapping[Any, str]]]) -> Iterato
 @cache
 def _names(locale: str) -> _Names:
     found = Locale.parse(locale)
-    halves = {word: half for word, half in _by_name(found.day_periods) if half in ("am", "pm")}
+    halves = {
+        word: half for word, half in _value_by_name(found.day_periods) if half in ("am", "pm")
+    }
     styles = (*found.time_formats.values(), *found.datetime_skeletons.values())
     literals = re.findall(r"'([^']+)'", " ".join(str(style.pattern) for style in styles))
     return _Names(
-        dict(_by_name(found.months)),
-        dict(_by_name(found.days)),
+        dict(_value_by_name(found.months)),
+        dict(_value_by_name(found.days)),
         _HALVES | halves,
         frozenset(map(_plain, literals)) | {""},
     )
@@ -81,7 +85,7 @@ def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> 
     return datetime(*date, hour, minute, second)
 
 
-def _by_units(
+def _parse_units(
     text: str, date: re.Match[str], clock: re.Match[str], names: _Names
 ) -> datetime | None:
     """Of a date in numbers with their units; a half of the day may stand before the time."""
@@ -112,7 +116,7 @@ def parse_time(text: str, locale: str) -> datetime | None:
     clock, names = clocks[0], _names(locale)
     date = _UNITS.search(text)
     if date is not None:
-        return _by_units(text, date, clock, names)
+        return _parse_units(text, date, clock, names)
     before, behind = text[: clock.start()], _plain(text[clock.end() :].strip(" ,"))
     half = names.halves.get(behind)
     if half is None and behind not in names.fillers:

@@ -20,7 +20,7 @@ from numalab.toml_files.tables import parse_table
 _DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
 
 
-def own_files(
+def check_owner(
     course: CourseFolder, student: Student, chosen: Sequence[Chosen]
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """What of a student's files is a lab's or her own, and a sentence for each variant and each
@@ -58,7 +58,7 @@ def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen)
     if named != lab_of_variant(chosen.lab.name):
         return f"{TICKET} is of a variant of {shown(named)}. {again}"
     if seed != seed_of(course, student.id):
-        return f"this is the variant of {_whose(seed)}, and not yours. {again}"
+        return f"this is the variant of {_owner_text(seed)}, and not yours. {again}"
     return ""
 
 
@@ -77,7 +77,9 @@ def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) ->
     if named != chosen.lab.name:
         return f"{DIAGNOSIS} is of a case of {shown(named)}. {again}"
     if seed != seed_of(course, student.id):
-        return f"{DIAGNOSIS} has answers to the case of {_whose(seed)}, and not to yours. {again}"
+        return (
+            f"{DIAGNOSIS} has answers to the case of {_owner_text(seed)}, and not to yours. {again}"
+        )
     return ""
 
 
@@ -89,5 +91,5 @@ def _text(chosen: Chosen, name: str) -> str:
     return content.decode("utf-8", "replace")
 
 
-def _whose(seed: Seed) -> str:
+def _owner_text(seed: Seed) -> str:
     return f"'{shown(seed.owner)}' ({seed.code})"

@@ -32,14 +32,14 @@ class StartingCode:
                 named, seed = parse_ticket(ticket.decode("utf-8", "replace"), TICKET)
                 if named != lab_of_variant(lab.name):
                     return False
-                digests = _of_variant(self.root, named, seed)
+                digests = _variant_digests(self.root, named, seed)
             except (NumalabError, UserError):
                 return False
         return digest_of(name, content) in digests.get(name, ())
 
 
 @lru_cache(maxsize=16)
-def _of_variant(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
+def _variant_digests(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
     """The digests of all that is written for a seed. Raises NumalabError."""
     draws = read_draws(root, lab)
     files = lab_files(root, draws, draw_variant(draws, seed))

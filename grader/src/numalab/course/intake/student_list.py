@@ -22,7 +22,7 @@ from pathlib import Path
 from numalab import words
 from numalab.course.csv_files import MOST_BYTES
 from numalab.course.intake.list_times import read_times
-from numalab.course.intake.moodle_words import Header, participant, read_header
+from numalab.course.intake.moodle_columns import Header, participant, read_header
 from numalab.course.intake.students import Person, clean_name, keys_of
 from numalab.course.intake.trees import folded
 from numalab.errors import UserError
@@ -48,28 +48,28 @@ _COLUMNS = {
 # What --column can name.
 NAMED = ("name", "first", "last", "email", "login", "id", "idnumber", "identifier", "handed_in_at")
 _TEACHES = "owner"
-_MOST_TOLD = 200  # characters of a line that is not understood
+_MAX_SHOWN = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
 _NO_TIME = ("", "-")
-_MOST_ROWS_LOOKED_AT = 200  # for what a column holds
+_MAX_INSPECTED_ROWS = 200  # for what a column holds
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedStudent:
     """A line of the list. handed_in_at: where it says so, without a zone where it names none."""
 
     person: Person
     handed_in_at: datetime | None = None
 
 
-def parse_named(given: Sequence[str]) -> dict[str, str]:
+def parse_column_options(given: Sequence[str]) -> dict[str, str]:
     """Of --column WHAT=TITLE, what each title means. Raises UserError."""
     named = {}
     for text in given:
         what, equals, title = text.partition("=")
         if what not in NAMED or not equals or not title.strip():
             raise UserError(
-                f'--column {shortened(visible(text), _MOST_TOLD)}: write it as WHAT="TITLE", such '
+                f'--column {shortened(visible(text), _MAX_SHOWN)}: write it as WHAT="TITLE", such '
                 f'as name="Vollständiger Name"; WHAT is one of {", ".join(NAMED)}'
             )
         named[folded(title)] = what
@@ -81,7 +81,7 @@ def _columns(
 ) -> list[str]:
     """What each column means, empty: nothing. Titles that were named come first, then those of
     systems that have one language, then Moodle's. Raises UserError."""
-    titles = [folded(title[:_MOST_TOLD]) for title in header]
+    titles = [folded(title[:_MAX_SHOWN]) for title in header]
     lacking = [title for title in named if title not in titles]
     if lacking:
         raise UserError(
@@ -104,7 +104,7 @@ def _columns(
 
 
 def _titles(header: Sequence[str]) -> str:
-    return shortened(visible(", ".join(header)), _MOST_TOLD) or "nothing"
+    return shortened(visible(", ".join(header)), _MAX_SHOWN) or "nothing"
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -130,14 +130,14 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
 
 def read_student_list(
     path: Path, named: Mapping[str, str] | None = None
-) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
+) -> tuple[tuple[ListedStudent, ...], tuple[str, ...]]:
     """The students, and what could not be understood of the list. named: as parse_named. Raises
     UserError."""
     named = named or {}
     where = f"--students {path}"
     (_, header), *rows = _read_rows(path) or [(1, [])]
-    titles = [folded(title[:_MOST_TOLD]) for title in header]
-    moodle = read_header(header, [row for _, row in rows[:_MOST_ROWS_LOOKED_AT]])
+    titles = [folded(title[:_MAX_SHOWN]) for title in header]
+    moodle = read_header(header, [row for _, row in rows[:_MAX_INSPECTED_ROWS]])
     columns = _columns(header, moodle, named, where)
     if not {"name", "last", "email", "id", "login", "identifier"} & set(columns):
         raise UserError(
@@ -150,7 +150,7 @@ def read_student_list(
     is_gitlab = "username" in titles and ({"max role", "role type"} & set(titles) != set())
     # Whose deliveries name clones by logins, and so their ids.
     by_login = is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(titles) != set()
-    listed: list[Listed] = []
+    listed: list[ListedStudent] = []
     times: list[str] = []
     owners: dict[str, None] = {}
     for number, row in rows:
@@ -177,15 +177,15 @@ def read_student_list(
             times.append("" if one.handed_in_at else values.get("moodle_time", ""))
     remarks = []
     if owners:
-        names_told = shortened(visible(", ".join(owners)), _MOST_TOLD)
+        names_told = shortened(visible(", ".join(owners)), _MAX_SHOWN)
         remarks.append(f"Owners of the group are not taken for students: {names_told}.")
-    listed, not_read = _with_times(listed, times, moodle)
+    listed, not_read = _add_times(listed, times, moodle)
     return _once(listed), (*remarks, *not_read)
 
 
-def _with_times(
-    listed: list[Listed], times: Sequence[str], moodle: Header
-) -> tuple[list[Listed], tuple[str, ...]]:
+def _add_times(
+    listed: list[ListedStudent], times: Sequence[str], moodle: Header
+) -> tuple[list[ListedStudent], tuple[str, ...]]:
     """With the times of Moodle's column, and one sentence on those that are not understood."""
     given = [index for index, text in enumerate(times) if text not in _NO_TIME]
     locales = moodle.words.locales if moodle.words is not None else ()
@@ -199,22 +199,22 @@ def _with_times(
     return listed, (
         f"{words.count(len(lost), 'time')} of {len(given)} in Moodle's column of submissions "
         f"{'is' if len(lost) == 1 else 'are'} not understood, such as "
-        f"'{shortened(visible(lost[0]), _MOST_TOLD)}'; whether that work is late does not show. "
+        f"'{shortened(visible(lost[0]), _MAX_SHOWN)}'; whether that work is late does not show. "
         "Download the worksheet in English, or add a column handed_in_at with times like "
         "2026-01-31T18:00:00+01:00.",
     )
 
 
-def _once(listed: Sequence[Listed]) -> tuple[Listed, ...]:
+def _once(listed: Sequence[ListedStudent]) -> tuple[ListedStudent, ...]:
     """The first line of each login; lists have one for each submission or membership."""
-    found: dict[object, Listed] = {}
+    found: dict[object, ListedStudent] = {}
     for number, line in enumerate(listed):
         login = line.person.external.get("login")
         found.setdefault(folded(login) if login else number, line)
     return tuple(found.values())
 
 
-def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> Listed | None:
+def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> ListedStudent | None:
     external = {key: visible(values[key]) for key in _KEYS if values.get(key)}
     name = values.get("name") or f"{values.get('first', '')} {values.get('last', '')}"
     last, comma, first = name.partition(",")
@@ -222,7 +222,7 @@ def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> Listed | 
     if not name:
         return None
     preferred = "" if is_canvas else values.get("id", "")
-    return Listed(Person(name, external, preferred), _time(values, where))
+    return ListedStudent(Person(name, external, preferred), _time(values, where))
 
 
 def _time(values: Mapping[str, str], where: str) -> datetime | None:
@@ -234,7 +234,7 @@ def _time(values: Mapping[str, str], where: str) -> datetime | None:
         return datetime.fromisoformat(given)
     except ValueError as error:
         raise UserError(
-            f"{where}: handed_in_at is '{shortened(visible(given), _MOST_TOLD)}'; it has to "
+            f"{where}: handed_in_at is '{shortened(visible(given), _MAX_SHOWN)}'; it has to "
             "be like 2026-01-31T18:00:00+01:00"
         ) from error
 
@@ -246,19 +246,21 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", folded(text))
 
 
-def _names(listed: Person, with_keys: bool) -> set[str]:
+def _names(listed: Person, use_keys: bool) -> set[str]:
     """What a delivery may call a listed person: by name, in either order, and, where deliveries
     have nothing but names, by a key."""
     first, _, last = listed.name.rpartition(" ")
-    keys = listed.external.values() if with_keys else ()
+    keys = listed.external.values() if use_keys else ()
     return {_letters(name) for name in (listed.name, f"{last} {first}", *keys)}
 
 
-def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | None, ...]:
+def match_students(
+    people: Sequence[Person], listed: Sequence[ListedStudent]
+) -> tuple[ListedStudent | None, ...]:
     """The line of each person; None where there is none, or several. Keys decide before
     names."""
     by_key = {key: line for line in listed for key in keys_of(line.person.external)}
-    found: list[Listed | None] = []
+    found: list[ListedStudent | None] = []
     for person in people:
         hits = {id(by_key[k]): by_key[k] for k in keys_of(person.external) if k in by_key}
         found.append(next(iter(hits.values())) if len(hits) == 1 else None)
@@ -266,7 +268,7 @@ def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | 
     # Moodle's identifiers are of one assignment: another's list says nothing by them.
     decides = {kind for p in people for kind, v in keys_of(p.external) if (kind, v) in by_key}
     with_keys = not any(person.external for person in people)
-    by_name: dict[str, list[Listed]] = {}
+    by_name: dict[str, list[ListedStudent]] = {}
     for line in listed:
         for name in _names(line.person, with_keys) if id(line) not in taken else ():
             by_name.setdefault(name, []).append(line)
@@ -282,7 +284,7 @@ def match(people: Sequence[Person], listed: Sequence[Listed]) -> tuple[Listed | 
     return tuple(found)
 
 
-def with_listed(person: Person, listed: Listed | None) -> Person:
+def merge_listed(person: Person, listed: ListedStudent | None) -> Person:
     """The person under the list's name, with the keys of both."""
     if listed is None:
         return person

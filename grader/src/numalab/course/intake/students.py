@@ -49,7 +49,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownStudent:
     """A student of this course. keys: all that were ever seen, of each kind maybe several."""
 
     student: Student
@@ -82,7 +82,7 @@ def keys_of(external: Mapping[str, str]) -> frozenset[Key]:
 # ---- ids -----------------------------------------------------------------------------------
 
 
-def _without_accents(name: str) -> str:
+def _strip_accents(name: str) -> str:
     text = unicodedata.normalize("NFKD", name.casefold().translate(_SPELT))
     return "".join(c for c in text if not unicodedata.combining(c))
 
@@ -90,25 +90,25 @@ def _without_accents(name: str) -> str:
 def slug(name: str) -> str:
     """ASCII for a name: "Zoë Łukasz" is zoe-lukasz. Of a name without Latin letters a short
     digest, which is the same every time."""
-    found = re.sub(r"[^a-z0-9_]+", "-", _without_accents(name))[:_MOST_LETTERS].strip("-")
+    found = re.sub(r"[^a-z0-9_]+", "-", _strip_accents(name))[:_MOST_LETTERS].strip("-")
     if not re.search(r"[a-z0-9]", found):
         found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
     return found
 
 
-def _unlike(wanted: str, taken: Collection[str]) -> str:
+def _unlike(preferred: str, taken: Collection[str]) -> str:
     number = 1
-    found = wanted
+    found = preferred
     while found.casefold() in taken:
         number += 1
-        found = f"{wanted}-{number}"
+        found = f"{preferred}-{number}"
     return found
 
 
 # ---- the same student again ----------------------------------------------------------------
 
 
-def _contradicts(person: Person, known: Known) -> bool:
+def _contradicts(person: Person, known: KnownStudent) -> bool:
     """Whether both have a key of a kind of which a student has one, and another value."""
     theirs = keys_of(person.external)
     for lasting in _LASTING:
@@ -119,12 +119,12 @@ def _contradicts(person: Person, known: Known) -> bool:
     return False
 
 
-def _merged(known: Known, person: Person) -> Known:
+def _merged(known: KnownStudent, person: Person) -> KnownStudent:
     """With the delivery's keys, and of those before only such as hold for other deliveries."""
     student = known.student
     lasting = {kind: value for kind, value in student.external.items() if kind in _LASTING}
     external = {**lasting, **{k: v for k, v in person.external.items() if v}}
-    return Known(
+    return KnownStudent(
         replace(student, name=person.name or student.name, external=external),
         known.keys | keys_of(person.external),
     )
@@ -139,8 +139,8 @@ def _mark(person: Person) -> Mark:
     return person.name, keys_of(person.external)
 
 
-def _by_keys(
-    people: Sequence[Person], known: Sequence[Known]
+def _identify_by_keys(
+    people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Of the people whose keys are known: by index the id, or why it is not clear."""
     by_key: dict[Key, set[str]] = {}
@@ -162,7 +162,7 @@ def _by_keys(
 
 
 def _namesakes(
-    person: Person, known: Sequence[Known], claimed: Collection[str], names: Collection[str]
+    person: Person, known: Sequence[KnownStudent], claimed: Collection[str], names: Collection[str]
 ) -> list[str]:
     """Ids of those of that name who it may be: of just that name, or else of one that differs in
     case and that nobody in the delivery has. known: of the name without case; claimed: who is in
@@ -188,7 +188,7 @@ def _is_cut(name: str) -> bool:
     """Whether an id leaves out how a name begins or ends, so that it may be another one's in full:
     of "..ada" and of a name in two scripts. Apostrophes and the marks of abbreviations and remarks
     are of many names ('t Hooft, King Jr., Ada (she/her))."""
-    text = _without_accents(name).strip()
+    text = _strip_accents(name).strip()
     if not re.search(r"[a-z0-9]", text):
         return False  # its id is of all of it
     if " " in text:
@@ -205,9 +205,9 @@ def _new_id(person: Person, taken: Collection[str]) -> str:
     return _unlike(found, {*taken, found} if _is_cut(name) else taken)
 
 
-def _by_names(
+def _identify_by_names(
     people: Sequence[Person],
-    known: Sequence[Known],
+    known: Sequence[KnownStudent],
     left: Collection[int],
     claimed: Collection[str],
 ) -> tuple[dict[int, str], dict[int, str]]:
@@ -215,7 +215,7 @@ def _by_names(
     marks = {index: _mark(people[index]) for index in left}
     # Each person of a name counts once, whatever number of entries there are.
     distinct = Counter(name for name, _ in set(marks.values()))
-    by_name: dict[str, list[Known]] = {}
+    by_name: dict[str, list[KnownStudent]] = {}
     for student in known:
         by_name.setdefault(folded(student.student.name), []).append(student)
     taken = {student.student.id.casefold() for student in known}
@@ -249,19 +249,19 @@ def _by_names(
 
 
 def identify(
-    people: Sequence[Person], known: Sequence[Known]
-) -> tuple[tuple[Student | str, ...], tuple[Known, ...]]:
+    people: Sequence[Person], known: Sequence[KnownStudent]
+) -> tuple[tuple[Student | str, ...], tuple[KnownStudent, ...]]:
     """For each person the student, or a sentence that says why it is not clear who that is; and
     all students that are known then. Two people with the same keys, or with the same name and no
     keys, are one."""
-    ids, unclear = _by_keys(people, known)
+    ids, unclear = _identify_by_keys(people, known)
     left = [index for index in range(len(people)) if index not in ids | unclear]
-    more, unclear_too = _by_names(people, known, left, set(ids.values()))
+    more, unclear_too = _identify_by_names(people, known, left, set(ids.values()))
     ids, unclear = ids | more, unclear | unclear_too
     course = {student.student.id: student for student in known}
     for index, id_ in ids.items():
         person = people[index]
-        before = course.get(id_) or Known(Student(id_, person.name, {}), frozenset())
+        before = course.get(id_) or KnownStudent(Student(id_, person.name, {}), frozenset())
         course[id_] = _merged(before, person)
     students = tuple(
         course[ids[index]].student if index in ids else unclear[index]
@@ -273,14 +273,14 @@ def identify(
 # ---- kept with the course ------------------------------------------------------------------
 
 
-def read_known(path: Path) -> tuple[Known, ...]:
+def read_known(path: Path) -> tuple[KnownStudent, ...]:
     """None of them where the course is new. Raises UserError."""
     if not path.exists():
         return ()
     data = read_json(path)
     try:
         return tuple(
-            Known(
+            KnownStudent(
                 Student(str(entry["id"]), str(entry["name"]), dict(entry["external"])),
                 frozenset((str(kind), str(value)) for kind, value in entry["keys"]),
             )
@@ -294,7 +294,7 @@ def read_known(path: Path) -> tuple[Known, ...]:
         ) from error
 
 
-def write_known(path: Path, known: Sequence[Known]) -> None:
+def write_known(path: Path, known: Sequence[KnownStudent]) -> None:
     """Raises OSError."""
     students: list[dict[str, Any]] = [
         {

@@ -44,7 +44,7 @@ _ENCODINGS = {
 IsStarting = Callable[[Lab, str, bytes, bytes | None], bool]
 
 
-def never(lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
+def never_starting(lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
     """Of whoever has no starting code to compare with."""
     del lab, name, content, ticket
     return False
@@ -87,19 +87,19 @@ def kernels_of(lab: Lab) -> tuple[str, ...]:
     return tuple(KERNEL_FILES[language] for language in lab.languages)
 
 
-def wanted_names(lab: Lab) -> tuple[str, ...]:
+def graded_names(lab: Lab) -> tuple[str, ...]:
     """The files that are taken for a lab, kernels first and what is said of them last."""
     own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
     declared = (*kernels_of(lab), *(file.name for file in lab.files))
     return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
 
 
-def stands_for(name: str, wanted: Iterable[str]) -> bool:
+def matches_name(name: str, names: Iterable[str]) -> bool:
     """Whether a file may be taken as one of those that are wanted."""
-    return any(folded(name) == folded(one) or is_copy_name(name, one) for one in wanted)
+    return any(folded(name) == folded(one) or is_copy_name(name, one) for one in names)
 
 
-def listed_and(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """All of a few, in order; of many the first, and how many more."""
     first, *others = sorted(names)
     more = len(others) + 1 - _MOST_NAMED
@@ -107,13 +107,13 @@ def listed_and(names: Iterable[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def some(names: Sequence[str]) -> str:
+def list_some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     listed = ", ".join(names[:_MOST_NAMED])
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def with_reason(entry: Entry) -> str:
+def describe_entry(entry: Entry) -> str:
     return shown(entry.path) + (f", which {entry.refused}" if entry.refused else "")
 
 
@@ -124,9 +124,9 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
     """A file's text as compilers and TOML readers take it, and what was changed or is odd in it.
     Raises Refused."""
     name = shown(entry.name)
-    if entry.refused or entry.open is None:
+    if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
-    with entry.open() as file:
+    with entry.opener() as file:
         data = read_limited(file, FILE_BYTES, entry.name)
     is_kernel = looks_like_kernel(entry.name, "c") or looks_like_kernel(entry.name, "fortran")
     kind = kind_of_text(data) if is_kernel or entry.name in KERNEL_FILES.values() else None
@@ -168,34 +168,34 @@ def ticket_of(files: Sequence[Entry]) -> bytes | None:
         return None
 
 
-def _near(wanted: str, files: Sequence[Entry]) -> list[str]:
+def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
     """Names that may have been meant to be the wanted one: as sources in its language are called,
     or misspelt."""
-    stem, _, suffix = wanted.rpartition(".")
+    stem, _, suffix = required.rpartition(".")
     like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
-    names = [entry.name for entry in files if entry.name != wanted]
+    names = [entry.name for entry in files if entry.name != required]
     found = [name for name in names if like.fullmatch(name)]
-    if not found and wanted in KERNEL_FILES.values():
-        language = next(language for language, file in KERNEL_FILES.items() if file == wanted)
+    if not found and required in KERNEL_FILES.values():
+        language = next(language for language, file in KERNEL_FILES.items() if file == required)
         found = [
             name
             for name in names
             if looks_like_kernel(name, language) and name.casefold() not in _HANDED_OUT
         ]
-    return found or difflib.get_close_matches(wanted, names, n=1, cutoff=0.85)
+    return found or difflib.get_close_matches(required, names, n=1, cutoff=0.85)
 
 
-def near_words(
-    wanted: str, files: Sequence[Entry], but: Iterable[str] = ()
+def suggest_files(
+    required: str, files: Sequence[Entry], but: Iterable[str] = ()
 ) -> tuple[str, list[str]]:
     """A sentence on files that may have been meant, empty: there are none; and their names."""
-    near = [name for name in _near(wanted, files) if name not in but]
+    near = [name for name in _similar_names(required, files) if name not in but]
     if not near:
         return "", []
     others = [text for name in near if (text := not_graded_words(name))]
     if others:
-        return f"{some(others)}.", near
-    return f"{some([*map(shown, near)])} was found; did you mean {wanted}?", near
+        return f"{list_some(others)}.", near
+    return f"{list_some([*map(shown, near)])} was found; did you mean {required}?", near
 
 
 # ---- which file stands for a name --------------------------------------------------------------
@@ -211,7 +211,7 @@ class _Folder:
     ticket: bytes | None
     taken: dict[str, bytes] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)
-    told: set[str] = field(default_factory=set)
+    mentioned: set[str] = field(default_factory=set)
 
     def _read(self, entries: Sequence[Entry]) -> dict[Entry, tuple[bytes, tuple[str, ...]]]:
         """Those that can be read; of the others is said why not."""
@@ -232,18 +232,18 @@ class _Folder:
         copies = [e for e in self.files if is_copy_name(e.name, name)]
         entries = [*exact, *copies]
         if not entries:
-            said, near = near_words(name, self.files, wanted_names(self.lab))
-            self.told.update(near)
+            said, near = suggest_files(name, self.files, graded_names(self.lab))
+            self.mentioned.update(near)
             self.sentences += [said] if said else []
             return
-        self.told.update(entry.name for entry in entries)
+        self.mentioned.update(entry.name for entry in entries)
         read = self._read(entries)
         if not read:
             return
         contents = [(entry.name, content) for entry, (content, _) in read.items()]
         meant = meant_by(name, contents, partial(self._is_starting, name))
         if meant is None:
-            names = listed_and(shown(entry.name) for entry in entries)
+            names = join_names(shown(entry.name) for entry in entries)
             self.sentences.append(f"{name} is there more than once ({names}); hand in one.")
             return
         entry = list(read)[meant]
@@ -255,7 +255,7 @@ class _Folder:
         if exact and entry.name != name:
             self.sentences.append(f"{name} was left out: it is the starting code.")
         elif left:
-            self.sentences.append(f"Left out, beside {shown(entry.name)}: {some(left)}.")
+            self.sentences.append(f"Left out, beside {shown(entry.name)}: {list_some(left)}.")
 
 
 def take_files(
@@ -264,28 +264,28 @@ def take_files(
     """What is taken of the files of a folder; None, and why, where that is nothing. ticket: says
     whose variant they are."""
     folder = _Folder(lab, files, is_starting, ticket)
-    for name in wanted_names(lab):
+    for name in graded_names(lab):
         folder.take(name)
-    taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.told
+    taken, sentences, told = folder.taken, list(dict.fromkeys(folder.sentences)), folder.mentioned
     kernels = kernels_of(lab)
     if not any(name in taken or name in " ".join(sentences) for name in kernels):
-        known = {*_HANDED_OUT, *told, *wanted_names(lab)}
+        known = {*_HANDED_OUT, *told, *graded_names(lab)}
         like = [e.name for e in files if e.name.casefold().startswith("kernel")]
-        others = some([shown(name) for name in like if name not in known])
+        others = list_some([shown(name) for name in like if name not in known])
         seen = f"; found: {others}" if others else ""
         sentences.append(f"{' or '.join(kernels)} is missing{seen}.")
     archives = [e.name for e in files if archive_suffix(e.name) and e.name not in told]
     if archives:
-        sentences.append(f"An archive inside was not opened: {some([*map(shown, archives)])}.")
+        sentences.append(f"An archive inside was not opened: {list_some([*map(shown, archives)])}.")
     if not taken.keys() - NOT_GRADED:
         alone = sorted({DIAGNOSIS, PREDICTIONS} & taken.keys())
         sentences += [f"{name} counts beside what is graded, and not alone." for name in alone]
         return None, sentences
     beside = [file.name for file in lab.files if file.name not in taken]
     if beside:
-        sentences.append(f"Missing: {some(beside)}.")
+        sentences.append(f"Missing: {list_some(beside)}.")
     kits = {*_HANDED_OUT, lab.contract.casefold(), *(n.casefold() for n in archives)}
     left_out = [e.name for e in files if e.name not in told and e.name.casefold() not in kits]
     if left_out:
-        sentences.append(f"Not taken, as it is not graded: {some([*map(shown, left_out)])}.")
+        sentences.append(f"Not taken, as it is not graded: {list_some([*map(shown, left_out)])}.")
     return Chosen(lab, taken, tuple(sentences)), sentences

@@ -58,7 +58,7 @@ class Entry:
     path: tuple[str, ...]
     kind: EntryKind
     refused: str = ""
-    open: Opener | None = None
+    opener: Opener | None = None
     folder: Path | None = None
 
     @property
@@ -121,10 +121,10 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
     raise Refused(f"{shown(name)} is larger than {bytes_allowed(most_bytes)}")
 
 
-def open_plainly(path: Path) -> IO[bytes]:
-    """As files.open_plainly. Raises Refused."""
+def plain_file(path: Path) -> IO[bytes]:
+    """As files.plain_file. Raises Refused."""
     try:
-        return files.open_plainly(path)
+        return files.plain_file(path)
     except FileNotFoundError as error:
         raise Refused(f"{shown(path.name)} is not there any more") from error
     except NotPlain as error:
@@ -145,7 +145,7 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
     than `most` entries in it. Raises OSError for the folder itself."""
     for top in _listed(root, ()):
         yield top
-        for number, entry in enumerate(_below(top)):
+        for number, entry in enumerate(_walk_below(top)):
             if number == most:
                 why = f"lies behind {most:,} entries, and no more are read"
                 yield Entry((top.name, "…"), "special", why)
@@ -153,7 +153,7 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
             yield entry
 
 
-def _listed(folder: Path, above: tuple[str, ...]) -> list[Entry]:
+def _listed(folder: Path, folders: tuple[str, ...]) -> list[Entry]:
     """What is in a folder itself. Raises OSError."""
     with os.scandir(folder) as scanned:
         listed = sorted(scanned, key=lambda entry: entry.name)
@@ -161,7 +161,7 @@ def _listed(folder: Path, above: tuple[str, ...]) -> list[Entry]:
     for found in listed:
         # A name that is not UTF-8 has surrogates in it, which nothing could print.
         name = nfc(os.fsencode(found.name).decode("utf-8", "replace"))
-        path = (*above, name)
+        path = (*folders, name)
         if is_ignored(path):
             continue
         kind = _kind(found)
@@ -170,14 +170,14 @@ def _listed(folder: Path, above: tuple[str, ...]) -> list[Entry]:
         entries.append(
             Entry(
                 path, kind, refused,
-                partial(open_plainly, place) if kind == "file" else None,
+                partial(plain_file, place) if kind == "file" else None,
                 place if kind == "folder" else None,
             )
         )  # fmt: skip
     return entries
 
 
-def _below(folder: Entry) -> Iterator[Entry]:
+def _walk_below(folder: Entry) -> Iterator[Entry]:
     path = folder.path
     is_made = len(path) > 1 and folder.name.casefold() in MADE_FOLDERS
     if folder.folder is None or folder.name == GIT or is_made or len(path) >= MAX_DEPTH:
@@ -189,4 +189,4 @@ def _below(folder: Entry) -> Iterator[Entry]:
         return
     for entry in entries:
         yield entry
-        yield from _below(entry)
+        yield from _walk_below(entry)

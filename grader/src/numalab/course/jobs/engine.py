@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from numalab.course.jobs import runs
-from numalab.course.jobs.runs import Run
+from numalab.course.jobs.runs import BatchRun
 from numalab.course.records import AttemptState
 
 
@@ -29,16 +29,16 @@ class Engine(Protocol):
     def name(self) -> runs.EngineName:
         """As in a run's record."""
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: BatchRun) -> None:
         """Starts a run whose intent is kept. Raises UserError where that is refused."""
 
-    def take_up(self, run: Run) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         """Whether a run that another command has left is still to be waited for."""
 
-    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+    def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         """By run what is known of its chunks. None: no answer just now."""
 
-    def cancel(self, run: Run) -> None:
+    def cancel(self, run: BatchRun) -> None:
         """Ends its jobs. Raises UserError."""
 
     def stop(self) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
-from numalab.course.jobs.node_folders import remove_folders_of_the_dead
-from numalab.course.jobs.runs import Run
+from numalab.course.jobs.node_folders import remove_stale_workdirs
+from numalab.course.jobs.runs import BatchRun
 from numalab.errors import UserError
 from numalab.file_systems.locks import LockFile
 from numalab.grading.turns import VARIABLE as turns_variable
@@ -21,7 +21,7 @@ from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
 # So that a command that was killed leaves nothing behind that grades on.
-WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
+ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
 LEAVE_S = 60  # for what a killed command has left to end
 
 
@@ -32,24 +32,26 @@ def worker_environment(installation: Installation) -> dict[str, str]:
 
 
 class Local:
-    """at_once: processes at a time; each is alone while it takes times (turns.py)."""
+    """max_concurrent: processes at a time; each is alone while it takes times (turns.py)."""
 
     name: runs.EngineName = "local"
 
-    def __init__(self, course: CourseFolder, installation: Installation, at_once: int) -> None:
+    def __init__(
+        self, course: CourseFolder, installation: Installation, max_concurrent: int
+    ) -> None:
         self.course = course
         self.installation = installation
-        self.at_once = at_once
-        self._queue: deque[tuple[Run, int]] = deque()
+        self.max_concurrent = max_concurrent
+        self._queue: deque[tuple[BatchRun, int]] = deque()
         self._working: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._ended: dict[tuple[str, int], int] = {}
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: BatchRun) -> None:
         self._queue.extend((run, number) for number in range(len(run.chunks)))
         runs.note_job(self.course, run, f"process {os.getpid()}")
         self._start()
 
-    def take_up(self, run: Run) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         """Never: its processes end with their command. Waits until they have. Raises UserError
         where they don't."""
         path = self.course.run(run.id) / "working"
@@ -66,11 +68,11 @@ class Local:
             time.sleep(0.2)
         return False
 
-    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
+    def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         self._start()
-        return {run.id: self._states(run) for run in wanted}
+        return {run.id: self._states(run) for run in polled}
 
-    def _states(self, run: Run) -> States:
+    def _states(self, run: BatchRun) -> States:
         found: dict[int, ChunkState] = {}
         for number in range(len(run.chunks)):
             key = (run.id, number)
@@ -90,25 +92,29 @@ class Local:
             if code is not None:
                 self._ended[key] = code
                 del self._working[key]
-                remove_folders_of_the_dead()  # what it could not remove, or was killed with
-        while self._queue and len(self._working) < self.at_once:
+                remove_stale_workdirs()  # what it could not remove, or was killed with
+        while self._queue and len(self._working) < self.max_concurrent:
             run, number = self._queue.popleft()
             if not runs.is_over(self.course, run.id):
                 self._working[run.id, number] = self._process(run, number)
 
-    def _process(self, run: Run, number: int) -> subprocess.Popen[bytes]:
+    def _process(self, run: BatchRun, number: int) -> subprocess.Popen[bytes]:
         log = self.course.run(run.id) / "logs" / f"{number}.txt"
-        turns = {turns_variable: str(self.course.run(run.id) / "turns")} if self.at_once > 1 else {}
+        turns = (
+            {turns_variable: str(self.course.run(run.id) / "turns")}
+            if self.max_concurrent > 1
+            else {}
+        )
         with log.open("ab") as output:
             return starting.start(
-                [*WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.installation.preset,
+                [*ENDS_WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.installation.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
                 worker_environment(self.installation) | turns,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command, which ends them
             )  # fmt: skip
 
-    def cancel(self, run: Run) -> None:
+    def cancel(self, run: BatchRun) -> None:
         """From this or another terminal: the command that owns the processes sees the mark."""
         self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
@@ -127,4 +133,4 @@ class Local:
                 process.kill()
                 process.wait()
         if processes:  # one that was killed has left its folder
-            remove_folders_of_the_dead()
+            remove_stale_workdirs()

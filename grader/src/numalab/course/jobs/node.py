@@ -16,7 +16,7 @@ from types import FrameType
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
-from numalab.course.jobs.work import work
+from numalab.course.jobs.work import grade_chunk
 from numalab.errors import NumalabError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.file_systems.locks import LockFile
@@ -37,14 +37,14 @@ def _say(step: str) -> None:
 
 def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
     """Raises UserError, NumalabError, OSError."""
-    run = runs.load(course, run_id)
+    run = runs.read_run(course, run_id)
     if not 0 <= chunk < len(run.chunks):
         raise UserError(f"the run {run_id} has no chunk {chunk}")
     with ExitStack() as held:
         if run.engine == "local":
             # Who begins anew waits until nothing works on what it takes over.
             held.enter_context(LockFile(course.run(run_id) / "working")).lock(fcntl.LOCK_SH)
-        work(course, run, chunk, find_installation(preset), _say)
+        grade_chunk(course, run, chunk, find_installation(preset), _say)
 
 
 def main(arguments: Sequence[str]) -> int:

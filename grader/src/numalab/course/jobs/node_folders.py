@@ -41,7 +41,7 @@ def node_folder() -> Iterator[Path]:
                 with suppress(OSError):  # without locks such folders are never removed
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     unlocked.rename(folder / _OWNED)
-                    remove_folders_of_the_dead(folder.parent)
+                    remove_stale_workdirs(folder.parent)
                 signal.pthread_sigmask(signal.SIG_SETMASK, heard)
                 yield folder
         finally:
@@ -52,10 +52,10 @@ def node_folder() -> Iterator[Path]:
         signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
-def remove_folders_of_the_dead(among: Path | None = None) -> None:
+def remove_stale_workdirs(parent: Path | None = None) -> None:
     """Folders of this user's jobs that ended without removing them. among: None for those of
     this process's temporary files. Raises OSError."""
-    for folder in (among or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
+    for folder in (parent or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
         with suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
                 _remove_if_dead(folder)
@@ -74,7 +74,7 @@ def _remove_if_dead(folder: Path) -> None:
         _remove(folder)
 
 
-def _open(folder: Path) -> None:
+def _make_accessible(folder: Path) -> None:
     """Folders that a stranger's program has closed to everybody, for what is left in them."""
     for place, folders, _ in os.walk(folder):
         for name in (".", *folders):
@@ -90,7 +90,7 @@ def _remove(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-            _open(path)
+            _make_accessible(path)
             shutil.rmtree(path, ignore_errors=True)
         elif path.name not in (_OWNED, _UNLOCKED):
             path.unlink(missing_ok=True)

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from numalab import words
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.gradebook import open_gradebook
+from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import States
-from numalab.course.jobs.runs import Run
-from numalab.course.records import AttemptState, Item
+from numalab.course.jobs.runs import BatchRun
+from numalab.course.records import AttemptState, GradingTarget
 from numalab.errors import NumalabError, UserError
 
 
@@ -23,7 +23,7 @@ class RunStatus:
     """Of a run: its attempts that are over by how they ended, those that are not, and its jobs
     by phase; notes: what jobs wait for."""
 
-    run: Run
+    run: BatchRun
     job: str
     ended: Mapping[str, int]
     left: int
@@ -32,20 +32,20 @@ class RunStatus:
     is_over: bool
 
 
-Known = Mapping[tuple[Item, int], AttemptState]
+Known = Mapping[tuple[GradingTarget, int], AttemptState]
 
 
 def known_states(course: CourseFolder) -> Known:
     """Of the attempts that the gradebook has; none where it can't be read now."""
     try:
-        with open_gradebook(course, read_only=True) as book:
+        with use_gradebook(course, read_only=True) as book:
             return book.states()
     except (UserError, NumalabError):
         return {}
 
 
 def status_of(
-    course: CourseFolder, run: Run, states: States | None, known: Known = MappingProxyType({})
+    course: CourseFolder, run: BatchRun, states: States | None, known: Known = MappingProxyType({})
 ) -> RunStatus:
     """states: None where the scheduler was not asked or did not answer; known: attempts whose
     files need not be read, since that takes long of thousands. Raises NumalabError."""
@@ -56,9 +56,9 @@ def status_of(
     for number, chunk in enumerate(run.chunks):
         unfinished = 0
         for task in chunk:
-            state = known.get((task.item, task.number))
+            state = known.get((task.target, task.number))
             if state is None:
-                attempt = attempts.read_attempt(course.attempt(task.item, task.number))
+                attempt = attempts.read_attempt(course.attempt(task.target, task.number))
                 state = attempt.state if attempt else None
             if state is None:
                 unfinished += 1
@@ -79,9 +79,9 @@ def status_of(
 def class_text(course: CourseFolder) -> str:
     """Of all runs together, as the gradebook has it; empty where it can't be read now."""
     try:
-        with open_gradebook(course, read_only=True) as book:
+        with use_gradebook(course, read_only=True) as book:
             graded, known = book.hand_ins_graded()
-            left = len(book.open_hand_ins())
+            left = len(book.undecided_hand_ins())
     except (UserError, NumalabError):
         return ""
     told = f"The class: {graded} of {known} hand-ins graded"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.records import Item
+from numalab.course.records import GradingTarget, parse_target, target_json
 from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
@@ -50,11 +50,11 @@ def now() -> str:
 
 
 @dataclass(frozen=True)
-class Task:
+class GradingTask:
     """One attempt to be made. number: of the attempt; languages: handed in; tries: how often it
     was begun before and came to nothing, through no fault of the student's."""
 
-    item: Item
+    target: GradingTarget
     number: int
     languages: tuple[str, ...]
     tries: int = 0
@@ -63,20 +63,20 @@ class Task:
 @dataclass(frozen=True)
 class SlurmOptions:
     """As sbatch takes them; empty: the site's default, but time: worked out of the number of
-    submissions in a job. at_once: jobs that run at a time, 0 for any number; extra: further
+    submissions in a job. max_concurrent: jobs that run at a time, 0 for any number; extra: further
     options, whole ("--qos=teaching")."""
 
     partition: str = ""
     account: str = ""
     constraint: str = ""
     time: str = ""
-    at_once: int = 0
+    max_concurrent: int = 0
     exclusive: bool = True
     extra: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Grading:
+class GradingOptions:
     """How each item is graded. command: in place of `numalab grade`, empty otherwise; options:
     what it is given besides; limit_s: after which it is stopped, for each language."""
 
@@ -85,20 +85,20 @@ class Grading:
     options: tuple[str, ...] = ()
     limit_s: int = 0
 
-    def limit_of(self, task: Task) -> int:
+    def limit_of(self, task: GradingTask) -> int:
         return (self.limit_s or LIMIT_S[self.effort]) * max(1, len(task.languages))
 
 
 @dataclass(frozen=True)
-class Run:
+class BatchRun:
     """chunks: what one job grades, one after another."""
 
     id: str
     engine: EngineName
     made_at: str
-    grading: Grading
+    grading: GradingOptions
     slurm: SlurmOptions
-    chunks: tuple[tuple[Task, ...], ...]
+    chunks: tuple[tuple[GradingTask, ...], ...]
 
     @property
     def job_name(self) -> str:
@@ -106,12 +106,12 @@ class Run:
         return f"numalab-{self.id}"
 
     @property
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[GradingTask]:
         for chunk in self.chunks:
             yield from chunk
 
 
-def usual_in_job(count: int, nodes: int, effort: str, languages: int) -> int:
+def usual_job_size(count: int, nodes: int, effort: str, languages: int) -> int:
     """How many submissions of a class a job has at most. languages: of each of them."""
     of_long_job = max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
     return min(max(USUAL_IN_JOB, -(-count // (USUAL_JOBS_OF_NODE * nodes))), of_long_job)
@@ -122,20 +122,22 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
-def chunked(tasks: Sequence[Task], per_job: int, nodes: int) -> tuple[tuple[Task, ...], ...]:
-    """At most per_job in each; one for each node, or fewer, where all begin at once. Else rounds
-    of one for each node, which take at most half of what is left: whatever each grading takes,
-    the last jobs are short, and all nodes end at about the same time (factoring: Hummel,
+def split_tasks(
+    tasks: Sequence[GradingTask], max_per_job: int, nodes: int
+) -> tuple[tuple[GradingTask, ...], ...]:
+    """At most max_per_job in each; one for each node, or fewer, where all begin at once. Else
+    rounds of one for each node, which take at most half of what is left: whatever each grading
+    takes, the last jobs are short, and all nodes end at about the same time (factoring: Hummel,
     Schonberg, Flynn, CACM 35, 1992)."""
     left = len(tasks)
-    jobs = max(-(-left // per_job), min(nodes, -(-left // FEWEST_IN_JOB)))
+    jobs = max(-(-left // max_per_job), min(nodes, -(-left // FEWEST_IN_JOB)))
     sizes: list[int] = []
     if jobs > nodes:
-        fewest = max(1, per_job // SHORTEST_JOB)
-        while (size := min(per_job, -(-left // (2 * nodes)))) > fewest:
+        fewest = max(1, max_per_job // SHORTEST_JOB)
+        while (size := min(max_per_job, -(-left // (2 * nodes)))) > fewest:
             sizes += [size] * nodes
             left -= size * nodes
-        jobs = min(left, max(nodes, -(-left // per_job)))
+        jobs = min(left, max(nodes, -(-left // max_per_job)))
     cuts = [0, *accumulate([*sizes, *_evenly(left, jobs)])]
     return tuple(tuple(tasks[a:b]) for a, b in pairwise(cuts))
 
@@ -147,96 +149,106 @@ def _evenly(count: int, parts: int) -> list[int]:
 # ---- the run's folder ------------------------------------------------------------------
 
 
-def to_json(run: Run) -> Json:
-    return {"schema": SCHEMA, **asdict(run)}
+def run_json(run: BatchRun) -> Json:
+    """Return what run.json has, under its keys."""
+    data = asdict(run)
+    data["slurm"]["at_once"] = data["slurm"].pop("max_concurrent")
+    for tasks, chunk in zip(run.chunks, data["chunks"], strict=True):
+        for task, entry in zip(tasks, chunk, strict=True):
+            del entry["target"]
+            entry["item"] = target_json(task.target)
+    return {"schema": SCHEMA, **data}
 
 
-def from_json(data: Json) -> Run:
-    def task(one: Json) -> Task:
-        return Task(Item(**one["item"]), one["number"], tuple(one["languages"]), one["tries"])
+def parse_run(data: Json) -> BatchRun:
+    def task(one: Json) -> GradingTask:
+        return GradingTask(
+            parse_target(one["item"]), one["number"], tuple(one["languages"]), one["tries"]
+        )
 
     grading, slurm = dict(data["grading"]), dict(data["slurm"])
-    return Run(
+    slurm["max_concurrent"] = slurm.pop("at_once")
+    return BatchRun(
         data["id"], data["engine"], data["made_at"],
-        Grading(**(grading | {key: tuple(grading[key]) for key in ("command", "options")})),
+        GradingOptions(**(grading | {key: tuple(grading[key]) for key in ("command", "options")})),
         SlurmOptions(**(slurm | {"extra": tuple(slurm["extra"])})),
         tuple(tuple(task(entry) for entry in chunk) for chunk in data["chunks"]),
     )  # fmt: skip
 
 
-def keep(course: CourseFolder, run: Run) -> Path:
+def write_run(course: CourseFolder, run: BatchRun) -> Path:
     """Writes the intent; its folder. Raises OSError."""
     folder = course.run(run.id)
     (folder / "logs").mkdir(parents=True)
-    write_json(folder / "run.json", to_json(run), indent=None)
+    write_json(folder / "run.json", run_json(run), indent=None)
     return folder
 
 
-def load(course: CourseFolder, run_id: str) -> Run:
+def read_run(course: CourseFolder, run_id: str) -> BatchRun:
     """Raises NumalabError."""
     path = course.run(run_id) / "run.json"
     try:
-        return from_json(read_json(path))
+        return parse_run(read_json(path))
     except (KeyError, TypeError) as error:
         raise NumalabError(f"{path} can't be read: it is no run of this kit") from error
 
 
-def open_runs(course: CourseFolder) -> list[Run]:
+def active_runs(course: CourseFolder) -> list[BatchRun]:
     """Those that somebody waits for, or would if the command were repeated; oldest first.
     Raises NumalabError."""
     folder = course.run("x").parent
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [
-        load(course, name)
+        read_run(course, name)
         for name in names
         # Without run.json its command was killed before it had promised anything.
         if (folder / name / "run.json").is_file() and not is_over(course, name)
     ]
 
 
-def unclean_runs(course: CourseFolder) -> list[Run]:
+def unclean_runs(course: CourseFolder) -> list[BatchRun]:
     """Those that are over and may have left something half written. Raises NumalabError."""
     return [
-        load(course, path.parent.name)
+        read_run(course, path.parent.name)
         for path in sorted(course.run("x").parent.glob("*/over.json"))
         if not (path.parent / _CLEAN).is_file() and (path.parent / "run.json").is_file()
     ]
 
 
-def mark_clean(course: CourseFolder, run: Run) -> None:
+def mark_clean(course: CourseFolder, run: BatchRun) -> None:
     """What it has left half written is removed. Raises OSError."""
     (course.run(run.id) / _CLEAN).touch()
 
 
-def last_run(course: CourseFolder) -> list[Run]:
+def last_run(course: CourseFolder) -> list[BatchRun]:
     """The newest that is there, if any. Raises NumalabError."""
     found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
-    return [load(course, found[-1])] if found else []
+    return [read_run(course, found[-1])] if found else []
 
 
 def is_over(course: CourseFolder, run_id: str) -> bool:
     return (course.run(run_id) / "over.json").is_file()
 
 
-def end(course: CourseFolder, run: Run, why: str) -> None:
+def end(course: CourseFolder, run: BatchRun, why: str) -> None:
     """Raises OSError."""
     if not is_over(course, run.id):
         write_json(course.run(run.id) / "over.json", {"at": now(), "why": why})
 
 
-def is_cancelled(course: CourseFolder, run: Run) -> bool:
+def is_cancelled(course: CourseFolder, run: BatchRun) -> bool:
     """`batch cancel` was asked for it."""
     return (course.run(run.id) / "cancelled.json").is_file()
 
 
-def mark_cancelled(course: CourseFolder, run: Run) -> None:
+def mark_cancelled(course: CourseFolder, run: BatchRun) -> None:
     write_json(course.run(run.id) / "cancelled.json", {"at": now()})
 
 
-def note_job(course: CourseFolder, run: Run, job: str) -> None:
+def note_job(course: CourseFolder, run: BatchRun, job: str) -> None:
     write_json(course.run(run.id) / "job.json", {"job": job, "at": now()})
 
 
-def noted_job(course: CourseFolder, run: Run) -> str | None:
+def noted_job(course: CourseFolder, run: BatchRun) -> str | None:
     found = read_json(course.run(run.id) / "job.json")
     return str(found["job"]) if isinstance(found, dict) and "job" in found else None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
 from numalab.course.jobs.engine import ChunkState, States
-from numalab.course.jobs.runs import Run
+from numalab.course.jobs.runs import BatchRun
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
@@ -27,7 +27,7 @@ COMMAND_LIMIT_S = 60
 SUBMIT_TRIES = 20  # at sbatch while the controller does not answer
 SUBMIT_PAUSE_S = 6
 # "squeue" and "sacct" spell states alike: Slurm, job_state_codes of squeue(1).
-_WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
+_PENDING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
             "SPECIAL_EXIT"}  # fmt: skip
 _RUNNING = {"RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
 _ENDED = {
@@ -62,16 +62,16 @@ SQUEUE_FORMAT = "%j|%F|%K|%T|%r|%N"
 
 
 @dataclass(frozen=True)
-class SlurmNodePlace:
+class NodeEnvironment:
     """What a node must know to find the kit and the course."""
 
     python: str
-    kit_root: str
+    root: str
     preset: str
     course: str
 
 
-def job_minutes(run: Run) -> int:
+def job_minutes(run: BatchRun) -> int:
     """Of the longest chunk, with the kit's build before it."""
     usual_s = runs.USUAL_S[run.grading.effort]
     longest_s = max(
@@ -80,11 +80,11 @@ def job_minutes(run: Run) -> int:
     return -(-(longest_s + runs.BUILD_S) // 60)
 
 
-def render_script(run: Run, place: SlurmNodePlace) -> str:
+def render_script(run: BatchRun, place: NodeEnvironment) -> str:
     """The job script. Paths are in no #SBATCH line, where quoting and % have rules of their own:
     it is submitted from the run's folder, below which its output goes."""
     slurm = run.slurm
-    throttle = f"%{slurm.at_once}" if slurm.at_once else ""
+    throttle = f"%{slurm.max_concurrent}" if slurm.max_concurrent else ""
     options = [
         f"--job-name={run.job_name}",
         f"--array=0-{len(run.chunks) - 1}{throttle}",
@@ -106,7 +106,7 @@ def render_script(run: Run, place: SlurmNodePlace) -> str:
     lines = [
         "#!/bin/sh",
         *(f"#SBATCH {option}" for option in options),
-        f"NUMALAB_ROOT={shlex.quote(place.kit_root)}",
+        f"NUMALAB_ROOT={shlex.quote(place.root)}",
         # As ./numalab has it.
         "PYTHONSAFEPATH=1 PYTHONUTF8=1",
         # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
@@ -120,14 +120,14 @@ def render_script(run: Run, place: SlurmNodePlace) -> str:
 # ---- what Slurm says -------------------------------------------------------------------
 
 
-def seen_of(state: str, reason: str = "") -> ChunkState:
+def parse_state(state: str, reason: str = "") -> ChunkState:
     """state: as squeue or sacct has it, "CANCELLED by 1000" too."""
     word = state.split()[0].rstrip("+") if state.strip() else ""
-    if word in _WAITING and reason.replace("_", " ") in _HELD:
+    if word in _PENDING and reason.replace("_", " ") in _HELD:
         return ChunkState(
             "over", "node_failed", "the node could not start the job, and Slurm holds it"
         )
-    if word in _WAITING:
+    if word in _PENDING:
         return ChunkState("waiting", why="" if reason == "None" else reason)
     if word in _RUNNING:
         return ChunkState("running")
@@ -138,7 +138,7 @@ def seen_of(state: str, reason: str = "") -> ChunkState:
     )
 
 
-def indices(text: str) -> Iterator[int]:
+def parse_indices(text: str) -> Iterator[int]:
     """Of an array as Slurm writes them: "7", or "[3-5,9%2]" for those that wait together."""
     for part in text.strip("[]").split("%")[0].split(","):
         first, dash, last = part.partition("-")
@@ -147,26 +147,26 @@ def indices(text: str) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class Listed:
+class JobLine:
     """A line of squeue or sacct."""
 
     name: str
     job: str
     index: int
-    seen: ChunkState
+    state: ChunkState
 
 
-def parse_squeue(text: str) -> Iterator[Listed]:
+def parse_squeue(text: str) -> Iterator[JobLine]:
     """Of squeue --noheader --array --format=SQUEUE_FORMAT."""
     for line in text.splitlines():
         fields = line.strip().split("|")
         if len(fields) == 6:
             name, job, which, state, reason, _ = fields
-            for index in indices(which):
-                yield Listed(name, job, index, seen_of(state, reason))
+            for index in parse_indices(which):
+                yield JobLine(name, job, index, parse_state(state, reason))
 
 
-def parse_sacct(text: str) -> Iterator[Listed]:
+def parse_sacct(text: str) -> Iterator[JobLine]:
     """Of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State. What waits
     together comes first: that line may still name tasks which by now have lines of their own."""
     found = []
@@ -175,26 +175,28 @@ def parse_sacct(text: str) -> Iterator[Listed]:
         if len(fields) == 3:
             name, job_id, state = fields
             job, _, which = job_id.partition("_")
-            listed = [Listed(name, job, index, seen_of(state)) for index in indices(which)]
+            listed = [
+                JobLine(name, job, index, parse_state(state)) for index in parse_indices(which)
+            ]
             found.append((not which.startswith("["), listed))
     for _, listed in sorted(found, key=lambda one: one[0]):
         yield from listed
 
 
-def states_of(wanted: Iterable[Run], listed: Iterable[Listed]) -> dict[str, States]:
+def collect_states(polled: Iterable[BatchRun], listed: Iterable[JobLine]) -> dict[str, States]:
     """By run and chunk. Of a chunk that is listed twice, what comes later holds."""
-    names = {run.job_name: run.id for run in wanted}
+    names = {run.job_name: run.id for run in polled}
     found: dict[str, dict[int, ChunkState]] = {run_id: {} for run_id in names.values()}
     for line in listed:
         if line.name in names:
-            found[names[line.name]][line.index] = line.seen
+            found[names[line.name]][line.index] = line.state
     return dict(found)
 
 
 # ---- asking it -------------------------------------------------------------------------
 
 
-def is_here() -> bool:
+def is_available() -> bool:
     return shutil.which("sbatch") is not None
 
 
@@ -238,12 +240,12 @@ class Slurm:
 
     def __init__(self, course: CourseFolder, installation: Installation) -> None:
         self.course = course
-        self.place = SlurmNodePlace(
+        self.place = NodeEnvironment(
             sys.executable, str(installation.root), installation.preset, str(course.root.absolute())
         )
         self._has_accounting: bool | None = None
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: BatchRun) -> None:
         """Once, whatever happens in between: where sbatch's answer was lost, the job is found by
         its name. Raises UserError with Slurm's words where it refuses the job."""
         folder = self.course.run(run.id)
@@ -266,7 +268,7 @@ class Slurm:
                 return
         raise NumalabError(NO_CONTROLLER)
 
-    def was_submitted(self, run: Run) -> bool:
+    def was_submitted(self, run: BatchRun) -> bool:
         """Whether Slurm knows the job; then its id is noted. Of a run whose command was killed
         between the intent and the note. Raises NumalabError where Slurm does not answer."""
         if runs.noted_job(self.course, run) is not None:
@@ -282,14 +284,14 @@ class Slurm:
             return bool(jobs)
         raise NumalabError(NO_CONTROLLER)
 
-    def take_up(self, run: Run) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         return self.was_submitted(run)
 
-    def look(self, wanted: Sequence[Run]) -> Mapping[str, States] | None:
-        listed = self._listed(wanted)
-        return None if listed is None else states_of(wanted, listed)
+    def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
+        listed = self._listed(polled)
+        return None if listed is None else collect_states(polled, listed)
 
-    def cancel(self, run: Run) -> None:
+    def cancel(self, run: BatchRun) -> None:
         """Raises UserError where Slurm does not do it."""
         done = _ask(["scancel", f"--name={run.job_name}"])
         if done.returncode != 0:
@@ -298,15 +300,15 @@ class Slurm:
     def stop(self) -> None:
         """Jobs go on without the command."""
 
-    def _listed(self, wanted: Sequence[Run]) -> list[Listed] | None:
+    def _listed(self, polled: Sequence[BatchRun]) -> list[JobLine] | None:
         """sacct's lines before squeue's, which knows what is now but forgets soon. None: no
         answer just now."""
-        if not wanted:
+        if not polled:
             return []
-        names = ",".join(run.job_name for run in wanted)
-        listed: list[Listed] = []
+        names = ",".join(run.job_name for run in polled)
+        listed: list[JobLine] = []
         if self._has_accounting is not False:
-            since = min(run.made_at for run in wanted)[:19]
+            since = min(run.made_at for run in polled)[:19]
             done = _ask(
                 ["sacct", "--noheader", "--parsable2", "--allocations",
                  f"--name={names}", f"--starttime={since}", "--format=JobName%80,JobID%80,State%40"]
@@ -323,6 +325,6 @@ class Slurm:
         return [*listed, *parse_squeue(done.stdout)]
 
 
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return (lines[-1] if lines else "it said nothing").rstrip(".")

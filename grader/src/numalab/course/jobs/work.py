@@ -21,12 +21,12 @@ from typing import IO, Any
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.open_points import is_open
+from numalab.course.gradebook.undecided_points import is_worth_regrading
 from numalab.course.jobs import runs
-from numalab.course.jobs.local import WITH_PARENT, worker_environment
+from numalab.course.jobs.local import ENDS_WITH_PARENT, worker_environment
 from numalab.course.jobs.node_folders import node_folder
-from numalab.course.jobs.runs import Grading, Run, Task
-from numalab.course.records import QUICK, Attempt, AttemptState, Item, SandboxLevel
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask
+from numalab.course.records import QUICK, Attempt, AttemptState, GradingTarget, SandboxLevel
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.grading.kit_digests import judged_by
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
 LEAVE_S = 20  # for a grading that is asked to stop
 # In a student's report; the node's command would be of no use there.
-TIMES_LEFT_OPEN = (
+UNDECIDED_TIMES = (
     "nothing: what was too noisy to tell is not earned yet, and not lost. It is decided when your "
     "class is graded again, from these times and further ones."
 )
@@ -53,32 +53,36 @@ GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says somethin
 
 
 def grade_arguments(
-    task: Task, grading: Grading, submission: Path, into: Path, earlier: Sequence[Path] = ()
+    task: GradingTask,
+    grading: GradingOptions,
+    submission: Path,
+    folder: Path,
+    earlier: Sequence[Path] = (),
 ) -> list[str]:
     """Of `numalab grade`, and of what is run in its place. earlier: records of other gradings, the
     newest first."""
     language = task.languages[0] if len(task.languages) == 1 else "all"
     return [
-        task.item.lab,
+        task.target.lab,
         "--lang", language,
         "--submission", str(submission),
-        "--json", str(into / "result.json"),
-        "--html", str(into / "report.html"),
-        *(["--quick"] if task.item.effort == QUICK else []),
-        *(word for folder in earlier for word in ("--earlier", str(folder))),
+        "--json", str(folder / "result.json"),
+        "--html", str(folder / "report.html"),
+        *(["--quick"] if task.target.effort == QUICK else []),
+        *(word for records in earlier for word in ("--earlier", str(records))),
         *grading.options,
     ]  # fmt: skip
 
 
-def grade_command(installation: Installation, grading: Grading) -> list[str]:
+def grade_command(installation: Installation, grading: GradingOptions) -> list[str]:
     if grading.command:
         return list(grading.command)
     own = [sys.executable, "-m", "numalab", "--preset", installation.preset]
-    return [*own, "grade", "--again", TIMES_LEFT_OPEN]
+    return [*own, "grade", "--again", UNDECIDED_TIMES]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GradingExit:
     """How a grading ended. code: negative for a signal; None: it was stopped at its limit."""
 
     code: int | None
@@ -86,19 +90,19 @@ class Outcome:
     last_words: str
 
 
-def why_not_graded(outcome: Outcome, limit_s: int) -> str:
+def why_not_graded(ended: GradingExit, limit_s: int) -> str:
     """Empty where its result says something of the student."""
-    if outcome.code is None:
+    if ended.code is None:
         return f"The grading did not end within {limit_s} s and was stopped."
-    if outcome.code < 0:
-        return f"The grading was ended by signal {-outcome.code}. {outcome.last_words}".strip()
-    if outcome.code not in GRADED:
-        return _first_error(outcome.result) or (
-            f"The grading ended with code {outcome.code}. {outcome.last_words}".strip()
+    if ended.code < 0:
+        return f"The grading was ended by signal {-ended.code}. {ended.last_words}".strip()
+    if ended.code not in GRADED:
+        return _first_error(ended.result) or (
+            f"The grading ended with code {ended.code}. {ended.last_words}".strip()
         )
-    result = outcome.result
+    result = ended.result
     if not isinstance(result, dict) or not isinstance(result.get("results"), list):
-        return f"The grading left no result. {outcome.last_words}".strip()
+        return f"The grading left no result. {ended.last_words}".strip()
     if result.get("interrupted") or not result["results"]:
         return "The grading was interrupted."
     return ""
@@ -122,8 +126,8 @@ def sandbox_level(result: Any) -> SandboxLevel:
 
 
 def attempt_of(
-    task: Task,
-    outcome: Outcome,
+    task: GradingTask,
+    ended: GradingExit,
     limit_s: int,
     started_at: str,
     job: str,
@@ -131,12 +135,12 @@ def attempt_of(
     goes_on_from: int = 0,
 ) -> Attempt:
     """goes_on_from: the number of an open attempt that was its start; 0: none was."""
-    why = why_not_graded(outcome, limit_s)
+    why = why_not_graded(ended, limit_s)
     state: AttemptState = "kit_error" if why else "graded"
-    result = outcome.result if isinstance(outcome.result, dict) else {}
+    result = ended.result if isinstance(ended.result, dict) else {}
     node = result.get("node") or {"name": os.uname().nodename}
     return Attempt(
-        task.item, task.number, state, started_at, runs.now(),
+        task.target, task.number, state, started_at, runs.now(),
         () if why else tuple(result["results"]), node, sandbox_level(result), why, job,
         judged_by, 0 if why else goes_on_from,
     )  # fmt: skip
@@ -177,13 +181,13 @@ def _last_words(path: Path) -> str:
 
 
 def run_grading(
-    command: Sequence[str], cwd: Path, env: dict[str, str], into: Path, limit_s: int
-) -> Outcome:
+    command: Sequence[str], cwd: Path, env: dict[str, str], folder: Path, limit_s: int
+) -> GradingExit:
     """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
-    output = into / "output.txt"
+    output = folder / "output.txt"
     kept = output.open("wb")
     process = starting.start(
-        [*WITH_PARENT, *command], env, cwd=cwd, stdin=subprocess.DEVNULL,
+        [*ENDS_WITH_PARENT, *command], env, cwd=cwd, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
@@ -194,7 +198,7 @@ def run_grading(
     finally:
         _end_group(process)
     reader.join(LEAVE_S)
-    return Outcome(code, read_json(into / "result.json"), _last_words(output))
+    return GradingExit(code, read_json(folder / "result.json"), _last_words(output))
 
 
 def _forget_last(installation: Installation, lab: str) -> None:
@@ -205,20 +209,20 @@ def _forget_last(installation: Installation, lab: str) -> None:
         installation.worker(lab, language, "submission").unlink(missing_ok=True)
 
 
-def _open_attempt(course: CourseFolder, task: Task) -> Attempt | None:
+def _undecided_attempt(course: CourseFolder, task: GradingTask) -> Attempt | None:
     """The last one of the item that was graded, where points of it are open: in its place is what
     comes of this one. Raises NumalabError."""
-    earlier = [a for a in attempts.attempts_of(course, task.item) if a.number < task.number]
+    earlier = [a for a in attempts.attempts_of(course, task.target) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
-    return graded[-1] if graded and any(map(is_open, graded[-1].results)) else None
+    return graded[-1] if graded and any(map(is_worth_regrading, graded[-1].results)) else None
 
 
-def earlier_records(course: CourseFolder, item: Item) -> list[Path]:
+def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
     """Folders of records by language, the newest first, of all that this student has handed in for
     the lab: of the same program times go on, whatever its comments, so that nobody gets a fresh
     draw by handing in again. Those of attempts that came to nothing, too. Raises OSError."""
     found = []
-    for folder in course.attempts_alike(item):
+    for folder in course.comparable_attempts(target):
         told = read_json(folder / attempts.FILE)
         if isinstance(told, dict) and (folder / EVIDENCE).is_dir():
             ended_at = datetime.fromisoformat(told["ended_at"])
@@ -226,38 +230,38 @@ def earlier_records(course: CourseFolder, item: Item) -> list[Path]:
     return [folder for _, _, folder in sorted(found, reverse=True)]
 
 
-def _take_evidence(installation: Installation, lab: str, into: Path) -> None:
+def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
     """Records and verdicts of each language, and of each virtual node below it."""
     for language in LANGUAGES:
         kept = installation.results_folder(lab, language, "submission")
         if kept.is_dir():
-            shutil.copytree(kept, into / EVIDENCE / language)
+            shutil.copytree(kept, target / EVIDENCE / language)
 
 
 @dataclass(frozen=True)
-class Bench:
+class NodeWorkspace:
     """Where a job grades: the course, its run, a folder of this node's, the kit built in it."""
 
     course: CourseFolder
-    run: Run
+    run: BatchRun
     folder: Path
     installation: Installation
     job: str
 
-    def grade(self, task: Task) -> Attempt | None:
+    def grade(self, task: GradingTask) -> Attempt | None:
         """None where another has made this attempt. Raises OSError, KeyboardInterrupt."""
         who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
         course, grading = self.course, self.run.grading
-        partial = attempts.partial_folder(course, task.item, task.number, self.run.id, who)
+        partial = attempts.partial_folder(course, task.target, task.number, self.run.id, who)
         partial.mkdir(parents=True)
         # After it, since who ends a run says so and then removes what is half written.
         if runs.is_over(course, self.run.id):
-            attempts.remove_partials(course, task.item, task.number, self.run.id)
+            attempts.remove_partials(course, task.target, task.number, self.run.id)
             return None
-        item = task.item
+        item = task.target
         submission = course.submission(item.student_id, item.lab, item.digest)
         _forget_last(self.installation, item.lab)
-        left_open = _open_attempt(course, task)
+        left_open = _undecided_attempt(course, task)
         rules = judged_by(self.installation, item.lab)
         env = worker_environment(self.installation) | {
             "NUMALAB_BUILD": str(self.installation.build_root),
@@ -269,7 +273,7 @@ class Bench:
             *grade_arguments(task, grading, submission, partial, earlier_records(course, item)),
         ]
         # On one machine it waits for the others' times, too.
-        beside = self.run.slurm.at_once if self.run.engine == "local" else 1
+        beside = self.run.slurm.max_concurrent if self.run.engine == "local" else 1
         limit_s = grading.limit_of(task) * max(1, beside)
         if not grading.limit_s:  # others of the node may make it wait, and not count as stuck
             limit_s += int(NODE_LIMIT_S)
@@ -292,9 +296,9 @@ def job_id() -> str:
     return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
-def work(
+def grade_chunk(
     course: CourseFolder,
-    run: Run,
+    run: BatchRun,
     chunk: int,
     installation: Installation,
     progress: Callable[[str], None],
@@ -302,13 +306,13 @@ def work(
     """Makes the attempts of a chunk that are not there. Raises UserError, OSError."""
     with node_folder() as folder:
         own = Installation(installation.root, installation.preset, folder / "build")
-        bench = Bench(course, run, folder, own, job_id())
+        bench = NodeWorkspace(course, run, folder, own, job_id())
         for task in run.chunks[chunk]:
             if runs.is_over(course, run.id):
                 progress("nobody waits for this run any more")
                 return
-            name = f"{task.item.student_id} {task.item.lab}"
-            if attempts.is_over(course, task.item, task.number):
+            name = f"{task.target.student_id} {task.target.lab}"
+            if attempts.is_over(course, task.target, task.number):
                 progress(f"{name}: done already")
                 continue
             progress(f"{name}: grading")

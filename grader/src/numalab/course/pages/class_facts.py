@@ -28,8 +28,8 @@ class CriterionFacts:
     name: str
     max_points: int
     unit: str
-    at_least: float | None
-    at_most: float | None
+    lower_bound: float | None
+    upper_bound: float | None
     counts: Counter[Status] = field(default_factory=Counter)
     values: list[float] = field(default_factory=list)
     failures: list[CriterionVerdict] = field(default_factory=list)
@@ -75,7 +75,7 @@ class LabFacts:
 
 
 @dataclass
-class NodeFacts:
+class NodeGradings:
     """graded: gradings that came to an end; timed: criteria of time that they looked at; open:
     how many of those stayed undecided; ended: how other attempts did."""
 
@@ -83,12 +83,12 @@ class NodeFacts:
     type: str = ""
     graded: int = 0
     timed: int = 0
-    open: int = 0
+    undecided: int = 0
     ended: Counter[AttemptState] = field(default_factory=Counter)
 
     @property
-    def open_share(self) -> float:
-        return self.open / self.timed if self.timed else 0.0
+    def undecided_share(self) -> float:
+        return self.undecided / self.timed if self.timed else 0.0
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class ClassFacts:
     state, the graded ones too; unsandboxed: gradings that no sandbox kept apart."""
 
     labs: Sequence[LabFacts]
-    nodes: Sequence[NodeFacts]
-    noisy: Sequence[NodeFacts]
+    nodes: Sequence[NodeGradings]
+    noisy: Sequence[NodeGradings]
     mixed: Sequence[tuple[StandingRow, Sequence[str]]]
     ended: Counter[AttemptState]
     unsandboxed: int
@@ -121,12 +121,12 @@ class ClassFacts:
         return dict(sorted(found.items(), key=lambda of: -of[1]["graded"]))
 
     @property
-    def left_open(self) -> list[StandingRow]:
+    def undecided_rows(self) -> list[StandingRow]:
         """Whose grade has points that are not decided."""
-        return [row for row in self.rows if row.open and not row.is_part]
+        return [row for row in self.rows if row.undecided and not row.is_part]
 
     @property
-    def waiting(self) -> list[StandingRow]:
+    def ungraded_rows(self) -> list[StandingRow]:
         """Handed in and without a grade."""
         return [
             row for row in self.rows if row.is_handed_in and row.points is None and not row.is_part
@@ -179,11 +179,11 @@ def _lab_facts(name: str, rows: Iterable[StandingRow], lab: Lab | None) -> LabFa
     return LabFacts(name, seats, found)
 
 
-def _nodes(attempts: Iterable[Attempt]) -> list[NodeFacts]:
-    found: dict[str, NodeFacts] = {}
+def _nodes(attempts: Iterable[Attempt]) -> list[NodeGradings]:
+    found: dict[str, NodeGradings] = {}
     for attempt in attempts:
         name = attempt.node.get("name") or ""
-        node = found.setdefault(name, NodeFacts(name))
+        node = found.setdefault(name, NodeGradings(name))
         node.type = node.type or node_type(attempt.node)
         if attempt.state != "graded":
             node.ended[attempt.state] += 1
@@ -197,20 +197,20 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeFacts]:
                     "inconclusive",
                 ):
                     node.timed += 1
-                    node.open += criterion["status"] == "inconclusive"
-    return sorted(found.values(), key=lambda node: (-node.open_share, node.name))
+                    node.undecided += criterion["status"] == "inconclusive"
+    return sorted(found.values(), key=lambda node: (-node.undecided_share, node.name))
 
 
-def _noisy(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:
+def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
     """Those on which much more stays open than on the others; where there is one node only, more
     than is usual."""
-    timed, still_open = sum(node.timed for node in nodes), sum(node.open for node in nodes)
+    timed, still_open = sum(node.timed for node in nodes), sum(node.undecided for node in nodes)
     found = []
     for node in nodes:
         others = timed - node.timed
-        share = (still_open - node.open) / others if others else 0.0
-        is_enough = node.timed >= LEAST_TIMED and node.open_share >= NOISY_SHARE
-        if is_enough and node.open_share >= NOISY_TIMES * share:
+        share = (still_open - node.undecided) / others if others else 0.0
+        is_enough = node.timed >= LEAST_TIMED and node.undecided_share >= NOISY_SHARE
+        if is_enough and node.undecided_share >= NOISY_TIMES * share:
             found.append(node)
     return found
 
@@ -218,7 +218,7 @@ def _noisy(nodes: Sequence[NodeFacts]) -> list[NodeFacts]:
 def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
     """labs: of the kit; the standing may name others."""
     by_lab: dict[str, list[StandingRow]] = {}
-    rows = list(standing.with_variants)
+    rows = list(standing.rows_with_variants)
     for row in rows:
         by_lab.setdefault(row.lab, []).append(row)
     attempts = [attempt for row in rows for attempt in attempts_of(row)]

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from numalab import words
-from numalab.course.alike import Alike
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import QUICK_RISK
-from numalab.course.gradebook.open_points import names_words
 from numalab.course.gradebook.parts import PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.course.pages.class_facts import (
     LEAST_TIMED,
     NOISY_SHARE,
@@ -39,6 +38,7 @@ from numalab.course.pages.histogram import histogram, values_words
 from numalab.course.pages.mistakes import Mistake, mistakes
 from numalab.course.pages.part_tables import PartSum, added_up, part_sums
 from numalab.course.pages.student_page import lab_title, moment
+from numalab.course.similarity import EqualKernels
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.reports.html_page import STATUS_WORDS, TEMPLATES, environment
@@ -62,7 +62,7 @@ STATUSES: tuple[Status, ...] = ("pass", "fail", "not_gradable", "inconclusive", 
 
 
 @dataclass(frozen=True)
-class _Cell:
+class _GradeCell:
     """A grade in the grid. kind: a style; marks: letters beside it."""
 
     kind: str
@@ -70,13 +70,17 @@ class _Cell:
     marks: str
 
 
-def _cell(row: StandingRow | None) -> _Cell:
+def _cell(row: StandingRow | None) -> _GradeCell:
     if row is None or (not row.is_handed_in and row.points is None):
-        return _Cell("error", "#", "") if row and row.is_not_taken else _Cell("none", "-", "")
+        return (
+            _GradeCell("error", "#", "")
+            if row and row.is_not_taken
+            else _GradeCell("none", "-", "")
+        )
     marks = "".join(
         letter
         for letter, holds in (
-            ("p", row.is_provisional),
+            ("p", row.is_preliminary),
             ("l", row.late_s > 0),
             ("c", row.is_late_unknown),
             ("s", row.override_reason),
@@ -84,9 +88,9 @@ def _cell(row: StandingRow | None) -> _Cell:
         if holds
     )
     if row.points is None:
-        return _Cell("error", "?", marks)
+        return _GradeCell("error", "?", marks)
     kind = "pass" if row.points >= row.max_points else "fail" if row.points <= 0 else "part"
-    return _Cell(kind, f"{row.points:g}", marks)
+    return _GradeCell(kind, f"{row.points:g}", marks)
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class _LabLine:
     handed_in: int
     graded: int
     median: str
-    provisional: int
+    preliminary: int
     late: int
     nobody: str
 
@@ -110,7 +114,7 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
         sum(row.is_handed_in for row in rows),
         len(shares),
         words.percent(statistics.median(shares)) if shares else "-",
-        sum(row.is_provisional for row in rows),
+        sum(row.is_preliminary for row in rows),
         sum(row.late_s > 0 for row in rows),
         words.listed(nobody) if nobody else "-",
     )
@@ -118,13 +122,13 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
 
 def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
     """What somebody should look at: a sentence and where on the page it is told."""
-    if facts.waiting:
+    if facts.ungraded_rows:
         yield (
-            f"{words.count(len(facts.waiting), 'submission')} without a grade.",
+            f"{words.count(len(facts.ungraded_rows), 'submission')} without a grade.",
             "waiting",
         )
-    if facts.left_open:
-        grades = words.count(len(facts.left_open), "grade")
+    if facts.undecided_rows:
+        grades = words.count(len(facts.undecided_rows), "grade")
         yield f"{grades} with points that are still open.", "open"
     if standing.problems:
         yield (
@@ -156,9 +160,9 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
         ("Handed in", f"{sum(row.is_handed_in for row in rows):,} of {len(rows):,}"),
         ("Handed in, and can't be taken", f"{sum(row.is_not_taken for row in rows):,}"),
         ("Graded", f"{sum(row.points is not None for row in rows):,}"),
-        ("Without a grade", f"{len(facts.waiting):,}"),
-        ("Provisional grades", f"{sum(row.is_provisional for row in rows):,}"),
-        ("Grades with open points", f"{len(facts.left_open):,}"),
+        ("Without a grade", f"{len(facts.ungraded_rows):,}"),
+        ("Provisional grades", f"{sum(row.is_preliminary for row in rows):,}"),
+        ("Grades with open points", f"{len(facts.undecided_rows):,}"),
         ("Late hand-ins", f"{sum(row.late_s > 0 for row in facts.rows):,}"),
         ("Late by Canvas, hours unknown", f"{sum(row.is_late_unknown for row in facts.rows):,}"),
         ("Set by hand", f"{sum(bool(row.override_reason) for row in rows):,}"),
@@ -167,9 +171,9 @@ def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
 
 
 def _criteria(
-    found: Iterable[CriterionFacts], labs: Mapping[str, Lab]
+    criteria: Iterable[CriterionFacts], labs: Mapping[str, Lab]
 ) -> list[tuple[CriterionFacts, str, str]]:
-    return [(one, lab_title(one.lab, labs), lab_link(one.lab)) for one in found]
+    return [(one, lab_title(one.lab, labs), lab_link(one.lab)) for one in criteria]
 
 
 def _mistakes(
@@ -182,7 +186,7 @@ def _mistakes(
         yield one, lab_title(lab, labs), lab_link(lab), told
 
 
-def _by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
+def _rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
     """Rows by lab, of each student; by name."""
     found: dict[str, dict[str, StandingRow]] = {}
     for row in rows:
@@ -190,8 +194,8 @@ def _by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
     return sorted(found.values(), key=_name)
 
 
-def _name(of: Mapping[str, StandingRow]) -> tuple[str, str]:
-    student = next(iter(of.values())).student
+def _name(rows: Mapping[str, StandingRow]) -> tuple[str, str]:
+    student = next(iter(rows.values())).student
     return student.name.casefold(), student.id
 
 
@@ -200,14 +204,14 @@ def _parts(
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
     """A line for each student: one of the rows, its link, the sum, and what each part gives over
     all labs."""
-    for of in _by_student(standing.rows) if standing.parts else ():
+    for of in _rows_by_student(standing.rows) if standing.parts else ():
         rows = list(of.values())
         cells = part_sums(added_up(rows), standing.parts)
         yield rows[0], student_link(rows[0]), points_words(rows), cells
 
 
 def _alike(
-    standing: Standing, labs: Mapping[str, Lab], alike: Iterable[Alike]
+    standing: Standing, labs: Mapping[str, Lab], alike: Iterable[EqualKernels]
 ) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
     """The same students together, those with most first: names and links, as far as the standing
     knows them, in which way, and where."""
@@ -215,7 +219,7 @@ def _alike(
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in alike:
         place = f"{lab_title(one.lab, labs)} in {LANGUAGE_NAMES[one.language]} ({one.changed})"
-        found.setdefault((one.students, one.how), []).append(place)
+        found.setdefault((one.students, one.description), []).append(place)
     for (ids, how), places in sorted(found.items(), key=lambda of: (-len(of[1]), of[0])):
         students = [
             (by_id[id_].student.name, student_link(by_id[id_])) if id_ in by_id else (id_, "")
@@ -226,9 +230,9 @@ def _alike(
 
 def _grid(
     standing: Standing, labs: Sequence[str]
-) -> Iterator[tuple[StandingRow, list[_Cell], str]]:
+) -> Iterator[tuple[StandingRow, list[_GradeCell], str]]:
     """A line for each student: one of the rows, cells by lab, and the sum."""
-    for of in _by_student(standing.rows):
+    for of in _rows_by_student(standing.rows):
         rows = list(of.values())
         yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
 
@@ -237,7 +241,7 @@ def class_page(
     standing: Standing,
     facts: ClassFacts,
     labs: Mapping[str, Lab],
-    alike: Sequence[Alike] = (),
+    alike: Sequence[EqualKernels] = (),
 ) -> str:
     """Whatever comes from a student is text in it, never markup."""
     days = progress(standing)
@@ -285,17 +289,17 @@ def class_page(
             unsandboxed=facts.unsandboxed,
             waiting=[
                 (row, student_link(row), lab_title(row.lab, labs), " ".join(row.notes))
-                for row in facts.waiting
+                for row in facts.ungraded_rows
             ],
             left_open=[
                 (
                     row,
                     student_link(row),
                     lab_title(row.lab, labs),
-                    names_words(row.open),
-                    f"{round(row.open_points, 2):g} of {row.max_points:g}",
+                    criteria_text(row.undecided),
+                    f"{round(row.undecided_points, 2):g} of {row.max_points:g}",
                 )
-                for row in facts.left_open
+                for row in facts.undecided_rows
             ],
             problems=standing.problems,
             heads_of_grid=[(lab_link(lab), lab_title(lab, labs), f"{most[lab]:g}") for lab in own],
@@ -323,23 +327,25 @@ class _CriterionPart:
     counts: Sequence[tuple[Status, int]]
     picture: Markup
     values: str
-    asked: str
+    bound_text: str
 
 
-def _criterion_part(one: CriterionFacts, number: int) -> _CriterionPart:
-    bound = one.at_least if one.at_least is not None else one.at_most
+def _criterion_part(criterion: CriterionFacts, number: int) -> _CriterionPart:
+    bound = criterion.lower_bound if criterion.lower_bound is not None else criterion.upper_bound
     asked = ""
-    if one.at_least is not None:
-        asked = f"Asked for: {one.at_least:g} or more."
-    elif one.at_most is not None:
-        asked = f"Asked for: {one.at_most:g} or less."
+    if criterion.lower_bound is not None:
+        asked = f"Asked for: {criterion.lower_bound:g} or more."
+    elif criterion.upper_bound is not None:
+        asked = f"Asked for: {criterion.upper_bound:g} or less."
     picture, words = Markup(), ""
-    if one.values:
-        words = values_words(one.values, one.unit)
-        if min(one.values) < max(one.values):  # of one value there is nothing to draw
-            picture = histogram(one.values, bound, f"values{number}", f"Values of {one.name}")
-    counts = [(status, one.counts[status]) for status in STATUSES]
-    return _CriterionPart(one.name, one.max_points, counts, picture, words, asked)
+    if criterion.values:
+        words = values_words(criterion.values, criterion.unit)
+        if min(criterion.values) < max(criterion.values):  # of one value there is nothing to draw
+            picture = histogram(
+                criterion.values, bound, f"values{number}", f"Values of {criterion.name}"
+            )
+    counts = [(status, criterion.counts[status]) for status in STATUSES]
+    return _CriterionPart(criterion.name, criterion.max_points, counts, picture, words, asked)
 
 
 def _cells(

@@ -11,14 +11,14 @@ from datetime import date, datetime, timedelta
 from markupsafe import Markup
 
 from numalab import words
-from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.pages.class_facts import attempts_of
 from numalab.course.records import Attempt
 
 MOST_BARS = 60  # of a picture; with more days one stands for several
 # px: of the picture, of a panel in it, and of what stands beside and below it
-_WIDTH, _PANEL, _LEFT, _RIGHT, _GAP, _FOOT = 640, 84, 44, 8, 30, 22
+_WIDTH, _PANEL, _LEFT, _MARGIN, _GAP, _FOOT = 640, 84, 44, 8, 30, 22
 _HEIGHT = 2 * _PANEL + 2 * _GAP + _FOOT
 
 
@@ -40,8 +40,8 @@ class Days:
 
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
     """By student, lab and digest; where only a grading is known, when that began."""
-    found = {(one.student_id, one.lab, one.digest): one.at for one in standing.handed_in}
-    for row in standing.with_variants:
+    found = {(one.student_id, one.lab, one.digest): one.handed_in_at for one in standing.handed_in}
+    for row in standing.rows_with_variants:
         for attempt in attempts_of(row):
             begun = datetime.fromisoformat(attempt.started_at)
             found.setdefault(_files(attempt), begun)
@@ -49,7 +49,7 @@ def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
 
 
 def _files(attempt: Attempt) -> tuple[str, str, str]:
-    return attempt.item.student_id, attempt.item.lab, attempt.item.digest
+    return attempt.target.student_id, attempt.target.lab, attempt.target.digest
 
 
 def _share(attempt: Attempt) -> float:
@@ -81,10 +81,10 @@ def progress(standing: Standing) -> list[Days]:
         return []
     on_day = Counter(at.date() for at in times.values())
     gained: dict[date, float] = defaultdict(float)
-    for row in standing.with_variants:
+    for row in standing.rows_with_variants:
         for day, points in _gains(row, times):
             gained[day] += points
-    most = sum(row.kernel_points for row in standing.with_variants)
+    most = sum(row.kernel_points for row in standing.rows_with_variants)
     first, last = min(on_day), max(on_day)
     step = -(-((last - first).days + 1) // MOST_BARS)
     found, reached = [], 0.0
@@ -98,13 +98,13 @@ def progress(standing: Standing) -> list[Days]:
     return found
 
 
-def progress_words(found: Sequence[Days]) -> str:
+def progress_words(days: Sequence[Days]) -> str:
     """found: one or more."""
-    busiest = max(found, key=lambda one: one.handed_in)
-    handed_in = words.count(sum(one.handed_in for one in found), "hand-in")
+    busiest = max(days, key=lambda one: one.handed_in)
+    handed_in = words.count(sum(one.handed_in for one in days), "hand-in")
     return (
-        f"{handed_in} from {found[0].first} on, most of them on {busiest.label} "
-        f"({busiest.handed_in}). The best gradings are worth {words.percent(found[-1].reached)} of "
+        f"{handed_in} from {days[0].first} on, most of them on {busiest.label} "
+        f"({busiest.handed_in}). The best gradings are worth {words.percent(days[-1].reached)} of "
         "the points that the class's kernels can give, before what is taken off or set by hand."
     )
 
@@ -118,26 +118,26 @@ def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
     yield text.format(0, top - 8, "start", title)
     yield text.format(_LEFT - 6, top + 10, "end", most)
     yield text.format(_LEFT - 6, top + _PANEL, "end", "0")
-    yield Markup('<path d="M{} {}H{}"/>').format(_LEFT, top + _PANEL, _WIDTH - _RIGHT)
+    yield Markup('<path d="M{} {}H{}"/>').format(_LEFT, top + _PANEL, _WIDTH - _MARGIN)
 
 
-def picture(found: Sequence[Days], name: str) -> Markup:
+def picture(days: Sequence[Days], name: str) -> Markup:
     """found: one or more; name: what its ids begin with, the page's only ones."""
-    step = (_WIDTH - _LEFT - _RIGHT) / len(found)
-    most = max(one.handed_in for one in found)
-    per = "day" if found[0].days == 1 else f"{found[0].days} days"
+    step = (_WIDTH - _LEFT - _MARGIN) / len(days)
+    most = max(one.handed_in for one in days)
+    per = "day" if days[0].days == 1 else f"{days[0].days} days"
     upper, lower = _GAP, 2 * _GAP + _PANEL
     parts = [
         Markup(
             '<svg class="values days" viewBox="0 0 {} {}" role="img" '
             'aria-labelledby="{}-title {}-desc"><title id="{}-title">Progress over the days'
             '</title><desc id="{}-desc">{}</desc>'
-        ).format(_WIDTH, _HEIGHT, name, name, name, name, progress_words(found)),
+        ).format(_WIDTH, _HEIGHT, name, name, name, name, progress_words(days)),
         *_panel(upper, f"{most}", f"Hand-ins per {per}"),
         *_panel(lower, "100 %", "Points of the class so far"),
     ]
     bar = Markup('<rect{} x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
-    for number, one in enumerate(found):
+    for number, one in enumerate(days):
         x, wide = _LEFT + number * step, max(step - 1.5, 1.0)
         if one.handed_in:
             tall = max(2.0, _PANEL * one.handed_in / most)
@@ -145,8 +145,8 @@ def picture(found: Sequence[Days], name: str) -> Markup:
         tall = _PANEL * one.reached
         parts.append(bar.format(Markup(' class="reached"'), x, lower + _PANEL - tall, wide, tall))
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
-    parts.append(text.format(_LEFT, _HEIGHT - 4, "start", found[0].first))
-    if found[1:]:
-        last = found[-1].first + timedelta(days=found[-1].days - 1)
-        parts.append(text.format(_WIDTH - _RIGHT, _HEIGHT - 4, "end", last))
+    parts.append(text.format(_LEFT, _HEIGHT - 4, "start", days[0].first))
+    if days[1:]:
+        last = days[-1].first + timedelta(days=days[-1].days - 1)
+        parts.append(text.format(_WIDTH - _MARGIN, _HEIGHT - 4, "end", last))
     return Markup("").join([*parts, Markup("</svg>")])

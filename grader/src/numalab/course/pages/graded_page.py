@@ -29,7 +29,7 @@ def drawn_page(
 ) -> str | None:
     """Of an attempt that was judged again. None where its rules are no longer the kit's, or its
     records can't be read: then there is nothing to draw its verdict from. Raises NumalabError."""
-    item = attempt.item
+    item = attempt.target
     folder = course.attempt(item, attempt.number)
     whole = read_attempt(folder)
     if (

@@ -23,7 +23,7 @@ _NO_CELL = Markup('<td class="{}">-</td>')
 
 
 @dataclass(frozen=True)
-class Group:
+class LabColumns:
     """A lab's columns. link: to its page; criteria: by name."""
 
     title: str
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HeatMap:
-    groups: Sequence[Group]
+    groups: Sequence[LabColumns]
     lines: Sequence[Line]
 
 
@@ -82,7 +82,7 @@ def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
 
 
-def _by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
+def _seats_by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
     """Seats by lab, of each student; by name."""
     found: dict[str, dict[str, Seat]] = {}
     for lab in labs:
@@ -100,7 +100,7 @@ def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
     """Of the labs in which somebody has a result."""
     shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
     lines = []
-    for seats in _by_student(facts.labs):
+    for seats in _seats_by_student(facts.labs):
         rows = [seat.row for seat in seats.values()]
         link = student_link(rows[0])
         cells = [
@@ -111,5 +111,5 @@ def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
             )
         ]
         lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
-    groups = [Group(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
+    groups = [LabColumns(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
     return HeatMap(groups, lines)

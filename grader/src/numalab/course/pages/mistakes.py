@@ -27,12 +27,12 @@ class Mistake:
     failed: int
     following: int
     cause: str
-    with_cause: int
+    cause_count: int
     typical: str
 
 
-def _follows(one: CriterionVerdict) -> bool:
-    return one.cause == _FOLLOWS or bool(one.explained_by)
+def _follows(verdict: CriterionVerdict) -> bool:
+    return verdict.cause == _FOLLOWS or bool(verdict.explained_by)
 
 
 def typical(sentences: Sequence[str]) -> str:
@@ -57,7 +57,7 @@ def mistakes(criteria: Iterable[CriterionFacts]) -> list[Mistake]:
                 failed=len(own),
                 following=len(criterion.failures) - len(own),
                 cause=first_upper(CAUSES[cause].means),
-                with_cause=with_cause,
+                cause_count=with_cause,
                 typical=typical([one.why for one in own if one.cause == cause]),
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from numalab.course.gradebook.feedback import STATE_WORDS
-from numalab.course.gradebook.parts import Part, PartName, PartState
+from numalab.course.gradebook.parts import GradePart, PartName, PartState
 from numalab.course.gradebook.standing import StandingRow
 
 # Of several parts of one name the state that says most of what they gave.
@@ -22,13 +22,13 @@ class PartSum:
     name: PartName
     state: PartState
     points: float
-    most: float
+    max_points: float
     why: str = ""
 
     @property
     def words(self) -> str:
         """As 3.2 of 4."""
-        return f"{self.points:g} of {self.most:g}" if self.most else "-"
+        return f"{self.points:g} of {self.max_points:g}" if self.max_points else "-"
 
     @property
     def state_words(self) -> str:
@@ -38,29 +38,29 @@ class PartSum:
     @property
     def kind(self) -> str:
         """A style of what is in a cell."""
-        if not self.most:
+        if not self.max_points:
             return "none"
         if self.state in _UNDECIDED:
             return "inconclusive"
-        if self.points >= self.most:
+        if self.points >= self.max_points:
             return "pass"
         return "part" if self.points else "fail"
 
     @property
     def left(self) -> float:
         """What it can give and does not."""
-        return max(0.0, round(self.most - self.points, 6))
+        return max(0.0, round(self.max_points - self.points, 6))
 
 
-def part_sum(parts: Sequence[Part]) -> PartSum:
+def part_sum(parts: Sequence[GradePart]) -> PartSum:
     """parts: one or more of the same name."""
     states = {part.state for part in parts}
     return PartSum(
         parts[0].name,
         next(state for state in _FIRST if state in states),
         round(sum(part.points for part in parts), 2),
-        round(sum(part.most for part in parts), 2),
-        parts[0].shown.why if not parts[1:] else "",
+        round(sum(part.max_points for part in parts), 2),
+        parts[0].score.why if not parts[1:] else "",
     )
 
 

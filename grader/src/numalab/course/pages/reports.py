@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalab.course.alike import Alike
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import attempts_of, class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
-from numalab.course.pages.seen import Picture, first_pictures
-from numalab.course.pages.student_page import attempt_name, pictured, student_page
+from numalab.course.pages.graded_pictures import Picture, first_pictures
+from numalab.course.pages.student_page import attempt_name, pictured_row, student_page
 from numalab.course.records import Attempt
+from numalab.course.similarity import EqualKernels
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import link_or_copy, read_json, write_json, write_whole
 from numalab.installation import Installation
@@ -30,7 +30,7 @@ MADE_BETWEEN = 25  # students' pages, after which progress is told
 
 def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
     """The page that was drawn when it was graded."""
-    return course.attempt(attempt.item, attempt.number) / "report.html"
+    return course.attempt(attempt.target, attempt.number) / "report.html"
 
 
 def _put(source: Path, target: Path) -> bool:
@@ -82,7 +82,7 @@ def _put_pages(
 # ---- which pages are to be made ------------------------------------------------------------
 
 
-def _kit_digest(labs: Mapping[str, Lab], title: str) -> str:
+def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
     """Of all but the student that a student's page depends on."""
     digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
@@ -96,25 +96,25 @@ def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
     """What tells attempts apart; all else of one never changes."""
     if attempt is None:
         return None
-    return attempt.item.key, attempt.number, attempt.state
+    return attempt.target.key, attempt.number, attempt.state
 
 
-def _digest(rows: Sequence[StandingRow], of_kit: str) -> str:
+def _digest(rows: Sequence[StandingRow], shared: str) -> str:
     """Changes with anything that a student's page shows."""
     facts = [
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
-            row.is_provisional, row.late_s, row.penalty, row.override_reason, row.notes,
+            row.is_preliminary, row.late_s, row.penalty, row.override_reason, row.notes,
             row.language, row.is_handed_in, row.is_not_taken, row.is_late_unknown,
             _attempt_key(row.attempt),
             [_attempt_key(other) for other in row.others], row.parts, row.is_part,
         )
         for row in rows
     ]  # fmt: skip
-    return hashlib.sha256(repr((of_kit, facts)).encode()).hexdigest()
+    return hashlib.sha256(repr((shared, facts)).encode()).hexdigest()
 
 
-def _by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
+def _rows_by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
     found: dict[str, list[StandingRow]] = {}
     for row in rows:
         found.setdefault(row.student.id, []).append(row)
@@ -122,9 +122,9 @@ def _by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
 
 
 def _changed(
-    course: CourseFolder, wanted: Mapping[str, str], made: Mapping[str, str]
+    course: CourseFolder, digests: Mapping[str, str], made: Mapping[str, str]
 ) -> Iterator[str]:
-    for student_id, digest in wanted.items():
+    for student_id, digest in digests.items():
         page = course.student_report(student_id) / "index.html"
         if made.get(student_id) != digest or not page.is_file():
             yield student_id
@@ -134,7 +134,7 @@ def _changed(
 
 
 def _write_class(
-    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], alike: Sequence[Alike]
+    course: CourseFolder, standing: Standing, labs: Mapping[str, Lab], alike: Sequence[EqualKernels]
 ) -> None:
     facts = class_facts(standing, labs)
     for lab in facts.labs:
@@ -155,13 +155,15 @@ def _write_student(
     folder = course.student_report(student.id)
     folder.mkdir(parents=True, exist_ok=True)
     pages = _put_pages(course, installation, labs, rows, folder)
-    seen = _seen(rows, pages, folder)
+    seen = _next_pictures(rows, pages, folder)
     write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, seen))
 
 
-def _seen(rows: Sequence[StandingRow], pages: Collection[str], folder: Path) -> list[Picture]:
+def _next_pictures(
+    rows: Sequence[StandingRow], pages: Collection[str], folder: Path
+) -> list[Picture]:
     """Pictures of what the page begins with, from the page of its grading. Raises OSError."""
-    row = pictured(rows)
+    row = pictured_row(rows)
     if row is None:
         return []
     assert row.attempt is not None
@@ -182,7 +184,7 @@ def _write_students(
     progress: StepReport,
 ) -> None:
     """What was made is noted even where the rest was not."""
-    of_kit = _kit_digest(labs, title)
+    of_kit = _shared_digest(labs, title)
     wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
     found = read_json(course.pages_made)
     made: dict[str, str] = found if isinstance(found, dict) else {}
@@ -210,7 +212,7 @@ def _check(student_ids: Collection[str]) -> None:
 
 
 @contextmanager
-def _told(course: CourseFolder) -> Iterator[None]:
+def _explain_errors(course: CourseFolder) -> Iterator[None]:
     """Raises NumalabError where a page can't be written."""
     try:
         yield
@@ -225,12 +227,12 @@ def write_class_reports(
     installation: Installation,
     standing: Standing,
     progress: StepReport,
-    alike: Sequence[Alike] = (),
+    alike: Sequence[EqualKernels] = (),
 ) -> Path:
     """Writes the class's pages and returns the first. alike: hand-ins that say the same. Raises
     NumalabError."""
     progress("the class's pages")
-    with _told(course):
+    with _explain_errors(course):
         course.report.mkdir(parents=True, exist_ok=True)
         _write_class(course, standing, labs_and_variants(installation.root), alike)
     return course.report / "index.html"
@@ -242,14 +244,14 @@ def write_reports(
     standing: Standing,
     progress: StepReport,
     students: Collection[str] | None = None,
-    alike: Sequence[Alike] = (),
+    alike: Sequence[EqualKernels] = (),
 ) -> Path:
     """Writes the class's pages as write_class_reports does, those students' pages that changed, and
     returns the class's first. students: ids; only theirs are written, and none of the class;
     then the page of the one, or the folder of all, is returned. Raises UserError and
     NumalabError."""
     labs = labs_and_variants(installation.root)
-    rows = _by_student(standing.with_variants)
+    rows = _rows_by_student(standing.rows_with_variants)
     _check(rows)
     for student_id in students or ():
         if student_id not in rows:
@@ -262,7 +264,7 @@ def write_reports(
     }
     if students is None:
         write_class_reports(course, installation, standing, progress, alike)
-    with _told(course):
+    with _explain_errors(course):
         _write_students(course, installation, chosen, labs, standing.title, progress)
     if students is None:
         return course.report / "index.html"

@@ -20,11 +20,11 @@ from numalab import words
 from numalab.course.gradebook.counting import STATE_WORDS
 from numalab.course.gradebook.feedback import grade_words, notices, share_words
 from numalab.course.gradebook.node_types import node_type
-from numalab.course.gradebook.open_points import earnable_points
 from numalab.course.gradebook.parts import NOTHING_OF_IT, PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.gradebook.undecided_points import earnable_points
+from numalab.course.pages.graded_pictures import Picture
 from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
-from numalab.course.pages.seen import Picture
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.format import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -36,13 +36,13 @@ from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, u
 
 def attempt_name(attempt: Attempt) -> str:
     """Unlike that of any other attempt of the student, and fit for a file's."""
-    item = attempt.item
+    item = attempt.target
     return f"{item.lab}-{item.key.rpartition('/')[2]}-{attempt.number}"
 
 
-def moment(at: str) -> str:
+def moment(time: str) -> str:
     """A time of ISO 8601 to the minute, in its own zone."""
-    return datetime.fromisoformat(at).strftime("%Y-%m-%d %H:%M %Z")
+    return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M %Z")
 
 
 def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
@@ -283,7 +283,7 @@ def _fails(row: StandingRow) -> bool:
     return row.result is not None and row.result["status"] == "fail"
 
 
-def pictured(rows: Iterable[StandingRow]) -> StandingRow | None:
+def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
     """Of what the page shows pictures: what is to be done next, or was graded last."""
     graded = [row for row in rows if row.result is not None]
     last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
@@ -314,9 +314,9 @@ def _next_step(
             if row.is_not_taken:
                 return _NextStep(part.title, part.anchor, [*row.notes, "Hand it in once more."])
             return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
-        left = [one for one in row.parts if one.state in NOTHING_OF_IT and one.most]
+        left = [one for one in row.parts if one.state in NOTHING_OF_IT and one.max_points]
         if left and not row.override_reason:
-            worth = round(sum(one.most for one in left), 2)
+            worth = round(sum(one.max_points for one in left), 2)
             named = words.listed([one.name for one in left])
             step = f"Not handed in yet: {named}. Worth {worth:g} of {row.max_points:g} points."
             return _NextStep(part.title, part.anchor, [step])
@@ -340,11 +340,11 @@ def student_page(
     labs: Mapping[str, Lab],
     course_title: str,
     pages: Collection[str],
-    seen: Sequence[Picture] = (),
+    pictures: Sequence[Picture] = (),
 ) -> str:
     """rows: the student's, by lab; pages: names of attempts whose page lies beside it; seen:
     pictures of what is pictured. Whatever comes from a student is text in it, never markup."""
-    row = pictured(rows) if seen else None
+    row = pictured_row(rows) if pictures else None
     parts = [_lab_part(row, labs, pages) for row in rows]
     has = {part.name for row in rows for part in row.parts}
     sums = part_sums(added_up(rows), [name for name in PART_NAMES if name in has])
@@ -354,8 +354,8 @@ def student_page(
         parts=parts,
         total=sum_words(rows),
         next_step=_next_step(rows, parts, labs),
-        seen=seen,
+        seen=pictures,
         seen_of=lab_title(row.lab, labs) if row is not None else "",
-        is_waiting=any(row.open or row.points is None for row in rows),
+        is_waiting=any(row.undecided or row.points is None for row in rows),
         part_sums=[one for one in sums if one is not None],
     )

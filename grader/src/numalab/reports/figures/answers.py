@@ -43,7 +43,7 @@ def answers_figure(
         for of in kinds:
             row, left = rows.index(of.kind), 0
             for field, *_ in ANSWERS:
-                count = getattr(of, field)
+                count = of.answers[field]
                 colour, hatch = _FILLS[field]
                 axes.barh(row, count, left=left, color=colour, hatch=hatch, edgecolor="#333333")
                 left += count

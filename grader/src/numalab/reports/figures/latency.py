@@ -77,7 +77,7 @@ def latency_figure(
         colour, marker = PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)]
         times.plot(published_times.sizes_bytes, published_times.values, marker=marker,
                    linestyle=":", color=colour,
-                   label=f"hydra, {published_times.about} ({published_times.source})")  # fmt: skip
+                   label=f"hydra, {published_times.topic} ({published_times.source})")  # fmt: skip
     for axes, words in ((times, "one way [us]"), (rates, "bandwidth [MB/s]")):
         if axes is None:
             continue

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from numalab.errors import NothingToDraw
-from numalab.modelling.of_evidence import Comparison
+from numalab.modelling.speedups import ModelledSpeedup
 from numalab.modelling.times import Modelled
 from numalab.palette import BLUE, GREY, VERMILION, ink_on, thinned
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
@@ -70,7 +70,7 @@ def _figures(bar: Bar) -> str:
 
 
 @styled
-def modelled_figure(comparison: Comparison, *, width_in: float = WIDTH_IN) -> Figure:
+def modelled_figure(comparison: ModelledSpeedup, *, width_in: float = WIDTH_IN) -> Figure:
     """Raises NothingToDraw where nothing is modelled."""
     yours, theirs = comparison.yours, comparison.theirs
     if yours is None or theirs is None:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from numalab.explore.samples import COMPACT
+from numalab.explore.experiment import COMPACT
 from numalab.explore.tlb import tlb_reaches
 from numalab.explore.wording import bytes_words, three_digits
 from numalab.palette import BLUE, GREEN, GREY, THREAD_COLOURS, VERMILION, ink_on

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from numalab.errors import NothingToDraw
-from numalab.explore.intervals import Interval
+from numalab.explore.intervals import MedianInterval
 from numalab.palette import BLUE, GREEN, GREY, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, new_figure, styled
 
@@ -18,7 +18,7 @@ MANY = 8  # threads from which on a logarithmic axis has room for them
 
 @styled
 def rates_figure(
-    curves: Mapping[str, Mapping[int, Interval]], title: str, *, width_in: float = WIDTH_IN
+    curves: Mapping[str, Mapping[int, MedianInterval]], title: str, *, width_in: float = WIDTH_IN
 ) -> Figure:
     """curves: by placement, in GB/s over the number of threads; bars are their intervals. Raises
     NothingToDraw."""

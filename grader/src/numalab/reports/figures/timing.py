@@ -13,7 +13,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.record import SOLUTION, SUBMISSION
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_claims import CHAIN, EFFICIENCY
-from numalab.judging.timing_rules import kits_name
+from numalab.judging.timing_rules import reference_name
 from numalab.palette import BLUE, VERMILION
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, styled
 from numalab.reports.rate_words import percent_words, rate_words
@@ -27,7 +27,7 @@ def _unit(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is on the scale, and what the scale is called."""
     if EFFICIENCY.judges(account.criterion):
         criterion = account.criterion
-        return criterion.asked_share or 1.0, f"speed / {kits_name(criterion)}'s speed"
+        return criterion.asked_share or 1.0, f"speed / {reference_name(criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "time / the solution's time"
     if CHAIN.judges(account.criterion):
@@ -78,20 +78,20 @@ def _draw_margins(axes: Axes, account: TimingAccount) -> None:
 
 def _draw_growth(axes: Axes, account: TimingAccount) -> None:
     side = account.side
-    numbers = range(1, len(side.looks) + 1)
+    numbers = range(1, len(side.decisions) + 1)
     levels = account.state.thresholds
-    axes.plot([look.e_for for look in side.looks], numbers, "o-", color=BLUE,
+    axes.plot([look.e_for for look in side.decisions], numbers, "o-", color=BLUE,
               label=f"for {side.good}")  # fmt: skip
-    axes.plot([look.e_against for look in side.looks], numbers, "X--", color=VERMILION,
+    axes.plot([look.e_against for look in side.decisions], numbers, "X--", color=VERMILION,
               label=f"for {side.bad}")  # fmt: skip
-    axes.axvline(levels.to_pass, color=BLUE, linewidth=1.5, linestyle="-")
-    axes.axvline(levels.to_fail, color=VERMILION, linewidth=1.5, linestyle="--")
+    axes.axvline(levels.e_to_pass, color=BLUE, linewidth=1.5, linestyle="-")
+    axes.axvline(levels.e_to_fail, color=VERMILION, linewidth=1.5, linestyle="--")
     axes.set_xscale("log")
-    axes.set_xlim(right=3 * levels.to_fail)
+    axes.set_xlim(right=3 * levels.e_to_fail)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    same = levels.to_pass == levels.to_fail
-    decides = f"{levels.to_pass:g}" if same else f"{levels.to_pass:g} or {levels.to_fail:g}"
+    same = levels.e_to_pass == levels.e_to_fail
+    decides = f"{levels.e_to_pass:g}" if same else f"{levels.e_to_pass:g} or {levels.e_to_fail:g}"
     axes.set_xlabel(f"evidence\n(decides at {decides})")
     axes.grid(axis="x", color="#DDDDDD")
 
@@ -105,9 +105,9 @@ def _rate_words(account: TimingAccount) -> list[str]:
     told = {rate.role: rate_words(rate.gb_per_s) for rate in rates.roles if rate.gb_per_s}
     beside = f"; the solution {told[SOLUTION]}" if SOLUTION in told else ""
     lines = [f"GB/s: {told[SUBMISSION]}{beside}"]
-    own = rates.of_role(SUBMISSION)
-    if own is not None and own.of_lightspeed is not None:
-        lines.append(f"Percent of lightspeed: {percent_words(own.of_lightspeed)}")
+    own = rates.rate_of(SUBMISSION)
+    if own is not None and own.reference_share is not None:
+        lines.append(f"Percent of lightspeed: {percent_words(own.reference_share)}")
     return lines
 
 

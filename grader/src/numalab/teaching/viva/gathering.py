@@ -9,9 +9,9 @@ from pathlib import Path
 
 from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.counting import Account
+from numalab.course.gradebook.counting import GradeTrace
 from numalab.course.records import Attempt, Json, Student
-from numalab.diagnosing.wrong_submissions import read_wrong
+from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence
@@ -64,18 +64,18 @@ def _of_pages(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
 # ---- attempts --------------------------------------------------------------------------------
 
 
-def _graded(account: Account) -> list[Attempt]:
+def _graded(account: GradeTrace) -> list[Attempt]:
     """The last grading of each hand-in, in the order of these."""
     every = [*account.row.others, *([account.row.attempt] if account.row.attempt else [])]
     found = []
     for hand_in in account.hand_ins:
-        own = [a for a in every if a.item.digest == hand_in.digest and a.state == "graded"]
+        own = [a for a in every if a.target.digest == hand_in.digest and a.state == "graded"]
         if own:
             found.append(max(own, key=lambda a: (a.ended_at, a.number)))
     return found
 
 
-def _language(account: Account, attempts: Sequence[Attempt]) -> str | None:
+def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
     """That counts, or else of the last attempt; None where nothing was graded."""
     counting = account.row.result
     languages = [result["language"] for result in attempts[-1].results] if attempts else []
@@ -100,7 +100,7 @@ def _stage(
     number: int,
     known: Sequence[Known],
 ) -> Stage:
-    item, language = attempt.item, str(result["language"])
+    item, language = attempt.target, str(result["language"])
     lab, verdict = labs[item.lab], read_verdict(result)
     handed_in = course.submission(item.student_id, item.lab, item.digest) / item.lab
     files = handed_files(handed_in, lab, language)
@@ -125,7 +125,7 @@ def _story(
     installation: Installation,
     course: CourseFolder,
     labs: Mapping[str, Lab],
-    account: Account,
+    account: GradeTrace,
     seed: Seed,
     machines: tuple[tuple[str, int], ...],
 ) -> LabStory | None:
@@ -135,13 +135,13 @@ def _story(
     if language is None or lab is None:
         return None
     # Mistakes are known of the labs; what is right in a variant is another thing.
-    wrong = () if lab.is_variant else read_wrong(installation, lab)
+    wrong = () if lab.is_variant else read_mistakes(installation, lab)
     mistakes = tuple(one for one in wrong if one.is_in(language))
     known = list(known_texts(installation, lab, language, seed, mistakes))
     stages: list[Stage] = []
     for kept in found:
         # The gradebook's own copy may have less in it than the attempt's file.
-        whole = read_attempt(course.attempt(kept.item, kept.number)) or kept
+        whole = read_attempt(course.attempt(kept.target, kept.number)) or kept
         for result in whole.results:
             if result["language"] == language:
                 number = len(stages) + 1
@@ -156,7 +156,7 @@ def gather(
     installation: Installation,
     course: CourseFolder,
     labs: Mapping[str, Lab],
-    accounts: Sequence[Account],
+    accounts: Sequence[GradeTrace],
     seed: Seed,
 ) -> list[LabStory]:
     """accounts: of one student, by lab; seed: the student's. Raises NumalabError, and UserError
@@ -174,7 +174,7 @@ def gather(
     return found
 
 
-def _nothing(accounts: Sequence[Account]) -> str:
+def _nothing(accounts: Sequence[GradeTrace]) -> str:
     student: Student | None = accounts[0].row.student if accounts else None
     whose = f"{student.name} ({student.id})" if student is not None else "this student"
     handed_in = [account.row.lab for account in accounts if account.row.is_handed_in]

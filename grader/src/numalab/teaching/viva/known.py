@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from numalab.course.alike import tokens_of
-from numalab.diagnosing.excerpts import without_comments
-from numalab.diagnosing.wrong_submissions import WrongSubmission
+from numalab.course.similarity import tokens_of
+from numalab.diagnosing.excerpts import strip_comments
+from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.files import NotPlain, read_plain_text
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
@@ -58,7 +58,7 @@ def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
     return {
         name: tokens_of(text, language)
         if name == kernel
-        else tuple(" ".join(without_comments(text, Path(name).suffix)).split())
+        else tuple(" ".join(strip_comments(text, Path(name).suffix)).split())
         for name, text in files.items()
     }
 
@@ -83,7 +83,7 @@ def known_texts(
     lab: Lab,
     language: str,
     seed: Seed,
-    mistakes: Sequence[WrongSubmission],
+    mistakes: Sequence[KnownMistake],
 ) -> Iterator[Known]:
     """The likeliest first. Raises NumalabError."""
     handout, solution = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numalab.diagnosing.wrong_submissions import WrongSubmission
+from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.draws import shuffled
 from numalab.judging.correctness_rules import correct
 from numalab.judging.page_rules import local_pages, touched_where_used
@@ -104,7 +104,7 @@ def of_failures(story: LabStory, draw: str) -> list[VivaQuestion]:
 # ---- mistakes that were not made ---------------------------------------------------------------
 
 
-def _says(wrong: WrongSubmission, language: str) -> str:
+def _says(wrong: KnownMistake, language: str) -> str:
     said = wrong.says_in(language).strip()
     if len(said) >= SHORTEST_SAYS:
         return f'The report says "... {said} ...".'
@@ -113,7 +113,7 @@ def _says(wrong: WrongSubmission, language: str) -> str:
     return f"The report says that {CAUSES[wrong.cause].means}."
 
 
-def _is_telling(story: LabStory, wrong: WrongSubmission) -> bool:
+def _is_telling(story: LabStory, wrong: KnownMistake) -> bool:
     """Whether it is a question of the lab's subject, on a criterion that the student passes."""
     first = story.criterion(wrong.first)
     if first is None or story.last.status(first.name) != "pass" or wrong.cause not in _TELLING:
@@ -138,7 +138,7 @@ def of_mistakes(story: LabStory, draw: str) -> list[VivaQuestion]:
     return [_of_mistake(story, wrong) for wrong in ordered[: 2 * len(firsts)]]
 
 
-def _principle(story: LabStory, wrong: WrongSubmission) -> Principle | None:
+def _principle(story: LabStory, wrong: KnownMistake) -> Principle | None:
     """Of pages that several threads use it is another one."""
     is_of_pages = story.rule(wrong.first) == touched_where_used.name
     if is_of_pages and "several threads" in wrong.says_in(story.language):
@@ -146,7 +146,7 @@ def _principle(story: LabStory, wrong: WrongSubmission) -> Principle | None:
     return story.principle(wrong.first)
 
 
-def _fails_too(story: LabStory, wrong: WrongSubmission) -> str:
+def _fails_too(story: LabStory, wrong: KnownMistake) -> str:
     """Sentences on other criteria; with pages that are touched elsewhere local_pages fails, which
     wrong.toml need not say."""
     others = [name for name in wrong.fails if name != wrong.first]
@@ -159,7 +159,7 @@ def _fails_too(story: LabStory, wrong: WrongSubmission) -> str:
     return told
 
 
-def _of_mistake(story: LabStory, wrong: WrongSubmission) -> VivaQuestion:
+def _of_mistake(story: LabStory, wrong: KnownMistake) -> VivaQuestion:
     stage, passed = story.last, story.last.shown(wrong.first)
     principle, file = _principle(story, wrong), story.file_of(wrong.first)
     if wrong.files:

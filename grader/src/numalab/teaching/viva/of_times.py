@@ -8,8 +8,7 @@ from math import sqrt
 from numalab import words
 from numalab.draws import shuffled
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION
-from numalab.judging.lightspeed import OfLightspeed
-from numalab.judging.rates import Rates
+from numalab.judging.rates import ReferenceShare, TimedRates
 from numalab.judging.timing_claims import EFFICIENCY, SPEEDUP
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.rate_words import duration, percent_words, three_digits
@@ -28,17 +27,17 @@ _WHOSE = {
 }
 
 
-def _lines(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> tuple[str, ...]:
+def _lines(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> tuple[str, ...]:
     """The verdict, and the processes that it compares."""
     told = []
     for rate in rates.roles:
         line = f"{_WHOSE.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
         if rate.gb_per_s is not None:
             line += f", {three_digits(rate.gb_per_s.median)} GB/s"
-        if rate.of_lightspeed is not None:
-            line += f", {percent_words(rate.of_lightspeed)} of lightspeed"
+        if rate.reference_share is not None:
+            line += f", {percent_words(rate.reference_share)} of lightspeed"
         told.append(line)
-    taken = f"{words.count(rates.generations, 'generation')}, n = {rates.n:,}"
+    taken = f"{words.count(rates.replicates, 'generation')}, n = {rates.n:,}"
     stage = story.last
     return (
         evidence_line(stage, verdict),
@@ -49,7 +48,7 @@ def _lines(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> tuple[st
 def _question(
     story: LabStory,
     verdict: CriterionVerdict,
-    rates: Rates,
+    rates: TimedRates,
     text: str,
     *answer: str,
     follow_up: str = "",
@@ -66,7 +65,7 @@ def _question(
     )
 
 
-def _open(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
+def _open(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
     """A median that decides nothing."""
     asked, value, interval = verdict.at_least, verdict.value, verdict.interval
     if verdict.cause != "too_noisy" or asked is None or value is None or interval is None:
@@ -78,7 +77,7 @@ def _open(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
         story, verdict, rates,
         f"{verdict.name} stayed open: the median was {value_words(verdict)}, and "
         f"{asked_words(verdict)} is asked for. {why}",
-        f"The median is one of {words.count(rates.generations, 'noisy generation')}. The interval "
+        f"The median is one of {words.count(rates.replicates, 'noisy generation')}. The interval "
         f"that holds the true one goes from {low} to {high}, so it may be on either side of "
         f"{asked:g}. More generations, or a quiet node, make the interval narrow.",
         "A good answer does not say that the kernel is "
@@ -86,12 +85,14 @@ def _open(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
     )  # fmt: skip
 
 
-def _both_true(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
+def _both_true(
+    story: LabStory, verdict: CriterionVerdict, rates: TimedRates
+) -> VivaQuestion | None:
     """Near the solution, and far from what the memory can do; or the other way round."""
-    own, solution = rates.of_role(SUBMISSION), rates.of_role(SOLUTION)
+    own, solution = rates.rate_of(SUBMISSION), rates.rate_of(SOLUTION)
     if own is None or solution is None or story.rule(verdict.name) != EFFICIENCY.name:
         return None
-    mine, theirs = own.of_lightspeed, solution.of_lightspeed
+    mine, theirs = own.reference_share, solution.reference_share
     if mine is None or mine.median is None or theirs is None or verdict.value is None:
         return None
     if abs(verdict.value - mine.median) < APART:
@@ -109,9 +110,9 @@ def _both_true(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> Viva
     )  # fmt: skip
 
 
-def _middle(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
+def _middle(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
     """From which time on a speedup passes."""
-    times = [rates.of_role(role) for role in (SUBMISSION, HANDOUT, SOLUTION)]
+    times = [rates.rate_of(role) for role in (SUBMISSION, HANDOUT, SOLUTION)]
     if story.rule(verdict.name) != SPEEDUP.name or None in times or rates.slow is not None:
         return None
     own, handout, solution = (rate.elapsed_s.median for rate in times if rate is not None)
@@ -141,7 +142,7 @@ def _why(story: LabStory, verdict: CriterionVerdict) -> Iterator[str]:
             return
 
 
-def _lightspeed_words(found: OfLightspeed) -> str:
+def _lightspeed_words(found: ReferenceShare) -> str:
     """What may be concluded, by the ends of the interval and not by its middle."""
     if found.low is not None and found.low >= NEAR_LIGHTSPEED:
         return (
@@ -159,9 +160,9 @@ def _lightspeed_words(found: OfLightspeed) -> str:
     )
 
 
-def _rate(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuestion | None:
+def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
     """How a time becomes a rate, and what is left to be had."""
-    own = rates.of_role(SUBMISSION)
+    own = rates.rate_of(SUBMISSION)
     if own is None or own.gb_per_s is None or not rates.n:
         return None
     each = rates.bytes_moved / rates.n
@@ -179,7 +180,7 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
         )
     if rates.fits_caches:
         answer.append("All of it fits the last-level caches: it is a rate of caches, too.")
-    found = own.of_lightspeed
+    found = own.reference_share
     share = found.median if found is not None else None
     text = f"One call took {took}, and the report says {gb_per_s} GB/s. How is the rate worked out"
     if found is None or share is None:
@@ -197,7 +198,7 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: Rates) -> VivaQuest
     return _question(story, verdict, rates, text, *answer, follow_up=follow_up)
 
 
-_Form = Callable[[LabStory, CriterionVerdict, Rates], VivaQuestion | None]
+_Form = Callable[[LabStory, CriterionVerdict, TimedRates], VivaQuestion | None]
 _FIRST: tuple[_Form, ...] = (_open, _both_true)  # seldom there, and the most telling
 _ALIKE: tuple[_Form, ...] = (_middle, _rate)
 

@@ -18,9 +18,10 @@ from numalab.judging import (
     timing_claims,
     work_rules,
 )
-from numalab.judging.principles import Named, Principle, explain, principles
+from numalab.judging.principles import Principle, explain, principles
+from numalab.judging.registry import Rule
 
-_PRINCIPLES: dict[Named, Principle] = {
+_PRINCIPLES: dict[Rule, Principle] = {
     correctness_rules.correct: Principle(
         "A wrong result is wrong at any speed: nothing else of the kernel says anything before its "
         "results are right, for every n.",
@@ -225,7 +226,7 @@ _PRINCIPLES: dict[Named, Principle] = {
         "What do the other cores do best? (Work on what is in their caches.)",
         ("saturat", "core"),
     ),
-    model_rules.lightspeed: Principle(
+    model_rules.predicted_times: Principle(
         "The time of a loop that memory bounds is its bytes over the bandwidth of the level that "
         "they come from.",
         "For which loop is that wrong? (One that computes longer than its bytes take.)",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from numalab import words
-from numalab.course.gradebook.open_points import earnable_points
+from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Student
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.html_page import environment

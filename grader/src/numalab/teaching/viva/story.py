@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from numalab.course.records import Json
-from numalab.diagnosing.wrong_submissions import WrongSubmission
+from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.judging.page_rules import touched_where_used
 from numalab.judging.principles import Principle
-from numalab.judging.rates import Rates
+from numalab.judging.rates import TimedRates
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
 from numalab.learning.questions import Question
@@ -43,7 +43,7 @@ class Stage:
     files: Mapping[str, str]
     same_as: str = ""
     touched: Mapping[str, Mapping[str, Touched]] = field(default_factory=dict)
-    rates: Mapping[str, Rates] = field(default_factory=dict)
+    rates: Mapping[str, TimedRates] = field(default_factory=dict)
     numa_nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -73,7 +73,7 @@ class LabStory:
     lab: Lab
     language: str
     stages: tuple[Stage, ...]
-    mistakes: tuple[WrongSubmission, ...] = ()
+    mistakes: tuple[KnownMistake, ...] = ()
     machines: tuple[tuple[str, int], ...] = ()
     questions: tuple[Question, ...] = ()
 

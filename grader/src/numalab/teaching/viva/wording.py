@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from numalab import words
-from numalab.diagnosing.excerpts import without_comments
+from numalab.diagnosing.excerpts import strip_comments
 from numalab.evidence.touch import NOBODY, UNBOUND
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.html_page import STATUS_WORDS
@@ -157,9 +157,7 @@ def change_listing(before: Stage, after: Stage) -> Listing:
     lines = []
     for name in names:
         suffix = PurePath(name).suffix
-        old, new = (
-            without_comments(stage.files.get(name, ""), suffix) for stage in (before, after)
-        )
+        old, new = (strip_comments(stage.files.get(name, ""), suffix) for stage in (before, after))
         keys = [["".join(line.split()) for line in side] for side in (old, new)]
         changed = []
         matcher = difflib.SequenceMatcher(a=keys[0], b=keys[1], autojunk=False)
@@ -186,5 +184,5 @@ def deciding_lines(stage: Stage, name: str) -> Listing:
             if _DECIDES.search(line)
         ]
     else:
-        lines = [line.strip() for line in without_comments(text, PurePath(name).suffix)]
+        lines = [line.strip() for line in strip_comments(text, PurePath(name).suffix)]
     return Listing(f"{name} of {stage.name}:", _cut(lines)) if lines else Listing("", ())

@@ -1,0 +1,103 @@
+"""What of a result is not decided. Pure functions of `grade --json`'s results, as they are kept.
+
+Points that stay open, or that a fault of the kit has left ungraded, count as not earned until they
+are decided, and stay among those that can be earned. Else what is open would be worth more than
+what failed, and who makes a kernel noisy would gain by it. What a node can't show is another
+matter: no grading on it would ever decide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from numalab import words
+from numalab.course.records import Json
+from numalab.judging.verdict import Status, status_over
+
+
+@dataclass(frozen=True)
+class UndecidedPoints:
+    """Points of a criterion that is undecided or ended as an error (is_internal_error)."""
+
+    criterion: str
+    points: int
+    is_internal_error: bool
+
+
+def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
+    """Of each criterion its status over all places, and the points that it gives."""
+    statuses: dict[str, list[Status]] = {}
+    points: dict[str, int] = {}
+    for criterion in result["criteria"]:
+        status = criterion.get("withheld_status") or criterion["status"]
+        statuses.setdefault(criterion["name"], []).append(status)
+        points.setdefault(criterion["name"], criterion["max_points"])
+    return {name: (status_over(of), points[name]) for name, of in statuses.items()}
+
+
+def earnable_points(result: Json) -> int:
+    """All that the node can show."""
+    most: int = result["max_points"]
+    not_shown = (p for status, p in _status_and_points(result).values() if status == "not_gradable")
+    return most - sum(not_shown)
+
+
+def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
+    return tuple(
+        UndecidedPoints(name, points, status == "error")
+        for name, (status, points) in _status_and_points(result).items()
+        if status in ("inconclusive", "error")
+    )
+
+
+def is_worth_regrading(result: Json) -> bool:
+    """Whether grading it again would decide something. What is too fast to be paid unseen is for an
+    instructor to decide."""
+    names = {each.criterion for each in undecided_points(result)}
+    return any(
+        criterion["name"] in names
+        and criterion["status"] in ("inconclusive", "error")
+        and criterion.get("cause") != "implausible"
+        for criterion in result["criteria"]
+    )
+
+
+def total_points(some: Iterable[UndecidedPoints]) -> int:
+    return sum(each.points for each in some)
+
+
+def criteria_text(some: Iterable[UndecidedPoints]) -> str:
+    """As speedup (2 points) and efficiency (1 point)."""
+    return words.listed([f"{each.criterion} ({_points(each.points)})" for each in some])
+
+
+def _points(number: int) -> str:
+    return words.count(number, "point")
+
+
+def student_sentences(some: Iterable[UndecidedPoints]) -> list[str]:
+    """A sentence for what is open, and one for what the kit has spoilt."""
+    every = list(some)
+    told = []
+    left = [each for each in every if not each.is_internal_error]
+    if left:
+        verb = "is" if total_points(left) == 1 else "are"
+        told.append(
+            f"{_points(total_points(left))} {verb} still open: {_names(left)}. What was measured "
+            "decides "
+            "it neither way, so that is not earned yet, and not lost: it is decided by grading "
+            "again."
+        )
+    spoilt = [each for each in every if each.is_internal_error]
+    if spoilt:
+        told.append(
+            f"{_points(total_points(spoilt))} could not be graded by a fault of the kit, not "
+            "yours: "
+            f"{_names(spoilt)}. Not earned yet, and not lost: it is decided by grading again."
+        )
+    return told
+
+
+def _names(some: Iterable[UndecidedPoints]) -> str:
+    return words.listed([each.criterion for each in some])

@@ -1,0 +1,444 @@
+"""The head of a batch: what is to be graded, who grades it, and what came of it.
+
+It may be killed at any moment. What it promises is written down before it is done: a run's
+folder before its job, an attempt's folder before the gradebook. Started again it takes up the
+runs that are under way, and makes new ones for what is missing only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from numalab.course import attempts
+from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.undecided_points import is_worth_regrading
+from numalab.course.jobs import runs
+from numalab.course.jobs.engine import ChunkState, Engine, States
+from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
+from numalab.course.locks import hold_lock
+from numalab.course.records import Attempt, AttemptState, GradingTarget, Submission
+from numalab.errors import UserError, reason_of
+
+
+class AttemptStore(Protocol):
+    """Of the gradebook what a head needs."""
+
+    def add_attempts(self, attempts: Iterable[Attempt]) -> int: ...
+
+    def states(self) -> Mapping[tuple[GradingTarget, int], AttemptState]: ...
+
+    def undecided_attempts(self) -> Collection[tuple[GradingTarget, int]]: ...
+
+
+@dataclass(frozen=True)
+class PollRate:
+    """poll_s: between two looks at the files; the scheduler, which others ask too, is asked less
+    often, and at the very end files are looked at more often, since somebody waits; grace_s: how
+    long what a job that ended well has written may take to be seen here, or a job to be known to
+    the scheduler. File systems that are shared keep what they know of a folder for up to 60 s
+    (nfs(5), acdirmax)."""
+
+    poll_s: float = 2.0
+    grace_s: float = 75.0
+
+    @property
+    def ask_s(self) -> float:
+        return 5 * self.poll_s
+
+    @property
+    def end_s(self) -> float:
+        return self.poll_s / 8
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """How new runs are made. requeues: how often an item is begun again at most; max_per_job: items
+    in a job; nodes: as far as known, to end on all of them at about the same time."""
+
+    grading: GradingOptions
+    slurm: SlurmOptions
+    requeues: int
+    max_per_job: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class BatchStatus:
+    """Where a batch is. Of items: total, graded, failed (for good, through no fault of the
+    student's), begun_again; of jobs: running, waiting. note: what it waits for, if known."""
+
+    total: int
+    graded: int
+    failed: int
+    begun_again: int
+    running: int
+    pending: int
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        parts = [f"{self.graded} of {self.total} graded"]
+        if self.failed:
+            parts.append(f"{self.failed} could not be")
+        if self.begun_again:
+            parts.append(f"{self.begun_again} begun again")
+        if self.running or self.pending:
+            waiting = f" and {self.pending} waiting" if self.pending else ""
+            parts.append(f"jobs: {self.running} running{waiting}")
+        return "; ".join(parts) + (f" ({self.note})" if self.note else "")
+
+
+@contextmanager
+def course_lock(course: CourseFolder) -> Iterator[None]:
+    """One head a course. Raises LockedError where there is one, UserError where there can be
+    none."""
+
+    def busy(holder: str) -> str:
+        return (
+            f"this course is being graded by {holder}. `./numalab batch status {course.root}` "
+            "shows how far it is."
+        )
+
+    try:
+        course.root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
+    with hold_lock(course.lock, busy):
+        yield
+
+
+# ---- what is missing -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RequestedGrading:
+    """An item that is to have a grade, and the languages that were handed in."""
+
+    target: GradingTarget
+    languages: tuple[str, ...]
+
+
+def requested_gradings(
+    submissions: Iterable[Submission], digest_of: Callable[[str], str], effort: str
+) -> tuple[RequestedGrading, ...]:
+    return tuple(
+        RequestedGrading(
+            GradingTarget(
+                submission.student.id,
+                submission.lab,
+                submission.digest,
+                digest_of(submission.lab),
+                effort,
+            ),
+            submission.languages,
+        )
+        for submission in submissions
+    )
+
+
+def missing_tasks(
+    course: CourseFolder, requested: Iterable[RequestedGrading], but: Collection[GradingTarget]
+) -> Iterator[GradingTask]:
+    """A further attempt of each item but those that a job is at, or that are graded. Raises
+    OSError."""
+    for each in requested:
+        if each.target not in but:
+            last = max(attempts.attempt_numbers(course, each.target), default=0)
+            yield GradingTask(each.target, last + 1, each.languages)
+
+
+# ---- following jobs ------------------------------------------------------------------
+
+
+@dataclass
+class Dispatcher:
+    """Follows runs until nothing is under way. wanted: the items that the command is about."""
+
+    course: CourseFolder
+    engine: Engine
+    book: AttemptStore
+    plan: RunPlan
+    poll_rate: PollRate
+    requested: frozenset[GradingTarget]
+    show: Callable[[BatchStatus], None]
+    graded: set[GradingTarget] = field(default_factory=set)
+    failed: dict[GradingTarget, Attempt] = field(default_factory=dict)
+    _runs: dict[str, BatchRun] = field(default_factory=dict)
+    _left: dict[tuple[str, int], list[GradingTask]] = field(default_factory=dict)
+    _quiet_since_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    _later: list[GradingTask] = field(default_factory=list)
+    _begun_again: int = 0
+    _given_up_on: set[str] = field(default_factory=set)
+
+    def take_up(self) -> set[GradingTarget]:
+        """The runs that an earlier command has left; what they are at. Raises UserError."""
+        for run in runs.unclean_runs(self.course):
+            self._clean(run)
+        for run in runs.active_runs(self.course):
+            cancelled = runs.is_cancelled(self.course, run)
+            if run.engine == "slurm" != self.engine.name and not cancelled:
+                raise UserError(
+                    f"the run {run.id} of this course is under way on Slurm. Repeat the command "
+                    "with --slurm, or give the run up: ./numalab batch cancel "
+                    f"{self.course.root}"
+                )
+            is_same = run.engine == self.engine.name
+            if is_same and not cancelled and self.engine.take_up(run):
+                self._follow(run)
+            else:
+                runs.end(self.course, run, "cancelled" if cancelled else "left by its command")
+                self._clean(run)
+        self.collect()
+        left = [task for tasks in self._left.values() for task in tasks]
+        return {task.target for task in [*left, *self._later]}
+
+    def submit(self, tasks: Sequence[GradingTask]) -> list[BatchRun]:
+        """Raises UserError, NumalabError."""
+        made = []
+        chunks = runs.split_tasks(tasks, self.plan.max_per_job, self.plan.nodes)
+        for start in range(0, len(chunks), runs.LARGEST_ARRAY):
+            some = chunks[start : start + runs.LARGEST_ARRAY]
+            run = BatchRun(
+                runs.new_id(), self.engine.name, runs.now(), self.plan.grading,
+                self.plan.slurm, some,
+            )  # fmt: skip
+            runs.write_run(self.course, run)
+            self.engine.submit(run)
+            self._follow(run)
+            made.append(run)
+        return made
+
+    def _follow(self, run: BatchRun) -> None:
+        """What was begun again lies in two runs; the later one has it."""
+        self._runs[run.id] = run
+        items = {task.target for task in run.tasks}
+        self.graded -= items
+        for key, tasks in list(self._left.items()):
+            self._keep_left(key, [task for task in tasks if task.target not in items])
+        for number, chunk in enumerate(run.chunks):
+            self._left[run.id, number] = list(chunk)
+
+    def follow(self) -> None:
+        """Until nothing is under way. Raises UserError, NumalabError, KeyboardInterrupt."""
+        seen: Mapping[str, States] | None = {}
+        ask_at_s = 0.0
+        while self.is_under_way:
+            self.collect(next_only=True)
+            if not self._left:
+                self.submit_later()
+            if time.monotonic() >= ask_at_s and self._left:
+                seen = self.engine.poll(list(self._runs.values()))
+                ask_at_s = time.monotonic() + self.poll_rate.ask_s
+                # What is over for the scheduler may have ended since the look before.
+                self.collect()
+                self._settle_all(seen)
+            self._drop_cancelled()
+            self._end_runs()
+            self.show(self.status(seen, was_polled=True))
+            if self.is_under_way:
+                is_end = all(len(tasks) == 1 for tasks in self._left.values())
+                time.sleep(self.poll_rate.end_s if is_end else self.poll_rate.poll_s)
+
+    def _settle_all(self, states: Mapping[str, States] | None) -> None:
+        """Jobs that ended early leave what another job is to grade; at once, since they may have
+        left much."""
+        again: list[GradingTask] = []
+        for key, tasks in list(self._left.items()):
+            if not runs.is_cancelled(self.course, self._runs[key[0]]):
+                again += self._settle(key, tasks, states)
+        self._begun_again += len(again)
+        if again:
+            self.submit(again)
+
+    def submit_later(self) -> None:
+        """What the kit could not grade, once more: together, since each job builds the kit."""
+        again, self._later = self._later, []
+        self._begun_again += len(again)
+        if again:
+            self.submit(again)
+
+    def collect(self, next_only: bool = False) -> None:
+        """Takes the attempts that are over into the gradebook. One that came to nothing is made
+        again by another job, up to the limit. next_only: of each job what it does next, and what
+        follows what it has done; all that there is while it lives, and of a class of thousands
+        the files of a few."""
+        found: list[Attempt] = []
+        for key, tasks in list(self._left.items()):
+            left = []
+            for number, task in enumerate(tasks):
+                attempt = attempts.read_attempt(self.course.attempt(task.target, task.number))
+                if attempt is None:
+                    left.append(task)
+                    if next_only:
+                        left += tasks[number + 1 :]
+                        break
+                    continue
+                found.append(attempt)
+                self._note(task, attempt)
+            self._keep_left(key, left)
+        if found:
+            self.book.add_attempts(found)
+        self._end_runs()
+
+    def _note(self, task: GradingTask, attempt: Attempt) -> None:
+        if attempt.state == "graded":
+            self.graded.add(task.target)
+            self.failed.pop(task.target, None)
+        elif task.tries < self.plan.requeues:
+            self._later.append(replace(task, number=task.number + 1, tries=task.tries + 1))
+        elif task.target not in self.graded:
+            self.failed[task.target] = attempt
+
+    def _keep_left(self, key: tuple[str, int], left: list[GradingTask]) -> None:
+        if left:
+            self._left[key] = left
+        else:
+            del self._left[key]
+            self._quiet_since_s.pop(key, None)
+
+    def _drop_cancelled(self) -> None:
+        """What `batch cancel` was asked for, here or elsewhere."""
+        for run in list(self._runs.values()):
+            if runs.is_cancelled(self.course, run):
+                self.engine.cancel(run)
+                runs.end(self.course, run, "cancelled")
+                for key in [key for key in self._left if key[0] == run.id]:
+                    self._keep_left(key, [])
+
+    def _settle(
+        self,
+        key: tuple[str, int],
+        tasks: Sequence[GradingTask],
+        states: Mapping[str, States] | None,
+    ) -> list[GradingTask]:
+        """What is to be begun again of a chunk whose job has ended without all its attempts."""
+        run = self._runs[key[0]]
+        if states is None:
+            return []
+        state = states.get(run.id, {}).get(
+            key[1], ChunkState("over", "lost", "no job is known any more")
+        )
+        if state.phase != "over":
+            self._quiet_since_s.pop(key, None)
+            return []
+        if state.ended_as == "lost":
+            since_s = self._quiet_since_s.setdefault(key, time.monotonic())
+            if time.monotonic() - since_s < self.poll_rate.grace_s:
+                return []
+        return self._begin_again(run, key, tasks, state)
+
+    def _begin_again(
+        self, run: BatchRun, key: tuple[str, int], tasks: Sequence[GradingTask], state: ChunkState
+    ) -> list[GradingTask]:
+        """Who was begun pays for it with a try, and where nobody was, everybody: a job that never
+        comes to its first item must not be submitted for ever."""
+        begun = {
+            t.target
+            for t in tasks
+            if attempts.partial_folders(self.course, t.target, t.number, run.id)
+        }
+        nobody = not begun and len(tasks) == len(run.chunks[key[1]])
+        again = []
+        for task in tasks:
+            attempts.remove_partials(self.course, task.target, task.number, run.id)
+            charged = nobody or task.target in begun
+            if charged and task.tries >= self.plan.requeues:
+                self._give_up(run, key[1], task, state)
+            else:
+                again.append(replace(task, tries=task.tries + charged))
+        self._left.pop(key)
+        self._quiet_since_s.pop(key, None)
+        self._given_up_on.add(run.id)
+        return again
+
+    def _give_up(self, run: BatchRun, chunk: int, task: GradingTask, state: ChunkState) -> None:
+        """Keeps what befell the last try as an attempt."""
+        at = runs.now()
+        why = state.why[:1].upper() + state.why[1:] + "."
+        if task.tries:
+            why += f" It was begun {task.tries + 1} times."
+        job = f"{runs.noted_job(self.course, run) or run.job_name}_{chunk}"
+        attempt = Attempt(
+            task.target, task.number, state.ended_as, run.made_at, at, (), {}, "none", why, job
+        )
+        partial = attempts.partial_folder(
+            self.course, task.target, task.number, run.id, f"head-{os.getpid()}"
+        )
+        partial.mkdir(parents=True, exist_ok=True)
+        attempts.publish(self.course, partial, attempt)
+        # Unless its job was quicker after all.
+        kept = attempts.read_attempt(self.course.attempt(task.target, task.number))
+        if kept is not None:
+            self.book.add_attempts([kept])
+            self._note(replace(task, tries=self.plan.requeues), kept)
+
+    def _end_runs(self) -> None:
+        under_way = {run_id for run_id, _ in self._left}
+        for run_id in [known_id for known_id in self._runs if known_id not in under_way]:
+            run = self._runs.pop(run_id)
+            runs.end(self.course, run, "done")
+            if run_id in self._given_up_on:  # a job may be held by Slurm, or live after all
+                with suppress(UserError):
+                    self.engine.cancel(run)
+            self._clean(run)
+
+    def _clean(self, run: BatchRun) -> None:
+        """Of jobs that died; those that live still find their folder gone."""
+        for task in run.tasks:
+            attempts.remove_partials(self.course, task.target, task.number, run.id)
+        runs.mark_clean(self.course, run)
+
+    def status(
+        self, states: Mapping[str, States] | None = None, was_polled: bool = False
+    ) -> BatchStatus:
+        """seen: what the scheduler said, if it was asked."""
+        phases: Counter[str] = Counter()
+        notes: Counter[str] = Counter()
+        for run_id, number in self._left:
+            one = (states or {}).get(run_id, {}).get(number)
+            if one is not None:
+                phases[one.phase] += 1
+                notes[one.why if one.phase == "waiting" else ""] += 1
+        notes.pop("", None)
+        note = ", ".join(word for word, _ in notes.most_common(2))
+        if self._left and states is None and was_polled:
+            note = "the scheduler does not answer just now"
+        return BatchStatus(
+            len(self.requested), len(self.graded & self.requested), len(self.failed.keys() &
+            self.requested), self._begun_again, phases["running"], phases["waiting"], note,
+        )  # fmt: skip
+
+    def collect_last(self) -> None:
+        """As collect, when nothing is to be begun any more."""
+        self.plan = replace(self.plan, requeues=0)
+        self.collect()
+
+    @property
+    def is_under_way(self) -> bool:
+        return bool(self._left or self._later)
+
+    def note_earlier(self) -> None:
+        """What is graded already, into the gradebook too: the command before may have been
+        killed between the one and the other. What is open of it is to be graded on."""
+        known, left_open = self.book.states(), set(self.book.undecided_attempts())
+        found: list[Attempt] = []
+        for item in self.requested:
+            for number in attempts.attempt_numbers(self.course, item):
+                state = known.get((item, number))
+                if state is None:
+                    attempt = attempts.read_attempt(self.course.attempt(item, number))
+                    found += [attempt] if attempt else []
+                    state = attempt.state if attempt else None
+                    if attempt is not None and any(map(is_worth_regrading, attempt.results)):
+                        left_open.add((item, number))
+                if state == "graded" and (item, number) in left_open:
+                    self.graded.discard(item)  # it is graded on
+                elif state == "graded":
+                    self.graded.add(item)
+        self.book.add_attempts(found)

@@ -1,0 +1,303 @@
+"""The planner: which runs a verdict still needs. It judges the evidence that there is so far.
+
+Pure functions over evidence; `grading` makes the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, ON_LINK
+from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
+from numalab.judging.correctness_rules import doubtful_races
+from numalab.judging.judge import (
+    evidence_for,
+    gate,
+    is_of_kernel,
+    judge,
+    refused_file,
+    select_parts,
+    select_timing,
+)
+from numalab.judging.refusals import loss
+from numalab.judging.rules import is_needed, reads, rule_of, rules
+from numalab.judging.soundness import KERNEL_RUNS, is_sound, timed_out
+from numalab.judging.store_rules import is_unnoted
+from numalab.judging.timing_claims import CLAIMS, claim_of
+from numalab.judging.timing_state import TimeBudgetUse, cut_s, time_budget_use, timing_state
+from numalab.judging.verdict import CriterionVerdict, Status
+from numalab.judging.work_rules import asks_one_thread, balanced, last_run_objection
+from numalab.labs.core_goals import CORE_GOALS
+from numalab.labs.cpuset_goals import JOB_NODES
+from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
+
+MAX_RACE_SEARCHES = 3
+
+# Goals that are tried on virtual machines only, and not compared with the solution's file: a
+# picture of that would be the answer.
+_VM_GOALS = (*CORE_GOALS, *JOB_NODES)
+
+
+def _evidence_has(
+    lab: Lab,
+    evidence: Evidence,
+    part: str | None,
+    chosen: Callable[[Criterion], bool],
+    status: Status,
+) -> bool:
+    """Tell whether one of the chosen evidence criteria of a part has a status and a value."""
+    return any(
+        criterion.part in (None, part)
+        and criterion.kind == "evidence"
+        and chosen(criterion)
+        and verdict.status == status
+        and verdict.value is not None
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether the machine allows a run to show anything about a part's kernel. Where it
+    refuses what all criteria need, a run would only say so again."""
+    return any(
+        loss(lab, criterion, evidence.node) is None
+        for criterion in lab.criteria_of(part)
+        if is_of_kernel(lab, criterion) and criterion.kind != "timing"
+    )
+
+
+def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
+    """Tell whether the machine can show where numalab's program runs under a file, and is one that
+    the file is about."""
+    if file.goal in _VM_GOALS and not evidence.is_virtual:
+        return False
+    return any(
+        loss(lab, criterion, evidence.node) is None
+        for criterion in lab.criteria
+        if criterion.file is not None and criterion.file.name == file.name
+    )
+
+
+def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a part's kernel came to its end and was correct in all runs so far."""
+    return is_sound(evidence.of_parts(part))
+
+
+def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a kind of run may still change a verdict. One that confirms a rule (Rule's
+    confirmed_by) does so only once the rule's other runs pass."""
+    confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
+    return not confirmed or any(
+        _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
+    )
+
+
+def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether one more run of a kind may change a verdict, by the rules that read it."""
+    return any(
+        rule.needs_another_run is not None
+        and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))
+        for criterion in lab.criteria_of(part)
+        if kind in (rule := rule_of(criterion)).runs
+    )
+
+
+def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a part's team is compared with a single thread."""
+    return any(balanced.criteria(lab, part)) and asks_one_thread(evidence)
+
+
+def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
+    """Return what the last run says against how a part's team shares its work, 'uneven' or 'spins';
+    None: nothing. The solution then runs before the next one, so that load which is there just now
+    counts for it, too."""
+    own = evidence.of_parts(part)
+    objections = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
+    return next(filter(None, objections), None)
+
+
+def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
+    """Tell whether one of the named criteria needs a run of a part's kernel."""
+    return any(
+        c.name in names and c.kind == "evidence" and is_of_kernel(lab, c)
+        for c in lab.criteria_of(part)
+    )
+
+
+def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether an evidence criterion of a part failed for which the solution has not run yet.
+    The solution is not its own excuse."""
+    own = evidence.of_parts(part)
+    if evidence.variant == SOLUTION:
+        return False
+    control = own.as_control()
+    # Runs of rules with a control of their own say nothing about other rules.
+    own_control = [c for c in lab.criteria_of(part) if rule_of(c).has_own_control]
+    if any(
+        control.of(kind)
+        for kind in KERNEL_RUNS
+        if not any(reads(criterion, kind) for criterion in own_control)
+    ):
+        return False
+    return is_unnoted(own) or _evidence_has(lab, evidence, part, _is_compared_once, "fail")
+
+
+def _is_compared_once(criterion: Criterion) -> bool:
+    rule = rule_of(criterion)
+    return rule.subject == "kernel" and not rule.has_own_control
+
+
+def is_checked_locally(lab: Lab, part: str | None) -> bool:
+    """Tell whether the monitor first runs a part's kernel and checks its results."""
+    return is_needed(CHECK, lab, part)
+
+
+def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a job on a link failed, so that it runs again, and the solution with it."""
+    return any(
+        criterion.part == part and reads(criterion, ON_LINK) and verdict.status == "fail"
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+    )
+
+
+def needs_race_control(evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a search for data races in a part ended in a way that may be the kernel's fault
+    or numalab's: a search in the solution decides it."""
+    return bool(doubtful_races(evidence.of_parts(part)))
+
+
+def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
+    """Tell whether a search that came to its end missed the race that numalab makes as a test. One
+    in a hundred does so by chance, so one says nothing; no kernel gains by more of them."""
+    races = doubtful_races(evidence.of_parts(part))
+    return 0 < len(races) < MAX_RACE_SEARCHES and races[-1].outcome.ok
+
+
+def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
+    """Return the files that miss their goals, as far as the solution's file was not tried yet."""
+    if evidence.variant == SOLUTION:
+        return ()
+    return tuple(
+        criterion.file.name
+        for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
+        if criterion.file is not None
+        and criterion.file.kind in RUN_UNDER
+        and criterion.file.goal not in _VM_GOALS
+        and criterion.kind == "evidence"
+        and verdict.status == "fail"
+        and verdict.value is not None
+        and criterion.file.name not in evidence.control_files
+    )
+
+
+def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether times of messages decide a criterion of a part that this machine can show."""
+    criteria = [c for c in lab.criteria if c.part == part and reads(c, LATENCY)]
+    return any(gate(lab, c, evidence) is None for c in criteria)
+
+
+def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
+    """Tell whether one more replicate of the probe's rates may decide a criterion of a part. No
+    rate changes a file that can't be used, or what this machine can't show."""
+    return any(
+        gate(lab, criterion, evidence) is None
+        and refused_file(lab, criterion, evidence) is None
+        and _judged_alone(lab, criterion, evidence).cause
+        in ("not_measured", "not_decided", "too_noisy")
+        for criterion in lab.criteria
+        if criterion.part == part and reads(criterion, kind)
+    )
+
+
+def _judged_alone(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    return rule_of(criterion).judge(lab, criterion, evidence_for(lab, criterion, evidence))
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What is timed together: a part, and where launches of it are compared the slow launch."""
+
+    part: str | None
+    slow: str | None = None
+
+
+def timings(lab: Lab) -> tuple[Timed, ...]:
+    """Return all that a lab's criteria need to have timed."""
+    return tuple(
+        Timed(part, slow)
+        for part in lab.parts
+        for slow in dict.fromkeys(c.slow for c in lab.criteria_of(part) if c.rule in CLAIMS)
+        if slow is not None or part in lab.kernel_parts
+    )
+
+
+def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
+    """Return further roles that a replicate times, so that rates have a share of the reference
+    loop. No verdict depends on them, and where they fail the others go on."""
+    return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
+
+
+def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
+    """Return the roles that a replicate needs. None where no criterion can be shown on this
+    machine, the kernel is not sound, the machine paused its runs, or the launch file can't be
+    read."""
+    criteria = gradable_timing(lab, evidence, timed)
+    own = _select_timed(lab, evidence, timed)
+    if not criteria or not is_sound(own) or own.is_held_up:
+        return ()
+    if timed.slow is not None and refused_file(lab, criteria[0], own):
+        return ()
+    return tuple(dict.fromkeys(role for c in criteria for role in claim_of(c).roles(c)))
+
+
+def _select_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
+    return select_timing(select_parts(lab, evidence, timed.part), timed.slow)
+
+
+def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
+    """Return the criteria that are decided by what is timed together, and that this machine can
+    show."""
+    return [
+        c
+        for c in lab.criteria_of(timed.part)
+        if c.rule in CLAIMS and c.slow == timed.slow and gate(lab, c, evidence) is None
+    ]
+
+
+def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+    """Tell whether further replicates change no timing criterion."""
+    own = _select_timed(lab, evidence, timed)
+    if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
+        return True
+    criteria = gradable_timing(lab, evidence, timed)
+    return all(timing_state(c, own).decided for c in criteria)
+
+
+def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> TimeBudgetUse:
+    """Return what the replicates so far cost."""
+    return time_budget_use(_select_timed(lab, evidence, timed))
+
+
+def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
+    """Tell whether the replicates so far have led to a verdict on each timing criterion."""
+    names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
+    return count_replicates(lab, evidence, timed) > 0 and not any(
+        verdict.name in names
+        and verdict.status in ("inconclusive", "error")
+        and verdict.cause != "implausible"
+        for verdict in judge(lab, evidence).criteria
+    )
+
+
+def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
+    """Count the replicates so far."""
+    return len(_select_timed(lab, evidence, timed).of(GENERATION))
+
+
+def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
+    """Return the seconds after which a repetition of the submission is stopped, since it is far too
+    slow for every claim; None where that is not sure enough."""
+    own = _select_timed(lab, evidence, timed)
+    return cut_s(gradable_timing(lab, evidence, timed), own)

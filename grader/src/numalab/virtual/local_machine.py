@@ -1,0 +1,79 @@
+"""What virtual nodes depend on in this host: whether KVM is worth using, the rate of the
+time stamp counter, and where kernels and snapshots are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalab.errors import NumalabError, UserError
+from numalab.processes import shell_variables, starting
+
+PROBE_LIMIT_S = 30
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept between calls, for all copies of the kit."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        folder = Path(base).expanduser().absolute() / "numalab"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise UserError(
+            f"can't make the folder {base}/numalab, where virtual nodes keep their kernel: "
+            f"{error}. Set XDG_CACHE_HOME to a folder that you may write to."
+        ) from error
+    return folder
+
+
+@dataclass(frozen=True)
+class LocalMachine:
+    """kvm: whether it runs code at a useful speed; why: what was seen of it."""
+
+    tsc_khz: int
+    kvm: bool
+    why: str
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _kvm_access() -> str:
+    """Changes when permission for /dev/kvm is given or taken away."""
+    try:
+        status = Path("/dev/kvm").stat()
+    except OSError:
+        return "missing"
+    usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    return f"{status.st_uid}:{status.st_gid}:{status.st_mode:o}:{usable}"
+
+
+def examine(probe: Path, cache: Path) -> LocalMachine:
+    """The probe's findings, remembered until the host boots again or access to /dev/kvm
+    changes. Raises NumalabError."""
+    kept = cache / "host.json"
+    now = {"boot_id": _boot_id(), "kvm_access": _kvm_access()}
+    try:
+        known = json.loads(kept.read_text())
+        if now["boot_id"] and {key: known[key] for key in now} == now:
+            return LocalMachine(known["tsc_khz"], known["kvm"], known["why"])
+    except (OSError, json.JSONDecodeError, KeyError, TypeError):
+        pass
+    try:
+        done = starting.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
+        probed = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return LocalMachine(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
+    except (OSError, json.JSONDecodeError) as error:
+        raise NumalabError(f"the host can't be examined with {probe}: {error}") from error
+    partial = kept.with_name(f".host-{os.getpid()}.json")
+    partial.write_text(json.dumps(now | probed) + "\n")
+    partial.replace(kept)
+    return LocalMachine(probed["tsc_khz"], probed["kvm"], probed["why"])
