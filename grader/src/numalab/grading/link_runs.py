@@ -101,7 +101,10 @@ def compare(items: Items, got: bytes) -> tuple[int, WrongItem | None]:
             continue
         wrong += 1
         if first is None:
-            first = WrongItem(item, lengths[item], length, _first_number(items.slots, slots, used))
+            first = WrongItem(
+                item=item, length=lengths[item], expected_length=length,
+                number=_first_number(items.slots, slots, used),
+            )  # fmt: skip
     return wrong, first
 
 
