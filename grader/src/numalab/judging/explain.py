@@ -7,9 +7,8 @@ from typing import Any
 
 from numalab.evidence.left_out import LeftOut
 from numalab.evidence.record import Json, Race
-from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.evidence.results import Mismatch, OpenRequests, Outcome, Results
 from numalab.judging import printed_words
-from numalab.judging.request_words import open_requests
 from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, apart, count, first_upper
@@ -61,7 +60,7 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
     """What is wrong with the results, or None. ranks: of the job, where there is one."""
     if results.requests is not None:  # what is wrong then may come of it
         size = problem_size(n, results.n_unit) if n is not None else ""
-        return open_requests(results.requests, size, ranks)
+        return requests_text(results.requests, size, ranks)
     if results.wrong:
         assert results.first_wrong is not None
         size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
@@ -111,6 +110,38 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
             "past its last element."
         )
     return None
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def requests_text(requests: OpenRequests, size: str, ranks: int | None) -> str:
+    """Say which messages a rank left incomplete, or changed too early. size: the problem's, in
+    words, or empty; ranks: of the job, or None."""
+    size = f" ({size})" if size else ""
+    rank = f"Rank {requests.rank}" + (f" of {ranks}" if ranks is not None else "")
+    at = f" at {requests.line}" if requests.line else ""
+    if requests.fault == "send_changed":
+        return (
+            f"{rank} changed the buffer of a message in {requests.phase}{size} before it was sent: "
+            f"{requests.call}{at} starts it, and until MPI_Wait has returned for its request (or "
+            "MPI_Waitall and the like) the buffer has to stay as it is. What arrives is chance."
+        )
+    number = count(requests.count, "request")
+    first = "by" if requests.count == 1 else "the first by"
+    if requests.fault == "given_up":
+        return (
+            f"{rank} gave up {number} in {requests.phase}{size} by MPI_Request_free, started "
+            f"{first} {requests.call}{at}: nothing can tell any more when its buffer may be used "
+            "again. Complete it by MPI_Wait instead."
+        )
+    them = "it" if requests.count == 1 else "them"
+    return (
+        f"{rank} started {number} in {requests.phase}{size} that {_were(requests.count)} never "
+        f"completed, {first} {requests.call}{at}. Until MPI_Wait has returned for {them} (or "
+        "MPI_Waitall and the like) a message may still be under way, and its buffer is MPI's."
+    )
 
 
 def race(race: Race) -> str:

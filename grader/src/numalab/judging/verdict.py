@@ -235,25 +235,19 @@ class CriterionVerdict:
             "where": self.where,
             "why": self.why,
         }
-        if self.at_least is not None:
-            data["at_least"] = self.at_least
-        if self.at_most is not None:
-            data["at_most"] = self.at_most
-        if self.interval is not None:
-            data["interval"] = list(self.interval)
-        if self.confidence is not None:
-            data["confidence"] = self.confidence
-        if self.began_in:
-            data["began_in"] = self.began_in
-        if self.explained_by:
-            data["explained_by"] = self.explained_by
-        if self.warnings:
-            data["warnings"] = [asdict(warned) for warned in self.warnings]
-        if self.withheld:
-            data["withheld"] = self.withheld
-            data["withheld_status"] = self.withheld_status
-            data["withheld_points"] = self.withheld_points
-        return data
+        optional = {
+            "at_least": self.at_least,
+            "at_most": self.at_most,
+            "interval": None if self.interval is None else list(self.interval),
+            "confidence": self.confidence,
+            "began_in": self.began_in or None,
+            "explained_by": self.explained_by or None,
+            "warnings": [asdict(warned) for warned in self.warnings] or None,
+            "withheld": self.withheld or None,
+            "withheld_status": self.withheld_status if self.withheld else None,
+            "withheld_points": self.withheld_points if self.withheld else None,
+        }
+        return data | {key: value for key, value in optional.items() if value is not None}
 
 
 def _worst(statuses: Collection[Status]) -> Status:
