@@ -188,7 +188,7 @@ def test_verdicts_lie_beside_the_records_of_each_place(
 
     monkeypatch.setattr(rejudging, "read_verdict", lambda result: verdict("all", result["lab"]))
     monkeypatch.setattr(rejudging, "judge", lambda lab, evidence: (lab, evidence))
-    monkeypatch.setattr(rejudging, "of_machine", verdict)
+    monkeypatch.setattr(rejudging, "tag_machine", verdict)
     records = {f"evidence/c/{place}evidence.json": "{}" for place in ("", "on_hydra/")}
     kept(course, OLD, records)
     grading: Any = SimpleNamespace(lab="the lab", there={"hydra": "what it shows"})

@@ -75,29 +75,18 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
             )
-            if why_wrong is not None and checked.results.requests is not None:
-                return verdict_on(
-                    criterion,
-                    "fail",
-                    "open_request",
-                    f"{_SYNCHRONOUS}: {why_wrong}",
-                    value=1.0,
-                    unit="deadlocks",
-                )
-            if why_wrong is not None:
-                why = (
-                    f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
-                    f"that is still being sent? {why_wrong}"
-                )
-                return verdict_on(
-                    criterion,
-                    "fail",
-                    "wrong_result",
-                    why,
-                    value=1.0,
-                    unit="deadlocks",
-                    began_in=mistake_origin(lab, checked.results),
-                )
+            if why_wrong is None:
+                continue
+            cause, began_in = "wrong_result", mistake_origin(lab, checked.results)
+            why = (
+                f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
+                f"that is still being sent? {why_wrong}"
+            )
+            if checked.results.requests is not None:
+                cause, began_in, why = "open_request", "", f"{_SYNCHRONOUS}: {why_wrong}"
+            return verdict_on(
+                criterion, "fail", cause, why, value=1.0, unit="deadlocks", began_in=began_in
+            )
     if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
         return not_measured(criterion, evidence)
     return verdict_on(

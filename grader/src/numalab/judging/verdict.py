@@ -431,29 +431,22 @@ def _read_cause(data: Mapping[str, Any]) -> Cause:
     return "interrupted" if data["why"] in (NOT_GRADED, NOT_DECIDED) else "not_told"
 
 
+_REQUIRED_KEYS = ("name", "kind", "status", "why", "points", "max_points", "value", "unit", "where")
+_OPTIONAL_KEYS = (
+    "at_least", "at_most", "confidence", "explained_by", "withheld", "withheld_status",
+    "withheld_points",
+)  # fmt: skip
+
+
 def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
     interval = data.get("interval")
     return CriterionVerdict(
-        name=data["name"],
-        kind=data["kind"],
-        status=data["status"],
+        **{key: data[key] for key in _REQUIRED_KEYS},
+        **{key: data[key] for key in _OPTIONAL_KEYS if key in data},
         cause=_read_cause(data),
-        why=data["why"],
-        points=data["points"],
-        max_points=data["max_points"],
-        value=data["value"],
-        at_least=data.get("at_least"),
-        at_most=data.get("at_most"),
-        unit=data["unit"],
         interval=None if interval is None else (interval[0], interval[1]),
-        confidence=data.get("confidence"),
-        where=data["where"],
         began_in=data.get("began_in", data.get("wrong_array", "")),  # as it was called before
-        explained_by=data.get("explained_by", ""),
         warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
-        withheld=data.get("withheld", ""),
-        withheld_status=data.get("withheld_status"),
-        withheld_points=data.get("withheld_points", 0),
     )
 
 
