@@ -89,7 +89,7 @@ def _letters(text: str) -> str:
 def _match(
     labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, int]]:
-    """Each lab with its column, as far as that is clear. named: a header or title by lab."""
+    """Yield each lab with its column, as far as that is clear. named: a header or title by lab."""
     titles = {header: _ASSIGNMENT.sub(r"\g<title>", header) for header in layout.assignments}
     for lab in labs:
         if lab in named:
@@ -111,7 +111,7 @@ def _match(
 
 
 def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
-    """Student ids by column and cell; Canvas does not compare logins with case."""
+    """Return student ids by column and cell; Canvas compares logins without case."""
     return {
         (column, row.student.external[key].casefold()): row.student.id
         for row in rows
@@ -124,8 +124,15 @@ def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
 def fill_table(
     template: CsvTable, rows: Sequence[StandingRow], named: Mapping[str, str], where: str
 ) -> ExportedFile:
-    """The instructor's table with the scores of all labs that it has a column for. named:
-    assignments by lab, where names don't tell. where: what messages call it. Raises UserError."""
+    """Fill the instructor's table with the scores of all labs that it has a column for.
+
+    Args:
+        named: titles of assignments by lab, where names don't tell.
+        where: the table's name in messages.
+
+    Raises:
+        UserError: it is not Canvas's, or a lab's column is not clear or has other points.
+    """
     layout = _layout(template, where)
     labs = sorted({row.lab for row in rows})
     column_of = dict(_match(labs, layout, named, where))

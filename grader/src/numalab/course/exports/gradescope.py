@@ -21,8 +21,8 @@ _STATUS = {"pass": "passed", "fail": "failed"}
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """One for each criterion, on the scale of the lab's points; without a score where it is not
-    decided, or where another line of the same criterion has it."""
+    """Return a test for each criterion, on the scale of the lab's points; without a score if it
+    is undecided, or if another line of the same criterion has it."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests = []
@@ -48,7 +48,7 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """The variant's criteria, and one for each part that has none."""
+    """Return tests for the variant's criteria, and for each part that has no criteria."""
     tests: list[Json] = []
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
@@ -85,8 +85,8 @@ def _took_s(row: StandingRow) -> float:
 
 
 def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
-    """rows: one student's, of the labs that the assignment is about; problems: with what the
-    student handed in, which may be all there is."""
+    """Return the results.json of one student's submission. problems: with what the student
+    handed in, which may be all there is."""
     several = len(rows) > 1
     tests: list[Json] = []
     output = []

@@ -56,7 +56,6 @@ def _criteria(suite: Element, result: Json, prefix: str) -> None:
 
 
 def _properties(suite: Element, row: StandingRow) -> None:
-    """What each part gives."""
     properties = SubElement(suite, "properties")
     for part in row.parts:
         value = f"{part.points:g} of {part.max_points:g}" if part.max_points else part.state
@@ -87,7 +86,7 @@ def _suite(root: Element, row: StandingRow) -> None:
 
 
 def report(rows: Sequence[StandingRow], problems: Sequence[Problem]) -> str:
-    """XML. problems: with what was handed in, each a failure of a suite "hand-in"."""
+    """Return the report as XML. Each problem is a failure of a suite "hand-in"."""
     root = Element("testsuites", name="numalab")
     for row in rows:
         _suite(root, row)
