@@ -37,8 +37,8 @@ def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 @Rule("predicted", kind="timing", runs=(LATENCY,), check=_check_no_bound)
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the first run: that of the ranks that are near. Passes with the share of its points that
-    the predictions are worth on average; fails where that is nothing."""
+    """Score the predicted times of messages, by the first run, whose ranks are near each other. A
+    score above 0 passes, and earns that share of the points."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)

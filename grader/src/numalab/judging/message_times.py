@@ -42,8 +42,9 @@ def best_us(run: Latency) -> dict[int, float]:
 
 
 def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
-    """t0 and 1 / B, and the sum of squares of what they are off, as shares of the times: each size
-    counts alike, though the longest takes a thousand times as long."""
+    """Fit t0 + n / B to points of n bytes and times in us. Return t0, 1 / B, and the sum of
+    squares of the errors as shares of the times: each size counts alike, though times differ by
+    factors of a thousand."""
     # Least squares of (t0 + n / B) / t = 1.
     columns = [(1 / time, size / time) for size, time in points]
     aa = sum(a * a for a, _ in columns)
@@ -57,9 +58,15 @@ def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
 
 
 def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int) -> list[float]:
-    """What the two lines that fit best through all sizes but those left out say of a size: of one
-    between them each line's, else that of its own. None where there are too few sizes, and none
-    that is no time. best: by size."""
+    """Return the times that two lines predict for a size, in us.
+
+    The lines are fitted to the least times of all sizes but those left out, split where they fit
+    best. A size between the two parts has both lines' times, else that of its own. Empty where
+    there are too few sizes; times that are not positive are left out.
+
+    Args:
+        best: the least time of each size, in us.
+    """
     points = sorted((n, us) for n, us in best.items() if n not in left_out)
     splits = range(_LEAST_POINTS, len(points) - _LEAST_POINTS + 1)
     if not splits:

@@ -48,7 +48,8 @@ def are_published(answers: SeededAnswers[Answer], published_seed: int, evidence:
 
 
 def refuse_published(criterion: Criterion, subject: str, instead: str) -> CriterionVerdict:
-    """about: what they are about; asked: to answer instead."""
+    """Return the verdict on published answers. subject: what they are about; instead: what the
+    student is to answer, both in words."""
     assert criterion.file is not None
     why = (
         f"The answers {subject} are the kit's own, which come with its solution. Write a seed of "
