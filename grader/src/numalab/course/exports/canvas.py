@@ -30,6 +30,7 @@ from numalab.course.exports.exports import (
     undecided_remark,
 )
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.intake.trees import letters
 from numalab.errors import UserError
 
 POINTS_POSSIBLE = "Points Possible"
@@ -82,10 +83,6 @@ def _layout(template: CsvTable, where: str) -> _Layout:
     )
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text.casefold())
-
-
 def _match(
     labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, int]]:
@@ -95,10 +92,10 @@ def _match(
         if lab in named:
             fitting = [h for h, title in titles.items() if named[lab] in (h, title)]
         else:
-            words = _letters(lab.partition("_")[2] or lab)
-            fitting = [h for h, title in titles.items() if words in _letters(title)]
-            same = (_letters(lab), words)
-            fitting = [h for h in fitting if _letters(titles[h]) in same] or fitting
+            words = letters(lab.partition("_")[2] or lab)
+            fitting = [h for h, title in titles.items() if words in letters(title)]
+            same = (letters(lab), words)
+            fitting = [h for h in fitting if letters(titles[h]) in same] or fitting
         if len(fitting) == 1:
             yield lab, layout.assignments[fitting[0]]
         elif fitting or lab in named:

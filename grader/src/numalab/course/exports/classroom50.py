@@ -18,7 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from numalab.course.gradebook.feedback import has_criteria, part_line
+from numalab.course.gradebook.feedback import (
+    criterion_label,
+    explain_criterion,
+    has_criteria,
+    part_line,
+)
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.errors import NumalabError, UserError
@@ -71,18 +76,16 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
         criterion = shown.criterion
         if not shown.points or criterion.points_status == "not_gradable":
             continue
-        place = "" if criterion.where == "here" else f" on {criterion.where}"
         is_decided = criterion.points_status in ("pass", "fail")
-        bound = verdict_words.bound_words(criterion)
         most = _hundredths(criterion.max_points * scale)
         tests.append(
             {
-                "test-name": f"{prefix}{criterion.name}{place}"
+                "test-name": f"{prefix}{criterion_label(criterion)}"
                 + ("" if is_decided else " (open, not decided yet)"),
                 "passed": criterion.status == "pass",
                 "score": min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
                 "max-score": most,
-                "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+                "output": explain_criterion(shown),
             }
         )
     return tests

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.feedback import has_criteria, part_line, summary_lines
+from numalab.course.gradebook.feedback import (
+    criterion_label,
+    explain_criterion,
+    has_criteria,
+    part_line,
+    summary_lines,
+)
 from numalab.course.gradebook.parts import GradePart, round_points
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
@@ -28,11 +34,9 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     tests = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
-        bound = verdict_words.bound_words(criterion)
-        place = "" if criterion.where == "here" else f" on {criterion.where}"
         test: Json = {
-            "name": f"{prefix}{criterion.name}{place}",
-            "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+            "name": f"{prefix}{criterion_label(criterion)}",
+            "output": explain_criterion(shown),
             "visibility": "visible",
         }
         if criterion.points_status in _STATUS:

@@ -11,7 +11,7 @@ from numalab.course.gradebook.parts import GradePart, PartState
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import earnable_points, student_sentences
 from numalab.course.records import Json
-from numalab.judging.verdict import Verdict, read_verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.reports import verdict_words
 
@@ -99,6 +99,17 @@ def _late_words(what: str, row: StandingRow) -> str:
     return f"{what} {format_duration(row.late_s)} after the deadline: {took} taken off."
 
 
+def criterion_label(criterion: CriterionVerdict) -> str:
+    """Return a criterion's name, with its machine if that is another one."""
+    return criterion.name + ("" if criterion.where == "here" else f" on {criterion.where}")
+
+
+def explain_criterion(row: verdict_words.CriterionRow) -> str:
+    """Return a criterion's bound and why it has its status."""
+    bound = verdict_words.bound_words(row.criterion)
+    return f"{bound}{'. ' if bound else ''}{row.criterion.why}{row.where_too}"
+
+
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
     """Yield a line per criterion as the report has it: status, name, points, and why unless it
     earned all of them."""
@@ -110,8 +121,7 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
             yield line
             continue
         place = "" if criterion.where == "here" else f"on {criterion.where}: "
-        bound = verdict_words.bound_words(criterion)
-        yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{row.where_too}"
+        yield f"{line}. {place}{explain_criterion(row)}"
 
 
 def summary_lines(row: StandingRow) -> list[str]:

@@ -28,7 +28,7 @@ from numalab.course.intake.taking import (
     take_files,
     ticket_of,
 )
-from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored
+from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored, letters
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import variant_name
 from numalab.strangers.visible import shown
@@ -117,16 +117,12 @@ def choose_files(
 # ---- which folder is which lab's ---------------------------------------------------------------
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text.casefold())
-
-
 def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
     """Return the lab that a folder or an archive is named after: 01_first_touch, or a similar
     name such as 01, Lab 1, first-touch, lab01_first_touch."""
-    text = _letters(strip_suffix(name)).removeprefix("lab")
+    text = letters(strip_suffix(name)).removeprefix("lab")
     for lab in labs.values():
-        title = _letters(lab.name.removeprefix(lab.number))
+        title = letters(lab.name.removeprefix(lab.number))
         number = lab.number.lstrip("0") or "0"
         if text in {lab.number, number, title, lab.number + title, number + title}:
             return lab.name
@@ -135,9 +131,9 @@ def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
 
 def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
     """Return the only lab whose name is part of a longer one, such as a downloaded file's."""
-    letters = _letters(text)
+    inside = letters(text)
     found = [
-        lab.name for lab in labs.values() if _letters(lab.name.removeprefix(lab.number)) in letters
+        lab.name for lab in labs.values() if letters(lab.name.removeprefix(lab.number)) in inside
     ]
     # Of a lab and its variant the one with the longer name.
     found = [name for name in found if variant_name(name) not in found]

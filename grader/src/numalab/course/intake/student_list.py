@@ -13,7 +13,6 @@ request 170889). Who is an owner there teaches.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +23,7 @@ from numalab.course.csv_files import MOST_BYTES
 from numalab.course.intake.list_times import read_times
 from numalab.course.intake.moodle_columns import Header, participant, read_header
 from numalab.course.intake.students import Person, clean_name, keys_of
-from numalab.course.intake.trees import folded
+from numalab.course.intake.trees import folded, letters
 from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
 from numalab.strangers.visible import shortened, visible
@@ -248,16 +247,12 @@ def _time(values: Mapping[str, str], where: str) -> datetime | None:
 # ---- whose line it is ------------------------------------------------------------------------
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", folded(text))
-
-
 def _names(listed: Person, use_keys: bool) -> set[str]:
     """Return what a collection may call a listed student: the name in either order and, where
     collections have nothing but names, a key."""
     first, _, last = listed.name.rpartition(" ")
     keys = listed.external.values() if use_keys else ()
-    return {_letters(name) for name in (listed.name, f"{last} {first}", *keys)}
+    return {letters(folded(name)) for name in (listed.name, f"{last} {first}", *keys)}
 
 
 def match_students(
@@ -283,7 +278,7 @@ def match_students(
             continue
         fitting = [
             line
-            for line in by_name.get(_letters(person.name), ())
+            for line in by_name.get(letters(folded(person.name)), ())
             if not any(k in line.person.external and k in person.external for k in decides)
         ]
         found[index] = fitting[0] if len(fitting) == 1 else None

@@ -8,6 +8,7 @@ reading.
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -79,6 +80,11 @@ def folded(text: str) -> str:
     """Return a name without case and with plain blanks: the same for names that a person or a
     file system takes for the same."""
     return nfc(" ".join(nfc(text).split()).casefold())
+
+
+def letters(text: str) -> str:
+    """Return a text's letters and digits without case."""
+    return re.sub(r"[\W_]", "", text.casefold())
 
 
 def is_ignored(path: tuple[str, ...]) -> bool:

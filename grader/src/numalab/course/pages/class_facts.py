@@ -147,6 +147,16 @@ class ClassFacts:
         ]
 
 
+def rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
+    """Return each student's rows by lab, in order of names."""
+    found: dict[str, dict[str, StandingRow]] = {}
+    names: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        found.setdefault(row.student.id, {})[row.lab] = row
+        names.setdefault(row.student.id, (row.student.name.casefold(), row.student.id))
+    return [found[id_] for id_ in sorted(found, key=names.__getitem__)]
+
+
 def attempts_of(row: StandingRow) -> Iterator[Attempt]:
     """Yield the attempt that counts and all others."""
     if row.attempt is not None:

@@ -25,6 +25,7 @@ from numalab.course.pages.class_facts import (
     ClassFacts,
     CriterionFacts,
     LabFacts,
+    rows_by_student,
 )
 from numalab.course.pages.days import picture, progress, progress_words
 from numalab.course.pages.heat_map import (
@@ -186,24 +187,11 @@ def _mistakes(
         yield one, lab_title(lab, labs), lab_link(lab), told
 
 
-def _rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
-    """Return each student's rows by lab, in order of names."""
-    found: dict[str, dict[str, StandingRow]] = {}
-    for row in rows:
-        found.setdefault(row.student.id, {})[row.lab] = row
-    return sorted(found.values(), key=_name)
-
-
-def _name(rows: Mapping[str, StandingRow]) -> tuple[str, str]:
-    student = next(iter(rows.values())).student
-    return student.name.casefold(), student.id
-
-
 def _parts(
     standing: Standing,
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
     """Yield for each student a row, its link, the sum, and what each part gives over all labs."""
-    for of in _rows_by_student(standing.rows) if standing.parts else ():
+    for of in rows_by_student(standing.rows) if standing.parts else ():
         rows = list(of.values())
         cells = part_sums(added_up(rows), standing.parts)
         yield rows[0], student_link(rows[0]), points_words(rows), cells
@@ -231,7 +219,7 @@ def _grid(
     standing: Standing, labs: Sequence[str]
 ) -> Iterator[tuple[StandingRow, list[_GradeCell], str]]:
     """Yield for each student a row, cells by lab, and the sum."""
-    for of in _rows_by_student(standing.rows):
+    for of in rows_by_student(standing.rows):
         rows = list(of.values())
         yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
 

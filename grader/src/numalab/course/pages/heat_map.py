@@ -11,7 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages.class_facts import ClassFacts, LabFacts, Seat
+from numalab.course.pages.class_facts import ClassFacts, LabFacts, rows_by_student
 from numalab.course.pages.student_page import criterion_anchor, lab_title
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import Lab
@@ -83,33 +83,20 @@ def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
 
 
-def _seats_by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
-    """Return each student's seats by lab, in order of names."""
-    found: dict[str, dict[str, Seat]] = {}
-    for lab in labs:
-        for seat in lab.seats:
-            found.setdefault(seat.row.student.id, {})[lab.name] = seat
-    return sorted(found.values(), key=_name)
-
-
-def _name(seats: Mapping[str, Seat]) -> tuple[str, str]:
-    student = next(iter(seats.values())).row.student
-    return student.name.casefold(), student.id
-
-
 def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
     """Return the map of all labs in which a student has a result."""
     shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
     lines = []
-    for seats in _seats_by_student(facts.labs):
-        rows = [seat.row for seat in seats.values()]
-        link = student_link(rows[0])
+    statuses = {
+        (seat.row.student.id, lab.name): seat.statuses for lab in facts.labs for seat in lab.seats
+    }
+    for of_student in rows_by_student(facts.rows):
+        rows = list(of_student.values())
+        link, id_ = student_link(rows[0]), rows[0].student.id
         cells = [
             cell
             for lab, names in shown
-            for cell in lab_cells(
-                lab.name, seats[lab.name].statuses if lab.name in seats else {}, names, link
-            )
+            for cell in lab_cells(lab.name, statuses.get((id_, lab.name), {}), names, link)
         ]
         lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
     groups = [LabColumns(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
