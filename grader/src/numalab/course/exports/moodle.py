@@ -5,7 +5,7 @@ and uploaded there again. What is done here follows Moodle's importer
 (mod/assign/feedback/offline/importgradeslib.php and locallib.php, and grade/import/csv):
 
 - it finds the student by the number of the column Identifier, and wants the columns Grade and
-  Last modified (grade), in the language of whoever uploads it (moodle_words.py);
+  Last modified (grade), in the language of whoever uploads it (moodle_columns.py);
 - a grade above the assignment's maximum is left out, and says nothing;
 - feedback is HTML, and is taken even where the grade is not;
 - the course's own import (Grades, Import, CSV file) finds students by an e-mail address that is

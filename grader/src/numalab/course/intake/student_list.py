@@ -1,7 +1,7 @@
 """The list of a class: who was expected, and how the course's system calls them.
 
 A CSV file with a line of column names: Moodle's grading worksheet, list of participants or grade
-export in the languages of moodle_words.py, Canvas's gradebook export, Classroom 50's roster.csv
+export in the languages of moodle_columns.py, Canvas's gradebook export, Classroom 50's roster.csv
 (students.csv before) or the scores.csv of its downloads, the CSV export of a GitLab group's
 members, GitHub Classroom's roster, or id, name and email.
 
@@ -28,7 +28,7 @@ from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
 from numalab.strangers.visible import shortened, visible
 
-# Of columns, by what systems call them that have one language; Moodle's are in moodle_words.py.
+# Of columns, by what systems call them that have one language; Moodle's are in moodle_columns.py.
 _COLUMNS = {
     "name": "name",
     "student": "name",
