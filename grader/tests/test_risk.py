@@ -100,7 +100,7 @@ def test_looks_taken_at_once_are_those_of_the_judge(
             None if is_unknown else bool(sign)
             for sign, is_unknown in zip(wins[place], unknown[place], strict=True)
         ]
-        seen = sequential.looks(signs, levels, losses[place].tolist())
+        seen = sequential.decide_stepwise(signs, levels, losses[place].tolist())
         side = {"above": 1, "below": -1, None: 0}[seen[-1].reached]
         assert of_one == side * len(seen)
 

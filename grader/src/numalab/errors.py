@@ -1,4 +1,4 @@
-"""What can go wrong that is not a student's result, and how it is told."""
+"""Errors that are not a student's result, and how they are printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numalab.file_systems.room import NO_ROOM, own_places, shortage
 from numalab.strangers.listing import listing
 from numalab.strangers.visible import visible_lines
 
-WIDTH = 80  # columns of all that is told
+WIDTH = 80  # columns of messages
 
 
 class UserError(Exception):
@@ -19,7 +19,7 @@ class UserError(Exception):
 
 
 class LockedError(UserError):
-    """Another command holds this copy of the kit; later it won't."""
+    """Another command holds a lock; later it won't."""
 
 
 class NothingToDraw(UserError):
@@ -27,7 +27,7 @@ class NothingToDraw(UserError):
 
 
 class NumalabError(Exception):
-    """The kit itself could not do its part; exit code 3."""
+    """numalab itself could not do its part; exit code 3."""
 
 
 class Interrupted(Exception):
@@ -35,8 +35,8 @@ class Interrupted(Exception):
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says of it, and the file where it names one; of a disk that is full, which
-    one that is."""
+    """Return the system's reason, the file if it names one, and of a full disk which one that
+    is."""
     is_full = error.errno in NO_ROOM
     file = (is_full and error.filename2) or error.filename  # a copy's second one is written
     place = f" ({file})" if file else ""
@@ -45,8 +45,8 @@ def reason_of(error: OSError) -> str:
 
 
 def wrapped(message: str) -> str:
-    """A message in lines of at most 80 columns; a path that is longer stays whole, so that it
-    can be copied. What follows a line break is another program's, a compiler's most often."""
+    """Wrap a message into lines of at most 80 columns; a path that is longer stays whole, so that
+    it can be copied. What follows a line break is another program's, a compiler's most often."""
     first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([lines, *listing(rest, WIDTH)]) if newline else lines

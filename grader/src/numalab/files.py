@@ -22,9 +22,9 @@ class NotPlain(Exception):
 
 
 def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
-    """A regular file, and nothing else that has its name by now: who names a pipe or a device like
-    a kernel makes nobody wait. follow_links: in the last part of the path, for files of our own.
-    Raises NotPlain, and FileNotFoundError where nothing has the name."""
+    """Open a regular file and nothing else that has its name by now, so that a pipe or a device
+    with a kernel's name makes nobody wait. follow_links: in the last part of the path, for files of
+    our own. Raises NotPlain, and FileNotFoundError where nothing has the name."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         number = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
@@ -41,8 +41,7 @@ def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
 
 
 def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> bytes:
-    """The content of a file that may be a stranger's, if it is not larger than that. Raises as
-    plain_file."""
+    """Return the content of an untrusted file of at most `most_bytes`. Raises as plain_file."""
     with plain_file(path, follow_links=follow_links) as file:
         try:
             # By its size first: one with nothing in it can be as large as it likes.
@@ -56,14 +55,14 @@ def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> by
 
 
 def read_plain_text(path: Path, most_bytes: int, *, follow_links: bool = False) -> str:
-    """As read_plain, of a text in UTF-8; without the mark that some editors put before it, and with
-    line ends as they are here. Raises UnicodeDecodeError, too."""
+    """Return a text in UTF-8 as read_plain does, without byte order mark and with Unix line ends.
+    Raises UnicodeDecodeError, too."""
     text = read_plain(path, most_bytes, follow_links=follow_links).decode("utf-8-sig")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_text(path: Path) -> str | None:
-    """Without white space around it; None where it can't be read."""
+    """Return a file's text without white space around it; None where it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -71,7 +70,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_json(path: Path) -> Any:
-    """None where there is no such file, or no JSON in it."""
+    """Return a file's JSON; None where there is no such file, or no JSON in it."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -79,7 +78,7 @@ def read_json(path: Path) -> Any:
 
 
 def partial_path(path: Path) -> Path:
-    """Where a file is written before it is renamed into place."""
+    """Return the path where a file is written before it is renamed into place."""
     return path.with_name(f".{path.name}.partial")
 
 
@@ -88,8 +87,8 @@ _MINE = os.urandom(4).hex()
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Raises OSError; then the file is as it was, and nothing is left beside it. Of two processes
-    that write the same file at once the later one's stays."""
+    """Write a file whole or not at all: after an OSError it is as it was, and no other is left. Of
+    two processes that write the same file at once the later one's stays."""
     partial = partial_path(path.with_name(f"{path.name}.{os.getpid()}-{_MINE}"))
     try:
         partial.write_text(text, encoding="utf-8")
@@ -102,14 +101,14 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """As write_whole."""
+    """Write a value as JSON, whole or not at all. Raises OSError."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """The same file at a second place, or a copy where the file system has no links; for files
-    that are never changed. Raises FileNotFoundError where there is no source, FileExistsError
+    """Put a file at a second place as a link, or a copy where the file system has no links; for
+    files that are never changed. Raises FileNotFoundError where there is no source, FileExistsError
     where there is a target, and OSError; then there is nothing at the target."""
     try:
         os.link(source, target)

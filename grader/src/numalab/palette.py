@@ -38,19 +38,19 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def thinned(colour: str, share: float) -> str:
-    """The colour thinned with white; share 1 is the pure colour."""
+    """Return a colour thinned with white. share: 1 is the pure colour, 0 white."""
     return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in _rgb(colour))
 
 
 def place_colour(number: int) -> str:
-    """Of a thread, rank or NUMA node. Beyond eight the colours come again, paler each time;
-    there a label has to tell, too."""
+    """Return the colour of a thread, rank or NUMA node. Beyond eight the colours come again, paler
+    each time, and need a label."""
     again, index = divmod(number, len(THREAD_COLOURS))
     return thinned(THREAD_COLOURS[index], (1.0, 0.6, 0.35)[min(again, 2)])
 
 
 def luminance(colour: str) -> float:
-    """WCAG's relative luminance, 0 to 1."""
+    """Return WCAG's relative luminance, 0 to 1."""
 
     def linear(part: int) -> float:
         share = part / 255
@@ -61,12 +61,12 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is read better on the colour."""
+    """Return black or white, whichever is read better on the colour."""
     return "#000000" if luminance(colour) > 0.18 else "#FFFFFF"
 
 
 def keep_matplotlib_in(folder: Path) -> None:
-    """Matplotlib's own files (its list of fonts) go there and not into the user's home. To be
-    called before it is imported. Raises OSError."""
+    """Let matplotlib keep its own files (its list of fonts) in a folder and not in the user's home;
+    call it before matplotlib is imported. Raises OSError."""
     os.environ.setdefault("MPLCONFIGDIR", str(folder))
     folder.mkdir(parents=True, exist_ok=True)

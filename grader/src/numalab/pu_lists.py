@@ -14,13 +14,14 @@ class BadList(ValueError):
 
 
 def kernel_pus(text: str) -> frozenset[int]:
-    """Nothing, and "(null)" of older kernels, is no PU. Raises BadList."""
+    """Parse a list of Linux's; an empty one, and "(null)" of older versions, has no PU. Raises
+    BadList."""
     text = text.replace("(null)", "").strip()
     return frozenset(parse_pus(text)) if text else frozenset()
 
 
 def kernel_list(numbers: Iterable[int]) -> str:
-    """As the kernel takes and shows it: 0-3,8."""
+    """Format numbers as Linux takes and shows them: 0-3,8."""
     ordered = sorted(numbers)
     parts: list[tuple[int, int]] = []
     for at, number in enumerate(ordered):
@@ -32,7 +33,7 @@ def kernel_list(numbers: Iterable[int]) -> str:
 
 
 def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
-    """The numbers of a list such as "0-12:4,64,68", in its order. most: of PUs in a machine.
+    """Return the numbers of a list such as "0-12:4,64,68", in its order. most: of PUs in a machine.
     Raises BadList."""
     numbers: list[int] = []
     for part in text.split(","):
@@ -60,7 +61,8 @@ def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
 
 
 def format_pus(numbers: Sequence[int]) -> str:
-    """The list that parse_pus reads back, in the same order; ranges from three numbers on."""
+    """Format the list that parse_pus reads back, in the same order; ranges from three numbers
+    on."""
     parts = []
     at = 0
     while at < len(numbers):

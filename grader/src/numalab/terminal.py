@@ -22,7 +22,7 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w)
 
 
 def show_what_the_terminal_can() -> None:
-    """Writes to the terminal in its locale's encoding, with "?" for a character that this can't
+    """Write to the terminal in its locale's encoding, with "?" for a character that this can't
     hold. Files are in UTF-8 everywhere (PYTHONUTF8, by ./numalab). C names none."""
     encoding = locale.getencoding()
     if encoding == "ANSI_X3.4-1968":
@@ -33,7 +33,7 @@ def show_what_the_terminal_can() -> None:
 
 
 def make_console(is_stderr: bool = False) -> Console:
-    """At most 80 columns, whatever the terminal; no colour into files."""
+    """Return a console of at most 80 columns, without colour into files."""
     stream = sys.stderr if is_stderr else sys.stdout
     width = WIDTH
     if stream.isatty():
@@ -61,15 +61,14 @@ def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
 
 
 def kept_together(text: str) -> str:
-    """With each figure and its unit on one line, wherever the lines will end: for what is printed
-    in a block of `stripped`."""
+    """Keep each figure and its unit on one line, in what is printed in a block of `stripped`."""
     return _UNITS.sub(_NO_BREAK, text)
 
 
 @contextmanager
 def stripped(console: Console) -> Iterator[None]:
-    """Takes the blanks off the line ends of what the block prints: tables are padded to the
-    full width, and nobody wants that in a file. Where lines may not end is a blank then."""
+    """Strip the line ends of what the block prints (tables are padded to the full width), and turn
+    what kept_together put in back into blanks."""
     with console.capture() as capture:
         yield
     shown = capture.get().replace(_NO_BREAK, " ")

@@ -1,4 +1,4 @@
-"""Numbers and lists in words, as every report has them."""
+"""Numbers and lists as text, as all reports have them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 # Beyond it a double, in which records have their values, leaves whole numbers out.
 _MOST_WHOLE = 2**53
 
-StepReport = Callable[[str], None]  # is told in words what is going on, step by step
+StepReport = Callable[[str], None]  # called with a text for each step
 
 
 class CountedStep(str):
-    """A step that is told again and again, as "timing, generation 5". step: what stays."""
+    """A step that is reported repeatedly, as "timing, round 5". step: the part that stays."""
 
     step: str
 
@@ -23,7 +23,7 @@ class CountedStep(str):
 
 
 def percent(share: float) -> str:
-    """A share as a percentage that never rounds to 0 or 100 unless it is."""
+    """Format a share (0 to 1) as a percentage that never rounds to 0 or 100 unless it is."""
     if 0 < share < 0.01:
         return "under 1 %"
     if 0.99 < share < 1:
@@ -32,21 +32,20 @@ def percent(share: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """A ratio of times, with two digits that say something."""
+    """Format a ratio of times with two significant digits or two decimals."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number with so many digits; of what has more before its point all of them, since counts
-    are no powers of ten."""
+    """Format a number with so many significant digits; with more before its point, all of them."""
     text = f"{value:.{digits}g}"
     return f"{value:,.0f}" if "e+" in text and abs(value) <= _MOST_WHOLE else text
 
 
 def first_upper(text: str) -> str:
-    """As str.capitalize, which would make the rest small."""
+    """Make the first letter large; str.capitalize would make the rest small."""
     return text[:1].upper() + text[1:]
 
 
@@ -55,17 +54,17 @@ def count(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
+    """Join names: a; a and b; a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def some(names: Sequence[str]) -> str:
-    """As listed; of many the first ones, and how many more."""
+    """Join names as `listed` does; of more than three the first two, and how many more."""
     return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
 
 
 def threads(numbers: Sequence[int]) -> str:
-    """thread 3; threads 0, 1, 2 and 5 more."""
+    """Name threads: thread 3; threads 0, 1, 2 and 5 more."""
     if len(numbers) == 1:
         return f"thread {numbers[0]}"
     if len(numbers) <= 4:
@@ -74,12 +73,12 @@ def threads(numbers: Sequence[int]) -> str:
 
 
 def ranks(numbers: Sequence[int]) -> str:
-    """rank 3; ranks 0, 1 and 2; as threads."""
+    """Name ranks: rank 3; ranks 0, 1 and 2."""
     return threads(numbers).replace("thread", "rank")
 
 
 def amount(size_bytes: float) -> str:
-    """Bytes in the unit that reads best."""
+    """Format bytes in the largest unit of which they are one or more."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
             return f"{size_bytes / scale:.1f} {unit}"
@@ -87,12 +86,12 @@ def amount(size_bytes: float) -> str:
 
 
 def bytes_allowed(count: int) -> str:
-    """A limit or a size, which is a whole number of KiB."""
+    """Format a limit or a size, which is a whole number of KiB."""
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def _value(number: float, digits: int = 6) -> str:
-    """Whole numbers in full: they are counts, of which each digit can be held against others."""
+    """Format a number, whole ones in full: they are counts, whose digits can be compared."""
     if math.isnan(number):
         return "NaN"
     if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
@@ -101,7 +100,7 @@ def _value(number: float, digits: int = 6) -> str:
 
 
 def apart(actual: float, expected: float) -> tuple[str, str]:
-    """Two values with as many digits as it takes to tell them apart."""
+    """Format two values with as many digits as it takes to tell them apart."""
     shown = _value(actual), _value(expected)
     for digits in (9, 17):
         if shown[0] == shown[1]:

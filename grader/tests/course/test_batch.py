@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import numalab_command
+from support.golden_texts import check_text, raises_text
 
 from numalab.commands.shared import progress_line
 from numalab.course import attempts
@@ -167,8 +168,9 @@ def test_the_script_starts_the_kit_whatever_the_folders_are_called(tmp_path: Pat
 
 def test_a_run_is_read_as_it_was_written(course: CourseFolder) -> None:
     run = run_of(
-        tasks("ada"), tasks("bob", "zoe"), grading=GradingOptions("quick", ("x", "y z"), ("--o",),
-        5), slurm=SlurmOptions("p", extra=("--qos=a",)),
+        tasks("ada"), tasks("bob", "zoe"),
+        grading=GradingOptions("quick", ("x", "y z"), ("--o",), 5),
+        slurm=SlurmOptions("p", extra=("--qos=a",)),
     )  # fmt: skip
     runs.write_run(course, run)
     assert runs.read_run(course, run.id) == run
@@ -177,7 +179,7 @@ def test_a_run_is_read_as_it_was_written(course: CourseFolder) -> None:
     assert runs.active_runs(course) == []
     assert runs.last_run(course) == [run]
     (course.run(run.id) / "run.json").write_text('{"schema": 1}')
-    with pytest.raises(NumalabError, match=r"run\.json"):
+    with raises_text(NumalabError):
         runs.read_run(course, run.id)
 
 
@@ -302,7 +304,7 @@ def test_a_refused_job_is_told_in_slurms_words(
     )  # fmt: skip
     run = run_of(tasks("ada"))
     runs.write_run(course, run)
-    with pytest.raises(UserError, match="Invalid partition name specified"):
+    with raises_text(UserError):
         slurm.Slurm(course, installation).submit(run)
     assert runs.active_runs(course) == []
 
@@ -319,7 +321,7 @@ def test_no_answer_is_not_taken_for_no_job(
     runs.write_run(course, run)
     engine = slurm.Slurm(course, installation)
     assert engine.poll([run]) is None
-    with pytest.raises(NumalabError, match="Nothing is lost"):
+    with raises_text(NumalabError):
         engine.take_up(run)
 
 
@@ -527,13 +529,15 @@ def test_quick_is_refused_where_it_does_not_count(
     words = ("batch", "grade", str(tmp_path / "in"), "--out", str(course), "--local", "--quick")
     done = numalab_command(installation, *words)
     said = " ".join(done.err.split())
-    assert done.code == 2 and "1 in 20" in said and "gradebook init" in said
+    assert done.code == 2 and "1 in 20" in said
+    check_text(said)
     assert not course.exists()
     course.mkdir()
     (course / "course.toml").write_text("[late]\nper_day = 0.1\n")
     done = numalab_command(installation, *words)
     said = " ".join(done.err.split())
-    assert done.code == 2 and f"write it into {course}/course.toml, above its first" in said
+    assert done.code == 2
+    check_text(said)
     (course / "course.toml").write_text("allow_quick = true\n")
     done = numalab_command(installation, *words)
     assert "--quick" not in done.err and (course / "gradebook.sqlite").is_file()
@@ -802,7 +806,7 @@ def test_a_run_on_slurm_is_not_taken_over_here(course: CourseFolder) -> None:
     runs.write_run(course, run_of(tasks("ada")))
     head = head_of(course, lambda *_: RUNNING, [])
     engine_of(head).name = "local"
-    with pytest.raises(UserError, match="--slurm"):
+    with raises_text(UserError):
         head.take_up()
 
 
@@ -819,7 +823,7 @@ def test_how_far_it_is(course: CourseFolder) -> None:
     written(course, three[1], "kit_error")
     states = {0: RUNNING, 1: ChunkState("waiting", why="Priority")}
     found = status_of(course, run, states)
-    assert text_of(found) == "1 of 3 graded, 1 kit error, jobs: 1 waiting (Priority)"
+    check_text(text_of(found))
 
 
 def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -828,12 +832,7 @@ def test_a_log_tells_what_jobs_wait_for(capsys: pytest.CaptureFixture[str]) -> N
             progress(BatchStatus(3, 2, 0, 0, 0, waiting, note).text)
         progress(CountedStep("timing", "generation 1"))
         progress(CountedStep("timing", "generation 2"))
-    assert capsys.readouterr().err.splitlines() == [
-        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting",
-        "batch: 2 of 3 graded; jobs: 0 running and 1 waiting (Nodes are DOWN, DRAINED or",
-        "reserved)",
-        "batch: timing",
-    ]
+    check_text(capsys.readouterr().err.splitlines())
 
 
 def test_files_of_what_the_gradebook_has_are_not_read(
@@ -847,7 +846,8 @@ def test_files_of_what_the_gradebook_has_are_not_read(
         book.add_attempts([attempt_of(ada), attempt_of(bob, "node_failed")])
     read = students_read(monkeypatch)
     found = status_of(course, run, None, known_states(course))
-    assert text_of(found) == "2 of 3 graded, 1 node failed" and read == ["zoe"]
+    assert read == ["zoe"]
+    check_text(text_of(found))
 
 
 def test_the_status_of_a_class_without_gradebook(course: CourseFolder) -> None:
@@ -868,6 +868,6 @@ def test_what_of_a_class_is_graded_in_all(course: CourseFolder) -> None:
     with use_gradebook(course) as book:
         book.add_submissions(intake("d" * 64, 10))
         book.add_attempts([attempt_of(ada), attempt_of(bob)])
-        assert class_text(course) == "The class: 2 of 2 hand-ins graded"
+        check_text(class_text(course))
         book.add_submissions(intake("e" * 64, 11))
-        assert class_text(course) == "The class: 1 of 2 hand-ins graded"
+        check_text(class_text(course))

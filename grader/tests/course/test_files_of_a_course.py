@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.courses import ADA, BOB, attempt, intake, result, submission
+from support.golden_texts import check_text, raises_text
 
 from numalab.course import attempts, csv_files, locks, records, secret, zones
 from numalab.course.codes import format_codes, list_codes
@@ -120,7 +121,7 @@ def test_a_damaged_attempt_is_told(course: CourseFolder) -> None:
     path = course.attempt(ITEM, 1) / attempts.FILE
     for text in ("", "[]", "{}", '{"item": {"student_id": "ada"}}'):
         path.write_text(text)
-        with pytest.raises(NumalabError, match=r"attempt\.json is damaged"):
+        with raises_text(NumalabError):
             attempts.read_attempt(course.attempt(ITEM, 1))
     assert attempts.read_attempt(course.attempt(ITEM, 2)) is None
 
@@ -250,17 +251,17 @@ def test_a_table_is_written_as_it_was_read(
 
 def test_what_is_no_table(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    for content, said in (
-        (b"", "is empty"),
-        (b"\xff", "is not UTF-8"),
-        (b'a\n"b\n', "is not a table"),
+    for content in (
+        b"",
+        b"\xff",
+        b'a\n"b\n',
     ):
         path.write_bytes(content)
-        with pytest.raises(UserError, match=said):
+        with raises_text(UserError):
             read_table(path)
-    with pytest.raises(UserError, match="there is no such file"):
+    with raises_text(UserError):
         read_table(tmp_path / "x")
-    with pytest.raises(UserError, match="is it the right file"):
+    with raises_text(UserError):
         read_table(tmp_path)
     (tmp_path / "l.csv").symlink_to("m.csv")
     (tmp_path / "m.csv").write_text("a,b\n")
@@ -273,7 +274,7 @@ def test_a_table_has_no_more_than_64_mib(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "t.csv").write_text("a,b\n")
     assert read_table(tmp_path / "t.csv").rows == [["a", "b"]]
     (tmp_path / "t.csv").write_text("a,bc\n")
-    with pytest.raises(UserError, match="is it the right file"):
+    with raises_text(UserError):
         read_table(tmp_path / "t.csv")
 
 
@@ -310,7 +311,7 @@ def test_a_private_file_is_never_readable_by_others(
 
 
 def test_codes_of_students(course: CourseFolder, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="knows no students yet"):
+    with raises_text(UserError):
         list_codes(CourseFolder(tmp_path / "a" / "new"))
     path = tmp_path / "list.csv"
     path.write_text("Kennung,Wer\nzoe,=Zoe\nada,Ada\n")
@@ -340,18 +341,18 @@ def test_the_edition_that_a_course_was_begun_with(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("ab" * 31, "does not hold a secret of 32 bytes"), ("ab" * 33, "of 32 bytes"),
-        ("x" * 64, "of 32 bytes"), ("", "of 32 bytes"),
-        ("ab" * 32 + "\ndraws 0", "says 'draws 0'"), ("ab" * 32 + "\nx", "says 'x'"),
-        ("ab" * 32 + f"\ndraws {DRAWS + 1}", f"says 'draws {DRAWS + 1}'"),
+        "ab" * 31, "ab" * 33,
+        "x" * 64, "",
+        "ab" * 32 + "\ndraws 0", "ab" * 32 + "\nx",
+        "ab" * 32 + f"\ndraws {DRAWS + 1}",
     ],
 )  # fmt: skip
-def test_a_secret_that_is_none(course: CourseFolder, text: str, said: str) -> None:
+def test_a_secret_that_is_none(course: CourseFolder, text: str) -> None:
     course.root.mkdir()
     course.secret.write_text(text)
-    with pytest.raises(UserError, match=said):
+    with raises_text(UserError):
         secret.read_secret(course)[0]
 
 
@@ -486,15 +487,14 @@ def test_in_which_zone_a_time_is_taken(machine: str) -> None:
     with_zone = in_zone(5)
     assert taken_moment(with_zone, VIENNA, None) == (with_zone, "")
     taken, why = taken_moment(EVENING, "Asia/Tokyo", in_zone(1))
-    assert taken == in_zone(9) and why.startswith(
-        "Times without a zone are taken as Asia/Tokyo's (course.toml)"
-    )
-    here, words = (1, "CET (UTC+01:00)") if machine == VIENNA else (0, "UTC")
+    assert taken == in_zone(9)
+    check_text(why)
+    here = 1 if machine == VIENNA else 0
     for deadline in (None, in_zone(here)):
         taken, why = taken_moment(EVENING, "", deadline)
-        assert taken == in_zone(here) and f"as this machine's zone, {words}. If that" in why
-    for hours, offset in ((-3, "UTC-03:00"), (9, "UTC+09:00")):
+        assert taken == in_zone(here)
+        check_text(why)
+    for hours in (-3, 9):
         taken, why = taken_moment(EVENING, "", in_zone(hours))
         assert taken == in_zone(hours) and taken.utcoffset() == timedelta(hours=hours)
-        assert f"taken as {offset}, which the deadline has" in why
-        assert f"this machine's zone, {words}. If that" in why
+        check_text(why)

@@ -25,11 +25,12 @@ from support.courses import (
     result,
     submission,
 )
+from support.golden_texts import check_text, raises_text
 
 from numalab.course import records
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
-from numalab.course.gradebook.feedback import QUICK_RISK, feedback_lines
+from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.gradebook import rebuild, use_gradebook
 from numalab.course.gradebook.overview import table_lines
 from numalab.course.gradebook.rules import TEMPLATE, Rules, parse_rules, read_rules
@@ -159,7 +160,7 @@ def test_infrastructure_failures_are_not_zero(tmp_path: Path) -> None:
     row = only_row(tmp_path, [intake(submission(ADA))], [lost])
     assert (row.points, row.attempt) == (None, None)
     assert row.others == (lost,)
-    assert "the node failed (n3 went away)" in row.notes[0]
+    check_text(row.notes[0])
     again = attempt(ADA, result(10), number=2, at="2027-05-05T10:00:00+00:00")
     row = only_row(tmp_path, [], [again])
     assert row.points == 10
@@ -264,7 +265,7 @@ def test_a_last_hand_in_that_is_not_graded_yet_has_no_grade(tmp_path: Path) -> N
         [attempt(ADA, result(9, 1), digest="first")],
     )
     assert (row.attempt, row.points) == (None, None)
-    assert row.notes[0] == "Handed in, and not graded yet."
+    check_text(row.notes[0])
     assert "9 of 10" in row.notes[1]
 
 
@@ -329,7 +330,7 @@ def test_a_change_of_node_is_told(tmp_path: Path) -> None:
     )
     assert row.notes == ()
     row = only_row(tmp_path, [], [attempt(ADA, result(7, 3), number=3, node=TWO_NUMA_NODES)])
-    assert "2 packages, 2 NUMA nodes, 32 cores (Server)" in row.notes[0]
+    check_text(row.notes[0])
 
 
 def test_who_handed_in_nothing_has_a_row_and_no_points(tmp_path: Path) -> None:
@@ -347,11 +348,9 @@ def test_who_handed_in_nothing_has_a_row_and_no_points(tmp_path: Path) -> None:
     assert [(row.student.id, row.lab, row.points) for row in made.rows] == [
         ("ada", LAB, 10), ("ada", OTHER_LAB, None), ("zoe", LAB, None), ("zoe", OTHER_LAB, None),
     ]  # fmt: skip
-    assert made.rows[0].notes == ("notes.txt was left out.",)
+    check_text(made.rows[0].notes)
     assert [row.is_handed_in for row in made.rows] == [True, False, False, False]
-    assert made.rows[2].notes == (
-        "Nothing was handed in that can be graded.", "The archive is broken.",
-    )  # fmt: skip
+    check_text(made.rows[2].notes)
     assert len(made.problems) == 2
 
 
@@ -482,22 +481,19 @@ def test_student_and_instructor_are_told_what_is_open(tmp_path: Path) -> None:
     )
     ada, bob = made.rows
     lines = feedback_lines(ada)
-    assert lines[0].startswith("7 of 10 points, provisional: 7 of 10 points in C (1 open, 2 not")
-    assert lines[1].startswith("1 point is still open: efficiency.")
-    assert "not lost: it is decided by grading again" in lines[1]
-    assert lines[2].startswith("2 points could not be graded by a fault of the kit, not yours")
+    check_text(lines[0])
+    check_text(lines[1])
+    check_text(lines[2])
     assert not [line for line in feedback_lines(bob) if "open" in line]
     shown = " ".join(" ".join(table_lines(made)).split())
-    assert "1 grade with open points" in shown
-    assert "Ada Lovelace (ada) 01: efficiency (1 point) and balanced (2 points)" in shown
+    check_text(shown)
     assert max(map(len, table_lines(made))) <= 80
     with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
         (account,) = book.grade_traces(rules(), "ada")
         assert [item.student_id for item, _ in book.undecided_attempts()] == ["ada"]
         assert [a.target.student_id for a in book.undecided_hand_ins()] == ["ada"]
     told = "\n".join(explanation(account, rules()))
-    assert "7 of 10 gradable points in C, open: efficiency (1 point) and balanced" in told
-    assert "; 24 generations of earlier gradings of the same program" in told
+    check_text(told)
 
 
 def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path) -> None:
@@ -511,7 +507,7 @@ def test_a_hand_in_is_open_no_more_once_it_was_decided_or_changed(tmp_path: Path
         book.add_attempts([again])
         assert book.undecided_hand_ins() == []
         assert (again.target, 1) in book.undecided_attempts(), "that one was, and is"
-    assert class_text(course) == "The class: 1 of 1 hand-ins graded"
+    check_text(class_text(course))
 
 
 def test_starting_code_is_told_where_it_earns_nothing(tmp_path: Path) -> None:
@@ -537,18 +533,19 @@ def test_quick_gradings_count_where_the_course_lets_them_and_say_their_risk(
     made = standing(tmp_path, *given)
     (row,) = made.rows
     assert (row.points, row.attempt, row.is_handed_in) == (None, None, True)
-    assert "Graded with --quick, which does not count" in row.notes[0]
+    check_text(row.notes[0])
     (problem,) = made.problems
-    assert "1 hand-in graded with --quick only" in problem.why and "allow_quick" in problem.why
+    assert "allow_quick" in problem.why
+    check_text(problem.why)
     with use_gradebook(CourseFolder(tmp_path), read_only=True) as book:
         (account,) = book.grade_traces(rules(), "ada")
-    assert "which does not count (allow_quick = false)" in "\n".join(explanation(account, rules()))
+    check_text("\n".join(explanation(account, rules())))
 
     made = standing(tmp_path, [], [], "allow_quick = true")
     (row,) = made.rows
     assert (row.points, made.problems) == (10, ())
     told = [line for line in feedback_lines(row) if "1 in 20" in line]
-    assert told == [f"Graded with --quick: {QUICK_RISK}."]
+    check_text(told)
     assert " ".join(table_lines(made)).count("1 in 20") == 1
 
 
@@ -622,7 +619,7 @@ def test_it_is_made_again_from_the_files(tmp_path: Path, damage: str) -> None:
         before = book.standing(rules())
     if damage == "spoilt":
         course.gradebook.write_bytes(b"no database at all, only text" * 100)
-        with pytest.raises(UserError, match="gradebook rebuild"), use_gradebook(course):
+        with raises_text(UserError), use_gradebook(course):
             pass
     else:
         course.gradebook.unlink()
@@ -656,7 +653,7 @@ def test_one_process_writes(tmp_path: Path) -> None:
 
 def test_reading_makes_nothing(tmp_path: Path) -> None:
     with (
-        pytest.raises(UserError, match="no gradebook"),
+        raises_text(UserError),
         use_gradebook(CourseFolder(tmp_path / "x"), read_only=True),
     ):
         pass
@@ -709,7 +706,7 @@ def test_an_account_tells_of_everything_that_was_weighed(tmp_path: Path) -> None
     fill(course)
     with use_gradebook(course, read_only=True) as book:
         (found,) = book.grade_traces(rules(DEADLINE), "ada")
-        with pytest.raises(UserError, match="Did you mean ada"):
+        with raises_text(UserError):
             book.grade_traces(rules(), "lovelace")
     assert [one.unpenalized_points for one in found.scored] == [9, 4]
     assert [one.late_s > 0 for one in found.scored] == [False, True]

@@ -29,6 +29,7 @@ from support.courses import (
     result,
     submission,
 )
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import CsvTable, escape_formula, read_table
@@ -107,8 +108,9 @@ def test_the_plain_table(standing: Standing) -> None:
     ada, bob, evil = found["ada", LAB], found["bob", LAB], found["evil", LAB]
     assert (ada["points"], ada["max_points"], ada["gradable_points"]) == ("7.5", "10", "8")
     assert (ada["provisional"], ada["state"], ada["language"]) == ("no", "graded", "c")
-    assert (bob["points"], bob["state"]) == ("", "not graded: the node failed")
-    assert found["bob", OTHER_LAB]["state"] == "not handed in"
+    assert bob["points"] == ""
+    check_text(bob["state"])
+    check_text(found["bob", OTHER_LAB]["state"])
     assert evil["name"] == '\'=HYPERLINK("http://x","y")'
     assert evil["email"] == "'-2+3@example.org"
 
@@ -136,7 +138,7 @@ def test_pseudonyms_tell_nothing_and_stay(standing: Standing, tmp_path: Path) ->
 def test_what_is_no_list_of_pseudonyms_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "grades.csv"
     path.write_text(content)
-    with pytest.raises(UserError, match=r"grades\.csv"):
+    with raises_text(UserError):
         assign(path, [ADA])
     assert path.read_text() == content
 
@@ -183,19 +185,16 @@ def test_moodles_worksheet_keeps_all_but_grade_and_feedback(
             if column not in (grade, feedback):
                 assert new[column] == cell
     assert after[1][grade] == "7.5"
-    assert after[1][feedback].startswith('<div class="numalab">7.5 of 10 points')
+    check_text(after[1][feedback])
     # No grade: both stay, since feedback alone may delete what is there.
     assert after[2][grade] == "6.00"
-    assert after[2][feedback] == "by hand"
+    check_text(after[2][feedback])
     # An address is compared with case, as Moodle does.
     assert after[3] == before[3]
     assert after[4] == before[4]
     assert after[5] == before[5]
     told = " ".join(made.remarks)
-    assert "No grade, left as it was: Bob" in told
-    assert "Graded, and not in the worksheet: Zoë Ångström (zoe)" in told
-    assert "not in the gradebook: Z. Å., Nobody" in told
-    assert "be changed, left as it was: =HYPERLINK" in told
+    check_text(told)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ def test_moodles_feedback_is_html_without_the_students_markup(standing: Standing
     said = moodle.comment(zoe)
     assert "<script>" not in said
     assert "&lt;script&gt;" in said
-    assert "<br>FAIL: local_pages 0/6. 0.50, asked for: 0.95 or more. kernel.c:3" in said
+    check_text(said)
 
 
 def test_a_second_export_takes_the_place_of_the_first(standing: Standing, tmp_path: Path) -> None:
@@ -247,7 +246,7 @@ def test_a_second_export_takes_the_place_of_the_first(standing: Standing, tmp_pa
 
 
 def test_moodles_maximum_has_to_be_the_labs(standing: Standing, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"100 points.*worth 10.*points = 100"):
+    with raises_text(UserError):
         moodle_filled(tmp_path, standing, WORKSHEET.replace("10.00", "100,00").replace(
             "100,00", "\"100,00\""))  # fmt: skip
 
@@ -255,7 +254,7 @@ def test_moodles_maximum_has_to_be_the_labs(standing: Standing, tmp_path: Path) 
 def test_a_worksheet_in_another_language(standing: Standing, tmp_path: Path) -> None:
     text = WORKSHEET.replace(",Grade,", ",Známka,").replace("Feedback comments", "Komentář")
     text = text.replace("Maximum grade", "Maximum").replace("Last modified (grade)", "Hodnoceno")
-    with pytest.raises(UserError, match=r"no column 'Grade'.*--grade-column.*Známka"):
+    with raises_text(UserError):
         moodle_filled(tmp_path, standing, text)
     path = worksheet(tmp_path, text)
     made = moodle.fill_worksheet(
@@ -288,18 +287,14 @@ def test_worksheets_in_moodles_languages(standing: Standing, tmp_path: Path, lan
 def test_moodles_worksheet_made_here(standing: Standing) -> None:
     made = moodle.worksheet(of_lab(standing))
     header, *rows = cells(made.text)
-    assert header == [
-        "Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade",
-        "Grade can be changed", "Last modified (submission)", "Last modified (grade)",
-        "Feedback comments",
-    ]  # fmt: skip
+    check_text(header)
     assert [row[1] for row in rows] == [
         '\'=HYPERLINK("http://x","y")', "Ada Lovelace", "Zoë Ångström",
     ]  # fmt: skip
     assert rows[1][:9] == [
         "Participant 101", "Ada Lovelace", "Ada@Example.org", "", "7.5", "10", "Yes", "-", "-",
     ]  # fmt: skip
-    assert "No grade, so not in the file: Bob" in made.remarks[0]
+    check_text(made.remarks[0])
 
 
 # ---- Canvas ----------------------------------------------------------------------------
@@ -332,11 +327,7 @@ def test_canvas_gets_its_table_back_with_scores(standing: Standing, tmp_path: Pa
     assert after == before
     assert made.text.count("\r\n") == CANVAS.count("\r\n")
     told = " ".join(made.remarks)
-    assert "No grade, left as it was: Bob" in told
-    assert "Ångström, Zoë in 01_first_touch (excused)" in told
-    assert "(not assigned)" in told
-    assert "not in the gradebook: Else, Somebody, Student, Test" in told
-    assert f"Labs without a column: {OTHER_LAB}" in told
+    check_text(told)
 
 
 def test_canvas_with_semicolons_and_commas_in_numbers(standing: Standing, tmp_path: Path) -> None:
@@ -361,24 +352,24 @@ def test_canvas_finds_students_by_id_and_then_by_login(tmp_path: Path) -> None:
 def test_who_is_not_in_canvas_is_told(standing: Standing, tmp_path: Path) -> None:
     text = "".join(line for line in CANVAS.splitlines(True) if "Lovelace" not in line)
     told = canvas_filled(tmp_path, standing, text).remarks
-    assert "Graded, and not in the table: Ada Lovelace (ada)." in told
+    check_text(told)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        ("10.00", "100", r"100 points.*worth 10.*points = 100"),
-        ("10.00", "(read only)", "read only"),
-        ("First touch", "Warm-up", r"no assignment.*--column.*Essay"),
-        ("Essay", "First touch again", r"2 columns.*--column"),
-        ("Student,ID,", "Name,ID,", "Export it in Canvas"),
-        (",77,,else1,A,", ",77,,else1,A", r"line 8: 9 cells and not 10"),
+        ("10.00", "100"),
+        ("10.00", "(read only)"),
+        ("First touch", "Warm-up"),
+        ("Essay", "First touch again"),
+        ("Student,ID,", "Name,ID,"),
+        (",77,,else1,A,", ",77,,else1,A"),
     ],
 )
 def test_what_canvas_would_not_take_is_refused(
-    standing: Standing, tmp_path: Path, old: str, new: str, said: str
+    standing: Standing, tmp_path: Path, old: str, new: str
 ) -> None:
-    with pytest.raises(UserError, match=said):
+    with raises_text(UserError):
         canvas_filled(tmp_path, standing, CANVAS.replace(old, new))
 
 
@@ -453,7 +444,7 @@ def test_gradescope_gets_what_it_documents(standing: Standing) -> None:
         ("correct", "passed", 7.5, 7.5), ("local_pages", "failed", 0, 2.5),
         ("speedup", None, None, None),
     ]  # fmt: skip
-    assert "Not graded (n/a)" in data["tests"][2]["output"]
+    check_text(data["tests"][2]["output"])
     assert "7.5 of 10 points" in data["output"]
     assert data["extra_data"][LAB]["gradable_points"] == 8
 
@@ -463,7 +454,7 @@ def test_a_failure_of_the_infrastructure_is_no_score_in_gradescope(standing: Sta
     jsonschema.validate(data, RESULTS)
     assert "score" not in data
     assert not any("score" in test for test in data["tests"])
-    assert "the node failed (n3 went away)" in data["output"]
+    check_text(data["output"])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, SCORED)
 
@@ -483,19 +474,19 @@ def test_classroom_50_gets_what_it_takes(standing: Standing) -> None:
     ]  # fmt: skip
     data = classroom50.result(of_student(standing, "zoe"), [], run, AT)
     assert (data["score"], data["max-score"]) == (400, 2000)
-    assert data["tests"][-1]["output"] == "Nothing was handed in."
+    check_text(data["tests"][-1]["output"])
 
 
 def test_a_failure_of_the_infrastructure_is_no_result_in_classroom_50(standing: Standing) -> None:
     run = classroom50.read_runner_context(RUNNER)
-    with pytest.raises(NumalabError, match="n3 went away"):
+    with raises_text(NumalabError):
         classroom50.result(of_student(standing, "bob", LAB), [], run, AT)
-    with pytest.raises(NumalabError, match="nothing was"):
+    with raises_text(NumalabError):
         classroom50.result([], [], run, AT)
 
 
 def test_classroom_50_outside_its_runner() -> None:
-    with pytest.raises(UserError, match="there is no CLASSROOM, OWNER"):
+    with raises_text(UserError):
         classroom50.read_runner_context({name: value for name, value in RUNNER.items()
                             if name not in ("CLASSROOM", "OWNER")})  # fmt: skip
 
@@ -512,7 +503,7 @@ def test_a_junit_report_tells_failures_from_what_was_not_graded(standing: Standi
     }  # fmt: skip
     assert (ada.attrib["tests"], ada.attrib["failures"], ada.attrib["skipped"]) == ("3", "1", "1")
     (error,) = suites[f"bob {LAB}"].iter("error")
-    assert "n3 went away" in str(error.text)
+    check_text(str(error.text))
     assert suites["hand-in"].attrib["failures"] == "1"
     assert not {"\x1b", "\x00"} & set(text)
 
@@ -525,7 +516,7 @@ def test_several_labs_in_one_gradescope_assignment(standing: Standing) -> None:
     # Nothing handed in for one of them is nobody's failure but the student's.
     data = results(of_student(standing, "zoe"))
     assert data["score"] == 4
-    assert "Nothing was handed in." in data["output"]
+    check_text(data["output"])
 
 
 def test_a_criterion_that_fails_somewhere_counts_once(tmp_path: Path) -> None:
@@ -582,18 +573,17 @@ def test_show_and_explain(tmp_path: Path) -> None:
     assert bob.split()[-2:] == ["?", "."]
     (zoe,) = (line for line in lines if line.startswith("Zoë"))
     assert zoe.split()[-2:] == ["9!", "."]
-    assert "! set by hand" in lines[-1]
+    check_text(lines[-1])
     assert "* provisional" not in lines[-1]
     assert "'zeo'" in done.said
     done = gradebook("explain", tmp_path, "zoe", "01")
     assert fits(done.out)
     said = " ".join(done.out.split())
-    assert "Set by hand by me: oral" in said
-    assert "4 of 10 gradable points in C" in said
+    check_text(said)
     assert "FAIL: local_pages 0/6" in said
     said = " ".join(gradebook("explain", tmp_path, "ada", "01").out.split())
     assert "counts 2027-05-04" in said
-    assert "6 of 8 gradable points in C, which is 7.5 of 10" in said
+    check_text(said)
 
 
 def test_export_says_what_it_left_out_and_writes_whole(tmp_path: Path) -> None:
@@ -601,22 +591,22 @@ def test_export_says_what_it_left_out_and_writes_whole(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     done = gradebook("export", tmp_path, "--format", "moodle", "--out", out)
     assert done.code == 2
-    assert f"--lab; the gradebook has: {LAB}, {OTHER_LAB}" in done.said
+    check_text(done.said)
     assert not out.exists()
     done = gradebook(
         "export", tmp_path, "--format", "moodle", "--lab", "1", "--out", out,
         "--template", worksheet(tmp_path),
     )  # fmt: skip
     assert done.code == 0
-    assert "Graded, and not in the worksheet: Zoë" in done.said
+    check_text(done.said)
     assert cells(out.read_text())[1][4] == "7.5"
     done = gradebook("export", tmp_path, "--format", "canvas", "--out", out)
     assert done.code == 2
     assert "needs --template" in done.said
     done = gradebook("export", tmp_path, "--format", "moodle", "--pseudonyms", "x", "--out", out)
-    assert "--pseudonyms is for --format csv" in done.said
+    check_text(done.said)
     done = gradebook("export", tmp_path, "--format", "gradescope", "--out", out)
-    assert "there are 4; say whose" in done.said
+    check_text(done.said)
     done = gradebook(
         "export", tmp_path, "--format", "gradescope", "--student", "ada", "--lab", "01",
         "--out", out,
@@ -655,9 +645,9 @@ def test_open_points_are_in_every_export_and_told(tmp_path: Path) -> None:
     assert (row["open_points"], row["open_criteria"]) == ("3", "efficiency balanced")
     assert (row["effort"], "still open: efficiency" in row["notes"]) == ("default", True)
     anonymous = exports.export_pseudonymous(made, {"ada": "p-1"}).text
-    assert "efficiency balanced,yes" in anonymous
+    check_text(anonymous.splitlines())
     worksheet = moodle.worksheet(made.rows)
-    assert "1 point is still open: efficiency." in worksheet.text
+    check_text(worksheet.text.splitlines())
     for export in (plain, worksheet, canvas_filled(tmp_path, made)):
         assert told in " ".join(export.remarks)
     tests = {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.courses import ADA, attempt, intake, result, submission
+from support.golden_texts import raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook import database
@@ -71,7 +72,7 @@ def test_a_change_that_nobody_can_undo_is_told(
     ]
     journal.write_bytes(b"x")
     with (
-        pytest.raises(NumalabError, match=f"has left {journal}.*gradebook rebuild {tmp_path}"),
+        raises_text(NumalabError),
         use_gradebook(course, read_only=True),
     ):
         pass
@@ -112,7 +113,7 @@ def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
         writer.execute("BEGIN EXCLUSIVE")
         for read_only in (True, False):
             with (
-                pytest.raises(NumalabError, match="can't be used: database is locked"),
+                raises_text(NumalabError),
                 use_gradebook(course, read_only=read_only),
             ):
                 pass
@@ -136,16 +137,16 @@ def test_a_gradebook_is_made_once_and_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "said"),
+    ("error", "kind"),
     [
-        (sqlite3.OperationalError("disk I/O error"), NumalabError, "can't be used: disk I/O error"),
-        (sqlite3.DatabaseError("malformed"), UserError, r"is damaged \(malformed\).*rebuild"),
+        (sqlite3.OperationalError("disk I/O error"), NumalabError),
+        (sqlite3.DatabaseError("malformed"), UserError),
     ],
 )
 def test_what_sqlite_complains_of_is_told(
-    tmp_path: Path, error: Exception, kind: type[Exception], said: str
+    tmp_path: Path, error: Exception, kind: type[Exception]
 ) -> None:
-    with pytest.raises(kind, match=said), database.explain_errors(CourseFolder(tmp_path)):
+    with raises_text(kind), database.explain_errors(CourseFolder(tmp_path)):
         raise error
 
 
@@ -158,7 +159,7 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(database, "shortage", shortage)
     with (
-        pytest.raises(NumalabError, match=r"gradebook\.sqlite can't be used: there is no room"),
+        raises_text(NumalabError),
         database.explain_errors(CourseFolder(tmp_path)),
     ):
         raise sqlite3.OperationalError("database or disk is full")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, criterion, intake, result
 from support.courses import submission as submitted
+from support.golden_texts import check_text, raises_text
 
 from numalab.course import records
 from numalab.course.course_folder import CourseFolder
@@ -168,7 +169,7 @@ def test_a_delivery_that_comes_again_is_kept_once(tmp_path: Path) -> None:
     for text in ("{}", "[]", '{"taken_in_at": "x"}'):
         course.collection_record(4).write_text(text)
         with (
-            pytest.raises(NumalabError, match=r"0004\.json is not a delivery"),
+            raises_text(NumalabError),
             use_gradebook(course),
         ):
             pass
@@ -256,21 +257,21 @@ def test_keys_of_one_assignment_are_its_labs_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    "asked",
     [
-        ("adaa", "'adaa'. Did you mean ada?"), ("LOVE", "'LOVE'. Did you mean ada?"),
-        ("ada l", "'ada l'. Did you mean ada?"),
-        ("q", "'q'; ./numalab gradebook show lists all."),
-        ("name", "Did you mean s1, s2, s3?"),
+        "adaa", "LOVE",
+        "ada l",
+        "q",
+        "name",
     ],
 )  # fmt: skip
-def test_who_may_be_meant_is_named(tmp_path: Path, asked: str, said: str) -> None:
+def test_who_may_be_meant_is_named(tmp_path: Path, asked: str) -> None:
     class_ = [ADA, *(Student(f"s{k}", f"Name {k}", {}) for k in range(1, 6))]
     with use_gradebook(CourseFolder(tmp_path)) as book:
         book.add_submissions(intake(*map(submitted, class_)))
         with pytest.raises(UserError) as raised:
             book.grade_traces(Rules(), asked)
-    assert said in str(raised.value)
+    check_text(str(raised.value))
 
 
 def test_three_are_named_at_most(tmp_path: Path) -> None:
@@ -292,12 +293,10 @@ def test_a_rebuild_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(gradebook, "CHUNK", 2)
     told: list[str] = []
     rebuild(course, told.append)
-    assert told == [
-        "reading deliveries", "reading attempts, 2 so far", "reading attempts, 4 so far"
-    ]  # fmt: skip
+    check_text(told)
     with use_gradebook(course, read_only=True) as book:
         assert len(list(book.attempts())) == 5
-    with pytest.raises(UserError, match="no folder"):
+    with raises_text(UserError):
         rebuild(CourseFolder(tmp_path / "x"), told.append)
 
 
@@ -314,7 +313,7 @@ def test_a_gradebook_of_another_version_is_told(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version = 1")
     for read_only in (True, False):
         with (
-            pytest.raises(UserError, match="another version of the kit"),
+            raises_text(UserError),
             use_gradebook(course, read_only),
         ):
             pass

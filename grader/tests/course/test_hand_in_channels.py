@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.deliveries import KERNEL_BYTES as KERNEL
 from support.deliveries import RAR, SEVEN_ZIP, clone, put, zip_bytes
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake.clone_layouts import assignment_prefix
@@ -108,14 +109,13 @@ def test_a_download_of_classroom_50(
     ada = found["Ada-L"]
     assert (ada.student.name, ada.student.external["email"]) == ("Ada Lovelace", "ada@example.org")
     told = " ".join(ada.notes)
-    assert "marks its newest submission as late" in told
-    assert "at 2026-10-07T05:00:00+00:00, long after the date" in told
+    check_text(told)
     assert "result" not in told.replace("results", "").replace("Classroom", "")
-    assert "knows of no submission" in " ".join(found["bob"].notes)
+    check_text(" ".join(found["bob"].notes))
     why = whys(intake)
     assert sorted(why) == ["cem", "dee"]
-    assert why["cem"] == "Nothing was handed in."
-    assert "somebody else's repository" in why["dee"]
+    check_text(why["cem"])
+    check_text(why["dee"])
 
 
 @needs_git
@@ -142,7 +142,7 @@ def test_a_download_by_pattern_has_no_scores(
     }  # fmt: skip
     found = {one.student.id: one for one in intake.submissions}
     assert (found["Ada-L"].student.name, found["Ada-L"].notes) == ("Ada Lovelace", ())
-    assert "not in the list roster.csv" in " ".join(found["eve"].notes)
+    check_text(" ".join(found["eve"].notes))
     assert whys(intake) == {"cem": "Nothing was handed in."}
 
 
@@ -156,7 +156,8 @@ def test_a_groups_repository(tmp_path: Path, course: CourseFolder, labs: dict[st
         for one in import_submissions(folder, course, labs, quiet).submissions
         if one.student.id == "ada-l"
     ]
-    assert len(ada.notes) == 1 and "the owner of it only" in ada.notes[0]
+    assert len(ada.notes) == 1
+    check_text(ada.notes[0])
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_whose_a_clone_is_does_not_show(
 ) -> None:
     """Of two parts of the paths either could be the student; a list of the class tells."""
     delivery = fake_clones(tmp_path / "clones", "x/ada", "x/bob", "y/ada", "y/bob")
-    with pytest.raises(UserError, match="which part of that is the student does not show"):
+    with raises_text(UserError):
         import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     members = tmp_path / "members.csv"
     members.write_text("Username,Name\nada,Ada Lovelace\nbob,Bob Made Up\n")
@@ -333,19 +334,19 @@ def test_what_names_begin_with(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content"),
     [
-        ("lab.7z", SEVEN_ZIP, "7z x -olab lab.7z"),
-        ("my lab.rar", RAR, "unar -D -o 'my lab' 'my lab.rar'"),
-        ("lab.zip", RAR, "is a RAR archive"),  # with a false ending
-        ("lab.tar.gz", SEVEN_ZIP, "is a 7z archive"),
-        ("kernel.c.gz", b"\x1f\x8b", "`gunzip kernel.c.gz`"),
+        ("lab.7z", SEVEN_ZIP),
+        ("my lab.rar", RAR),
+        ("lab.zip", RAR),  # with a false ending
+        ("lab.tar.gz", SEVEN_ZIP),
+        ("kernel.c.gz", b"\x1f\x8b"),
     ],
 )
 @pytest.mark.parametrize("form", ["folder", "moodle", "zipped"])
 def test_archives_of_other_kinds(
     tmp_path: Path, course: CourseFolder, labs: dict[str, Lab], name: str, content: bytes,
-    said: str, form: str,
+    form: str,
 ) -> None:  # fmt: skip
     """Wherever they lie: the student is named, and whoever grades is told the commands."""
     where = "Ada Made Up_7_assignsubmission_file" if form != "folder" else "Ada Made Up"
@@ -357,9 +358,9 @@ def test_archives_of_other_kinds(
         delivery = put(tmp_path / "class", files)
     intake = import_submissions(delivery, course, {FIRST: labs[FIRST]}, quiet)
     (problem,) = intake.problems
-    assert problem.student is not None and problem.student.name == "Ada Made Up"
-    assert said in problem.why
-    assert "hand in a .zip or a .tar.gz" in problem.why
+    assert problem.student is not None
+    check_text(problem.student.name)
+    check_text(problem.why)
 
 
 @pytest.mark.parametrize(

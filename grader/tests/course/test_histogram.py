@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from support.golden_texts import check_text
 
 from numalab.course.pages.histogram import BINS, bins, histogram, values_words
 
@@ -25,13 +26,7 @@ def bound_x(svg: str) -> float:
 
 
 def test_a_picture_as_a_whole() -> None:
-    assert histogram([0.0, 1.0], 0.5, "v", "<T>") == (
-        '<svg class="values" viewBox="0 0 320 78" role="img" aria-labelledby="v">'
-        '<title id="v">&lt;T&gt;</title><rect x="1.0" y="4.0" width="18.0" height="54.0"/>'
-        '<rect x="301.0" y="4.0" width="18.0" height="54.0"/><path d="M0 58H320"/>'
-        '<path class="bound" d="M160.0 0V62"/><text x="0" y="74" text-anchor="start">0</text>'
-        '<text x="320" y="74" text-anchor="end">1</text></svg>'
-    )
+    check_text(histogram([0.0, 1.0], 0.5, "v", "<T>"))
 
 
 def test_bars_are_as_high_as_values_are_many_and_end_on_the_base_line() -> None:
@@ -72,16 +67,15 @@ def test_two_of_a_hundred_at_each_end_do_not_set_the_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "unit", "said"),
+    ("values", "unit"),
     [
-        ([1.0], "s", "1 value, median 1, all from 1 to 1 s."),
-        ([1.0, 2.0, 6.0], "", "3 values, median 2, all from 1 to 6."),
-        ([1.0, 2.0, 3.0, 4.0], "s",
-         "4 values, median 2.5, the middle half from 1.75 to 3.25, all from 1 to 4 s."),
+        ([1.0], "s"),
+        ([1.0, 2.0, 6.0], ""),
+        ([1.0, 2.0, 3.0, 4.0], "s"),
     ],
 )  # fmt: skip
-def test_values_in_words(values: list[float], unit: str, said: str) -> None:
-    assert values_words(values, unit) == said
+def test_values_in_words(values: list[float], unit: str) -> None:
+    check_text(values_words(values, unit))
 
 
 def test_values_are_in_equal_bins() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support.deliveries import Files, put, tar_bytes, zip_bytes
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.intake import archives, intake
@@ -123,7 +124,7 @@ def test_paths_out_of_the_archive(desk: Desk, name: str, suffix: str) -> None:
     (taken,) = [one for one in both.submissions if one.student.id == "eve"]
     folder = desk.course.submission("eve", FIRST, taken.digest)
     assert (folder / FIRST / "kernel.c").read_bytes() == KERNEL
-    assert f"kernel.c, which {reason}" in " ".join(taken.notes)
+    check_text(" ".join(taken.notes))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_link_in_a_zip(desk: Desk) -> None:
         info = zipfile.ZipInfo("kernel.c")
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
-    assert "kernel.c is a link" in why(desk.archive(packed.getvalue(), ".zip"))
+    check_text(why(desk.archive(packed.getvalue(), ".zip")))
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
@@ -170,7 +171,7 @@ def test_pipes_and_devices_in_a_zip(desk: Desk, kind: int) -> None:
         info = zipfile.ZipInfo("kernel.c")
         info.external_attr = (kind | 0o666) << 16
         archive.writestr(info, KERNEL)
-    assert "kernel.c is no plain file" in why(desk.archive(packed.getvalue(), ".zip"))
+    check_text(why(desk.archive(packed.getvalue(), ".zip")))
 
 
 def test_links_and_pipes_in_a_folder(desk: Desk) -> None:
@@ -179,8 +180,7 @@ def test_links_and_pipes_in_a_folder(desk: Desk) -> None:
     os.mkfifo(folder / "kernel.f90")
     (folder / FIRST).symlink_to(desk.delivery / "ada")
     said = why(desk.take())
-    assert "kernel.c is a link" in said
-    assert "kernel.f90 is no plain file" in said
+    check_text(said)
 
 
 def test_links_in_place_of_a_student(desk: Desk) -> None:
@@ -207,7 +207,7 @@ def test_a_bomb_beside_it(desk: Desk) -> None:
     files = {"kernel.c": KERNEL, "film.raw": BOMB}
     assert "film.raw" in notes(desk.archive(zip_bytes(files), ".zip"))
     (desk.delivery / "eve.zip").unlink()
-    assert "expands to more than" in why(desk.archive(tar_bytes(files), ".tar.gz"))
+    check_text(why(desk.archive(tar_bytes(files), ".tar.gz")))
 
 
 def test_a_bomb_in_the_classes_archive(desk: Desk, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_bomb_in_the_classes_archive(desk: Desk, tmp_path: Path) -> None:
     desk.delivery = tmp_path / "delivery" / "class.zip"
     desk.delivery.parent.mkdir()
     desk.delivery.write_bytes(zip_bytes({"ada/kernel.c": KERNEL, "eve.tar": BOMB}))
-    assert "eve.tar expands to more than 100 times its size" in why(desk.take())
+    check_text(why(desk.take()))
 
 
 def test_a_bomb_whose_header_lies(desk: Desk) -> None:
@@ -232,7 +232,7 @@ def test_a_bomb_in_a_bomb(desk: Desk) -> None:
     for _ in range(3):
         inner = zip_bytes({"kernel.zip": inner, "01_first_touch/kernel.zip": inner})
     said = why(desk.archive(inner, ".zip"))
-    assert "An archive inside was not opened: kernel.zip" in said
+    check_text(said)
 
 
 @pytest.mark.parametrize("spare", [0, -1])
@@ -243,7 +243,7 @@ def test_what_is_read_of_a_hand_in_is_limited_in_all(
     monkeypatch.setattr(intake, "STUDENT_LIMITS", limits)
     taken = desk.archive(zip_bytes({"kernel.c": KERNEL}), ".zip")
     if spare < 0:
-        assert "would have to be read of eve.zip" in why(taken)
+        check_text(why(taken))
     else:
         assert "eve" in {one.student.id for one in taken.submissions}
 
@@ -275,12 +275,12 @@ def test_an_xz_that_asks_for_4_gib_of_memory(desk: Desk) -> None:
     at = packed.index(b"\x21\x01", 12) + 2
     packed[at] = 40
     struct.pack_into("<L", packed, 12 + length - 4, zlib.crc32(packed[12 : 12 + length - 4]))
-    assert "Memory usage limit" in why(desk.archive(bytes(packed), ".tar.xz"))
+    check_text(why(desk.archive(bytes(packed), ".tar.xz")))
 
 
 def test_a_file_too_large_in_a_folder(desk: Desk) -> None:
     put(desk.delivery / "eve", {"kernel.c": b"x" * (FILE_BYTES + 1)})
-    assert "kernel.c is larger than 1 MiB" in why(desk.take())
+    check_text(why(desk.take()))
     put(desk.delivery / "eve", {"kernel.c": b"x" * FILE_BYTES})
     assert notes(desk.take()) == ""
 
@@ -292,27 +292,27 @@ def test_an_encrypted_zip(desk: Desk) -> None:
     packed = bytearray(zip_bytes({"kernel.c": KERNEL}))
     packed[packed.index(b"PK\3\4") + 6] |= 1
     packed[packed.index(b"PK\1\2") + 8] |= 1
-    assert "kernel.c is encrypted" in why(desk.archive(bytes(packed), ".zip"))
+    check_text(why(desk.archive(bytes(packed), ".zip")))
 
 
 @pytest.mark.parametrize(
-    ("suffix", "packed", "said"),
+    ("suffix", "packed"),
     [
-        (".zip", b"", "eve.zip is empty"),
-        (".zip", b"<!DOCTYPE html>", "eve.zip is not a zip or tar archive"),
-        (".zip", zip_bytes({"kernel.c": KERNEL})[:-30], "eve.zip is damaged"),
-        (".zip", zip_bytes({}), "eve.zip is empty"),
-        (".tar.gz", tar_bytes({"kernel.c": KERNEL * 999})[:-20], "eve.tar.gz is damaged"),
-        (".tar.xz", tar_bytes({"kernel.c": KERNEL * 999}, "xz")[:-30], "eve.tar.xz is damaged"),
-        (".tar", tar_bytes({"kernel.c": KERNEL}, "")[:516], "damaged"),
-        (".tar.gz", zip_bytes({"x": b""}, compression=zipfile.ZIP_STORED), "None of the files"),
-        (".rar", b"Rar!", "hand in a .zip or a .tar.gz"),
-        (".7z", b"7z", "hand in a .zip or a .tar.gz"),
+        (".zip", b""),
+        (".zip", b"<!DOCTYPE html>"),
+        (".zip", zip_bytes({"kernel.c": KERNEL})[:-30]),
+        (".zip", zip_bytes({})),
+        (".tar.gz", tar_bytes({"kernel.c": KERNEL * 999})[:-20]),
+        (".tar.xz", tar_bytes({"kernel.c": KERNEL * 999}, "xz")[:-30]),
+        (".tar", tar_bytes({"kernel.c": KERNEL}, "")[:516]),
+        (".tar.gz", zip_bytes({"x": b""}, compression=zipfile.ZIP_STORED)),
+        (".rar", b"Rar!"),
+        (".7z", b"7z"),
     ],
     ids=lambda value: "packed" if isinstance(value, bytes) else value,  # they hold the time
 )  # fmt: skip
-def test_broken_archives(desk: Desk, suffix: str, packed: bytes, said: str) -> None:
-    assert said in why(desk.archive(packed, suffix))
+def test_broken_archives(desk: Desk, suffix: str, packed: bytes) -> None:
+    check_text(why(desk.archive(packed, suffix)))
 
 
 def test_the_same_file_twice(desk: Desk) -> None:
@@ -321,21 +321,21 @@ def test_the_same_file_twice(desk: Desk) -> None:
         archive.writestr("kernel.c", KERNEL)
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("kernel.c", b"int other;\n")
-    assert "kernel.c is there more than once" in why(desk.archive(packed.getvalue(), ".zip"))
+    check_text(why(desk.archive(packed.getvalue(), ".zip")))
     both = zip_bytes({"kernel.c": KERNEL, "KERNEL.C": b"int other;\n"})
-    assert "(KERNEL.C and kernel.c)" in why(desk.archive(both, ".zip"))
+    check_text(why(desk.archive(both, ".zip")))
 
 
 @pytest.mark.parametrize("name", ["kernel.c.txt", "my_code.c", "kernal.c"])
 def test_a_kernel_by_another_name(desk: Desk, name: str) -> None:
     put(desk.delivery / "eve", {name: KERNEL, f"{FIRST}.txt": b""})
-    assert f"{name} was found; did you mean kernel.c?" in why(desk.take())
+    check_text(why(desk.take()))
 
 
 def test_folders_that_both_hold_the_lab(desk: Desk) -> None:
     files: Files = {f"a/{FIRST}/kernel.c": KERNEL, f"b/{FIRST}/kernel.c": b"int other;\n"}
     said = why(desk.archive(zip_bytes(files), ".zip"))
-    assert f"a/{FIRST}/ and b/{FIRST}/ both hold files of it" in said
+    check_text(said)
 
 
 def test_a_student_twice(desk: Desk) -> None:
@@ -350,7 +350,7 @@ def test_a_student_twice(desk: Desk) -> None:
     twice.write_bytes(zip_bytes({"kernel.c": b"int other;\n"}))
     (problem,) = desk.take().problems
     assert problem.student is not None
-    assert "zoë.zip and zoë both hold files" in problem.why
+    check_text(problem.why)
 
 
 @pytest.mark.parametrize(
@@ -371,13 +371,9 @@ def test_texts_of_other_systems(desk: Desk, content: bytes, taken: bytes) -> Non
 
 
 def test_what_is_no_text(desk: Desk) -> None:
-    put(
-        desk.delivery / "eve",
-        {"kernel.c": b"\x7fELF\0\0", "kernel.f90": b"\xff\xfe\0\xd8"},
-    )
+    put(desk.delivery / "eve", {"kernel.c": b"\x7fELF\0\0", "kernel.f90": b"\xff\xfe\0\xd8"})
     said = why(desk.take())
-    assert "kernel.c is a compiled program" in said
-    assert "kernel.f90 is not a text file" in said
+    check_text(said)
 
 
 def test_names_that_steer_a_terminal(desk: Desk) -> None:
@@ -444,7 +440,7 @@ def test_a_reader_that_dies_in_a_member_refuses_it() -> None:
     archive = archives._Archive(reading, "eve.zip", archives.STUDENT_LIMITS)
     member = Member("d/kernel.c", "file", "", 1_000)
     with (
-        pytest.raises(Refused, match=r"d/kernel\.c can't be read within 10 s"),
+        raises_text(Refused),
         archives._Stream(archive, 0, member) as stream,
     ):
         stream.read()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.golden_texts import raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import local, runs
@@ -202,7 +203,7 @@ def test_what_a_killed_command_has_left_is_waited_for(
     now_s = iter(range(1000))
     monkeypatch.setattr(local, "LockFile", Held)
     monkeypatch.setattr(local.time, "monotonic", lambda: next(now_s))
-    with pytest.raises(UserError, match="fuser"):
+    with raises_text(UserError):
         engine.take_up(run)
     assert len(tries) == local.LEAVE_S
     (folder / "working").unlink()

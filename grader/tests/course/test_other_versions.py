@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from support import invented
+from support.golden_texts import check_text
 from support.invented import FAST, TWO_NODES
 from support.stored_courses import Graded, kit_without_build, stored_course
 
@@ -268,18 +269,19 @@ def test_batch_grade_asks_before_it_measures_another_versions_course_again(
     old, new = change_driver(own)
     code, said, names = it.grade()
     assert code == 2 and names == ""
-    assert "2 hand-ins of this course were measured by another version" in said
+    check_text(said)
     assert "--measure-again" in said and "--keep-measured" in said and "2 hours" in said
     assert it.grade("--keep-measured")[2] == "eve"
-    assert it.grade("--measure-again")[2] == "ada bob eve"
-    assert it.grade("--regrade")[2] == "ada bob eve", "which asks for it"
+    check_text(it.grade("--measure-again")[2])
+    check_text(it.grade("--regrade")[2])
     assert it.grade("--student", "eve")[2] == "eve"
 
     code, said, names = it.grade(answer="n\n")
-    assert names == "eve" and "Measure 2 hand-ins again? [y/N]" in said
-    assert "2 hours, one after another" in said
-    assert it.grade(answer="y\n")[2] == "ada bob eve"
+    assert names == "eve"
+    check_text(said)
+    check_text(it.grade(answer="y\n")[2])
 
     proved_equal(own, old, new)
     code, said, names = it.grade()
-    assert names == "eve" and "another version" not in said
+    assert names == "eve"
+    check_text(said)

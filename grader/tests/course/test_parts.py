@@ -21,6 +21,7 @@ from support.courses import (
     result,
     submission,
 )
+from support.golden_texts import check_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.explanation import explanation
@@ -190,7 +191,7 @@ def test_what_waits_to_be_graded_is_never_a_zero(tmp_path: Path) -> None:
     )  # fmt: skip
     assert row.points is None
     assert row.is_handed_in
-    assert "Variant: Not graded: the node failed." in " ".join(row.notes)
+    check_text(" ".join(row.notes))
 
 
 def test_a_viva_without_a_mark_is_open(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_being_late_costs_the_parts_that_were(tmp_path: Path) -> None:
     assert points(row) == {
         "kernel": 4.0, "variant": 2.7, "prediction": 0.9, "diagnose": 1.0, "viva": 1.0
     }  # fmt: skip
-    assert "less 10 % for being late" in explained(tmp_path, text)
+    check_text(explained(tmp_path, text))
     assert any("The variant was handed in 20 hours after" in line for line in feedback_lines(row))
     own = f"{text}[labs.{VARIANT}]\ndeadline = 2027-05-05T23:59:00+02:00\n"
     assert only_row(tmp_path, handed_in(ADA), [], own).points == 10.0
@@ -384,14 +385,13 @@ def test_a_slip_is_named(text: str, said: tuple[str, ...]) -> None:
 def test_marks_that_nobody_gets_are_told(tmp_path: Path) -> None:
     text = viva("adda", "points = 3")
     told = " ".join(p.why for p in standing(tmp_path, handed_in(ADA), [], text).problems)
-    assert "[[viva]] names the student 'adda'" in told
-    assert "no [parts] in which viva weighs anything" in told
+    check_text(told)
 
 
 def test_a_part_that_nobody_of_the_class_has_is_told(tmp_path: Path) -> None:
     graded = [kernel(ADA, result(10)), variant(ADA, result(10), 0.5)]
     (problem,) = standing(tmp_path, handed_in(ADA), graded).problems
-    assert f"{LAB}: nobody has handed in diagnose, which earns 0" in problem.why
+    check_text(problem.why)
     assert f'[labs.{LAB}] parts = ["kernel", "variant", "prediction", "viva"]' in problem.why
 
 
@@ -453,7 +453,7 @@ def test_pages_show_the_parts_and_count_them_once(tmp_path: Path) -> None:
     assert [(row.lab, row.points, row.max_points) for row in rows] == [
         (LAB, 7.0, 10.0), (VARIANT, 1.5, 3.0)
     ]  # fmt: skip
-    assert sum_words(rows) == "7 of 10 points, with 1 of 1 lab graded."
+    check_text(sum_words(rows))
     page = student_page(ADA, rows, {}, "HPC", ())
     assert "1.5 of 3" in page
     assert "0.5 of 1" in page
@@ -474,7 +474,7 @@ def test_the_commands_know_parts(installation: Installation, tmp_path: Path) -> 
     assert "predict." in shown.out
     assert "7.8" in shown.out
     said = numalab_command(installation, "gradebook", "explain", str(tmp_path), "ada", VARIANT)
-    assert "variant 1.5 of 3: 5 of 10 points in C" in said.out
+    check_text(said.out)
     assert max(map(len, said.out.splitlines())) <= 80
     out = tmp_path / "grades.csv"
     made = numalab_command(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.courses import ADA
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.exports.pseudonyms import assign
 from numalab.course.privacy import paragraph
@@ -32,28 +33,21 @@ def test_pseudonyms_are_kept_in_a_list_that_a_person_can_read(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    "lines",
     [
-        ("a,b,p-1\n,b,p-2\n", "line 3: it has to have 3 cells"), ("a,b,\n", "line 2"),
-        ("a,b,p-1,x\n", "line 2"), ("a,b,p-1\nb,b,p-1\n", "two students have the same pseudonym"),
+        "a,b,p-1\n,b,p-2\n", "a,b,\n",
+        "a,b,p-1,x\n", "a,b,p-1\nb,b,p-1\n",
     ],
 )  # fmt: skip
-def test_a_list_of_pseudonyms_that_cannot_be_meant_is_refused(
-    tmp_path: Path, lines: str, said: str
-) -> None:
+def test_a_list_of_pseudonyms_that_cannot_be_meant_is_refused(tmp_path: Path, lines: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text(f"student,name,pseudonym\n{lines}")
-    with pytest.raises(UserError, match=said):
+    with raises_text(UserError):
         assign(path, [ADA])
 
 
 def test_what_is_kept_is_told_as_far_as_the_course_says() -> None:
     text = paragraph("HPC", "2028-01-31", "me@example.org")
-    assert text.startswith("In the course HPC your hand-ins")
-    assert text.endswith(
-        "It is kept until 2028-01-31. Questions, and wishes to see or correct what is kept of "
-        "you: me@example.org."
-    )
+    check_text(text)
     text = paragraph("", None, "")
-    assert text.startswith("In this course your hand-ins")
-    assert text.endswith("It is kept until the instructors remove the course's folder.")
+    check_text(text)

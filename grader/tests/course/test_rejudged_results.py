@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.courses import criterion, result
+from support.golden_texts import raises_text
 
 from numalab.course import attempts, rejudging
 from numalab.course.course_folder import CourseFolder
@@ -176,7 +177,7 @@ def test_an_attempt_becomes_a_new_one(
     assert rejudging.judge_attempt(course, installation, {}, old, "new", AT).is_same
     for is_of in ({"lab": "02_affinity"}, {"language": "fortran"}):
         judged_as(monkeypatch, course, after, **is_of)
-        with pytest.raises(UserError, match=r"evidence\.json is of another submission"):
+        with raises_text(UserError):
             rejudging.judge_attempt(course, installation, {}, old, "new", AT)
 
 
@@ -270,5 +271,5 @@ def test_without_a_result_the_new_one_has_its_own(course: CourseFolder, text: st
 
 
 def test_an_attempt_that_is_gone_is_told(course: CourseFolder, installation: Installation) -> None:
-    with pytest.raises(UserError, match=r"has no attempt\.json"):
+    with raises_text(UserError):
         rejudging.judge_attempt(course, installation, {}, OLD, "new", AT)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.courses import ADA, BOB, attempt, intake, result, submission
+from support.golden_texts import check_text, raises_text
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
@@ -137,7 +138,7 @@ def test_what_is_no_run_is_told(course: CourseFolder) -> None:
     folder = runs.write_run(course, RUN)
     for text in ("", "[]", "{}"):
         (folder / "run.json").write_text(text)
-        with pytest.raises(NumalabError, match=r"run\.json can't be read"):
+        with raises_text(NumalabError):
             runs.read_run(course, RUN.id)
 
 
@@ -196,18 +197,17 @@ def test_ids_of_runs_are_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"),
+    "count",
     [
-        (BatchStatus(3, 1, 0, 0, 0, 0), "1 of 3 graded"),
-        (BatchStatus(3, 1, 1, 2, 0, 0), "1 of 3 graded; 1 could not be; 2 begun again"),
-        (BatchStatus(3, 1, 0, 0, 2, 0), "1 of 3 graded; jobs: 2 running"),
-        (BatchStatus(3, 1, 0, 0, 0, 1, "Priority"),
-         "1 of 3 graded; jobs: 0 running and 1 waiting (Priority)"),
-        (BatchStatus(3, 1, 0, 0, 0, 0, "no answer"), "1 of 3 graded (no answer)"),
+        BatchStatus(3, 1, 0, 0, 0, 0),
+        BatchStatus(3, 1, 1, 2, 0, 0),
+        BatchStatus(3, 1, 0, 0, 2, 0),
+        BatchStatus(3, 1, 0, 0, 0, 1, "Priority"),
+        BatchStatus(3, 1, 0, 0, 0, 0, "no answer"),
     ],
 )  # fmt: skip
-def test_a_count_in_words(count: BatchStatus, text: str) -> None:
-    assert count.text == text
+def test_a_count_in_words(count: BatchStatus) -> None:
+    check_text(count.text)
 
 
 def status(ended: Mapping[str, int], left: int, jobs: Mapping[str, int], *notes: str,
@@ -216,20 +216,18 @@ def status(ended: Mapping[str, int], left: int, jobs: Mapping[str, int], *notes:
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    "found",
     [
-        (status({}, 2, {}), "0 of 2 graded"),
-        (status({"graded": 2}, 0, {}, is_over=True), "2 of 2 graded"),
-        (status({"lost": 1, "kit_error": 2, "graded": 3}, 1, {"waiting": 1, "running": 2}),
-         "3 of 7 graded, 2 kit error, 1 lost, jobs: 2 running, 1 waiting"),
-        (status({}, 1, {"waiting": 1}, "Priority", "Resources"),
-         "0 of 1 graded, jobs: 1 waiting (Priority, Resources)"),
-        (status({"graded": 1}, 1, {}, "Priority", is_over=True), "1 of 2 graded, 1 given up"),
-        (status({"graded": 1}, 1, {"over": 1}), "1 of 2 graded"),
+        status({}, 2, {}),
+        status({"graded": 2}, 0, {}, is_over=True),
+        status({"lost": 1, "kit_error": 2, "graded": 3}, 1, {"waiting": 1, "running": 2}),
+        status({}, 1, {"waiting": 1}, "Priority", "Resources"),
+        status({"graded": 1}, 1, {}, "Priority", is_over=True),
+        status({"graded": 1}, 1, {"over": 1}),
     ],
 )  # fmt: skip
-def test_a_status_in_words(found: RunStatus, text: str) -> None:
-    assert text_of(found) == text
+def test_a_status_in_words(found: RunStatus) -> None:
+    check_text(text_of(found))
 
 
 def kept(course: CourseFolder, of: GradingTask, state: AttemptState) -> None:
@@ -275,5 +273,5 @@ def test_open_points_of_a_class_are_told(course: CourseFolder) -> None:
     with use_gradebook(course) as book:
         book.add_submissions(intake(submission(ADA), submission(BOB, "d2")))
         book.add_attempts([attempt(ADA, result(5, still_open=2))])
-        assert class_text(course) == "The class: 1 of 2 hand-ins graded; points open in 1 hand-in"
+        check_text(class_text(course))
         assert [*progress.known_states(course).values()] == ["graded"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.golden_texts import raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs, slurm
@@ -254,17 +255,17 @@ def test_a_job_is_submitted_from_its_folder(
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    "answer",
     [
-        ((1, "12\n", "sbatch: Invalid account.\n\n"), "sbatch: Invalid account. Change"),
-        ((0, "\n", ""), "it said nothing. Change"),
+        (1, "12\n", "sbatch: Invalid account.\n\n"),
+        (0, "\n", ""),
     ],
 )  # fmt: skip
 def test_what_is_no_submission_is_refused_at_once(
-    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str
+    engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
     commands = Commands(monkeypatch, sbatch=answer)
-    with pytest.raises(UserError, match=said):
+    with raises_text(UserError):
         engine.submit(run)
     assert commands.names() == ["sbatch"] and not commands.pauses
     assert runs.is_over(engine.course, run.id) and runs.noted_job(engine.course, run) is None
@@ -274,7 +275,7 @@ def test_a_submission_is_tried_for_two_minutes(
     engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, sbatch=(1, "", "sbatch: error: Socket timed out"))
-    with pytest.raises(NumalabError, match="Nothing is lost"):
+    with raises_text(NumalabError):
         engine.submit(run)
     assert commands.names() == ["sbatch", "sacct", "squeue"] * 20
     assert commands.pauses == [6] * 20
@@ -285,7 +286,7 @@ def test_whether_a_job_is_known_is_asked_for_two_minutes(
     engine: slurm.Slurm, run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = Commands(monkeypatch, squeue=AWAY, sacct=AWAY)
-    with pytest.raises(NumalabError, match="Nothing is lost"):
+    with raises_text(NumalabError):
         engine.was_submitted(run)
     assert commands.names() == ["sacct", "squeue"] * 20 and commands.pauses == [6] * 20
 
@@ -366,7 +367,7 @@ def test_jobs_are_cancelled_by_name(
     engine.cancel(run)
     assert commands.asked == [(["scancel", f"--name={NAME}"], None)]
     commands.answers["scancel"] = (1, "", "x\nscancel: error: denied.\n")
-    with pytest.raises(UserError, match=r"^scancel: scancel: error: denied\. Try again\.$"):
+    with raises_text(UserError):
         engine.cancel(run)
 
 
@@ -392,7 +393,7 @@ def test_a_command_has_a_minute_and_speaks_english(monkeypatch: pytest.MonkeyPat
 def test_slurm_is_here_where_it_takes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not slurm.is_available()
-    with pytest.raises(NumalabError, match="sinfo is missing"):
+    with raises_text(NumalabError):
         slurm.node_count("")
     (tmp_path / "sbatch").touch(0o755)
     assert slurm.is_available()

@@ -24,6 +24,7 @@ from support.courses import (
     criterion,
     result,
 )
+from support.golden_texts import check_text, raises_text
 from support.invented_class import row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
@@ -87,23 +88,23 @@ def next_step(*rows: StandingRow, labs: Mapping[str, Lab] = NONE) -> tuple[str, 
 def test_names_of_attempts_and_labs(labs: dict[str, Lab]) -> None:
     assert attempt_name(attempt(ADA, number=7)) == f"{LAB}-d10000000000-k10000000000-default-7"
     assert moment("2027-05-04T23:59:59+02:00") == "2027-05-04 23:59 UTC+02:00"
-    assert lab_title(LAB, labs) == "01 First touch"
+    check_text(lab_title(LAB, labs))
     assert lab_title(LAB, {}) == LAB
 
 
 @pytest.mark.parametrize(
-    ("points", "said"),
+    "points",
     [
-        ([], "No lab has a grade yet."),
-        ([None], "No lab has a grade yet."),
-        ([0.0], "0 of 10 points, with 1 of 1 lab graded."),
-        ([0.1, 0.2, None], "0.3 of 20 points, with 2 of 3 labs graded."),
+        [],
+        [None],
+        [0.0],
+        [0.1, 0.2, None],
     ],
 )
-def test_a_sum_in_words(points: list[float | None], said: str) -> None:
+def test_a_sum_in_words(points: list[float | None]) -> None:
     rows = [replace(PASSED, points=one) for one in points]
-    assert sum_words(rows) == said
-    assert sum_words([*rows, replace(PASSED, is_part=True)]) == said
+    check_text(sum_words(rows))
+    check_text(sum_words([*rows, replace(PASSED, is_part=True)]))
 
 
 # ---- the next step -------------------------------------------------------------------
@@ -121,10 +122,11 @@ def test_the_next_step_is_what_fails_first(labs: dict[str, Lab]) -> None:
     }  # fmt: skip
     link, _, said = next_step(replace(FAILED, attempt=attempt(ADA, one)))
     assert link == f"#{OTHER_LAB}-b"
-    assert said[0] == "Next: fix a."
-    assert said[1].startswith("Not gradable here: c: ")
+    check_text(said[0])
+    check_text(said[1])
     link, title, said = next_step(replace(FAILED, lab=LAB), labs=labs)
-    assert (link, title) == (f"#{LAB}-local_pages", "01 First touch in C")
+    assert link == f"#{LAB}-local_pages"
+    check_text(title)
     assert said == ["Next: fix local_pages.", *said[1:-1], f"The text: labs/{LAB}/README.md"]
 
 
@@ -132,9 +134,9 @@ def test_without_a_failure_the_next_step_is_what_is_not_there(labs: dict[str, La
     nothing = "Nothing is handed in yet."
     assert next_step(PASSED, ABSENT) == ("#lab-03_x", "03_x", [nothing])
     here = replace(ABSENT, lab=LAB)
-    assert next_step(here, ABSENT, labs=labs)[2] == [f"{nothing} The text: labs/{LAB}/README.md"]
+    check_text(next_step(here, ABSENT, labs=labs)[2])
     broken = replace(ABSENT, is_not_taken=True, notes=("Nothing.", "Torn."))
-    assert next_step(broken)[2] == ["Nothing.", "Torn.", "Hand it in once more."]
+    check_text(next_step(broken)[2])
     is_part = replace(ABSENT, is_part=True)
     assert next_step(PASSED, is_part, replace(ABSENT, lab="09_z"))[1] == "09_z"
     lacks = replace(
@@ -152,20 +154,20 @@ def test_without_a_failure_the_next_step_is_what_is_not_there(labs: dict[str, La
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    "more",
     [
-        ({}, "None: nothing that was graded fails."),
-        ({"points": None}, "None for you"),
-        ({"attempt": attempt(ADA, result(5, still_open=5))}, "None for you"),
+        {},
+        {"points": None},
+        {"attempt": attempt(ADA, result(5, still_open=5))},
     ],
 )
-def test_where_nothing_is_to_be_done_it_is_said_why(more: Json, said: str) -> None:
-    assert said in words(section(page(replace(PASSED, **more)), "next"))
+def test_where_nothing_is_to_be_done_it_is_said_why(more: Json) -> None:
+    check_text(words(section(page(replace(PASSED, **more)), "next")))
 
 
 def test_one_lab_that_waits_is_enough_to_wait() -> None:
     waits = replace(PASSED, lab="04_y", points=None)
-    assert "None for you" in words(section(page(PASSED, waits), "next"))
+    check_text(words(section(page(PASSED, waits), "next")))
 
 
 def test_the_better_language_says_how_a_grading_went() -> None:
@@ -178,14 +180,12 @@ def test_steps_of_a_kernel() -> None:
     right, wrong = read_verdict(result(10)), read_verdict(result(4, 6, language="fortran"))
     still = read_verdict(result(4, still_open=6))
     broken = Build("does_not_compile", "", "")
-    assert list(steps(None, wrong, broken)) == [
-        "Fix kernel.f90 so that it can be built, then hand it in again."
-    ]
+    check_text(list(steps(None, wrong, broken)))
     assert list(steps(None, wrong, None)) == ["Next: fix local_pages."]
     assert list(steps(None, wrong, Build("ok", "", ""))) == ["Next: fix local_pages."]
-    assert list(steps(None, right, None)) == ["Nothing: all that the node can show is done."]
+    check_text(list(steps(None, right, None)))
     (said,) = steps(None, replace(still, criteria=still.criteria[1:]), None)
-    assert said.startswith("Open: efficiency: not decided yet")
+    check_text(said)
 
 
 # ---- a lab ---------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_each_lab_says_where_it_stands() -> None:
         "07_z": ["kernel: not handed in", "1 of 10 points"],
         VARIANT: ["failed", "1 of 3 points in the lab's grade"],
     }  # fmt: skip
-    assert found[OTHER_LAB][2] == "correct: passed local_pages: failed"
+    check_text(found[OTHER_LAB][2])
     assert found["03_x"][2:] == ["-", "-"]
 
 
@@ -219,7 +219,7 @@ def test_the_language_that_counts_comes_first_and_alone_has_anchors() -> None:
     both = attempt(ADA, result(4, 6), result(9, 1, language="fortran"))
     root = page(row(ADA, LAB, both, language="fortran", points=9.0))
     heads = [words(head) for head in all_of(root, "h3")]
-    assert heads[:2] == ["Fortran (counts)", "C (does not count)"]
+    check_text(heads[:2])
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     assert [one for one in ids if one.startswith(f"{LAB}-")] == [
         f"{LAB}-correct", f"{LAB}-local_pages"
@@ -254,7 +254,7 @@ def test_gradings_that_do_not_count_are_listed() -> None:
         ["the job left no result", "Gone."], ["nothing was graded", ""],
         ["failed", "C: 5 of 8 points; Fortran: 8 of 10 points"],
     ]  # fmt: skip
-    assert found[2][3] == "n2: 2 packages, 2 NUMA nodes, 32 cores (Server)"
+    check_text(found[2][3])
     assert "Graded 2027-05-04 10:00 UTC." in words(root)
     assert "Graded 2027-05-04 10:00 UTC on n1: 1 package" in words(page(PASSED))
 
@@ -262,16 +262,16 @@ def test_gradings_that_do_not_count_are_listed() -> None:
 def test_what_the_compiler_said_is_shown() -> None:
     built = result(10) | {"build": msgspec.to_builtins(Build("ok", "", "unused"))}
     root = page(row(ADA, LAB, attempt(ADA, built)))
-    assert [words(head) for head in all_of(root, "h4")] == ["What to do next", "Warnings"]
+    check_text([words(head) for head in all_of(root, "h4")])
     assert [words(pre) for pre in all_of(root, "pre")] == ["unused"]
 
 
 def test_the_title_is_the_courses(labs: dict[str, Lab]) -> None:
-    assert words(next(all_of(page(PASSED), "h1"))) == "HPC: Ada Lovelace"
-    assert words(next(all_of(page(PASSED, title=""), "h1"))) == "numalab: Ada Lovelace"
+    check_text(words(next(all_of(page(PASSED), "h1"))))
+    check_text(words(next(all_of(page(PASSED, title=""), "h1"))))
     seen = [Picture("Touch map", "Words.", "data:image/svg+xml;base64,", 10, 10)]
     root = page(PASSED, labs=labs, pictures=seen)
-    assert "What was seen of 01 First touch" in words(section(root, "seen"))
+    check_text(words(section(root, "seen")))
 
 
 def test_what_parts_give_over_all_labs() -> None:
@@ -359,7 +359,7 @@ def test_of_some_students_the_folder_is_named(
     assert write_reports(course, installation, found, ignore, ("ada", "zoe")) == folder
     assert sorted(path.name for path in folder.iterdir()) == ["ada", "zoe"]
     assert not (course.report / "labs").exists()
-    with pytest.raises(UserError, match="no student 'eve'"):
+    with raises_text(UserError):
         write_reports(course, installation, found, ignore, ("ada", "eve"))
 
 
@@ -435,7 +435,7 @@ def test_progress_is_told_now_and_then(
     found = standing([row(replace(ADA, id=id_), LAB, None) for id_ in ids])
     told: list[str] = []
     write_reports(course, installation, found, told.append, ids[:50])
-    assert told == ["students' pages, 0 of 50", "students' pages, 25 of 50"]
+    check_text(told)
     told.clear()
     assert (
         write_class_reports(course, installation, found, told.append)
@@ -452,7 +452,7 @@ def test_what_did_not_change_is_not_written(
     for _ in range(2):
         write_reports(course, installation, found, told.append, ["ada"])
         os.utime(course.pages_made, (0, 0))
-    assert told == ["students' pages, 0 of 1"]
+    check_text(told)
     assert course.pages_made.stat().st_mtime == 0
     folder = course.student_report("ada")
     (folder / "index.html").unlink()
@@ -465,7 +465,7 @@ def test_an_id_that_is_no_folders_name_is_refused(
     installation: Installation, course: CourseFolder, bad: str
 ) -> None:
     rows = [replace(PASSED, student=replace(ADA, id=bad))]
-    with pytest.raises(NumalabError, match="can't be a folder's name"):
+    with raises_text(NumalabError):
         write_reports(course, installation, standing(rows), ignore)
 
 
@@ -485,5 +485,5 @@ def test_a_file_in_the_place_of_the_pages_is_told(
 ) -> None:
     course.root.mkdir()
     course.report.write_text("")
-    with pytest.raises(NumalabError, match="the reports can't be written"):
+    with raises_text(NumalabError):
         write_reports(course, installation, standing([PASSED]), ignore)

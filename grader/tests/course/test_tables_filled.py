@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from support.courses import ADA, LAB, OTHER_LAB, ZOE
 from support.exported_rows import BY_HAND, FAILED, GRADED, MISSING, NOT_TAKEN
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.csv_files import CsvTable
 from numalab.course.exports import canvas, moodle
@@ -34,11 +35,7 @@ def test_canvas_table_as_a_whole() -> None:
     after = [list(line) for line in CANVAS]
     after[2][3], after[4][4] = "6.25", "3.46"
     assert made.text == CsvTable(after).text()
-    assert [line for line in made.remarks if not line.startswith(("Prov", "Late", "Handed"))] == [
-        f"No grade, left as it was: Bob <b>Bold</b> in {LAB}, Zoë Ångström in {LAB}, "
-        f"Ada Lovelace in {OTHER_LAB}.",
-        f"Left as it was: Bob in {OTHER_LAB} (excused).",
-    ]
+    check_text([line for line in made.remarks if not line.startswith(("Prov", "Late", "Handed"))])
     assert len(made.remarks) == 5
 
 
@@ -46,10 +43,7 @@ def test_canvas_without_a_line_of_points_and_with_names_apart() -> None:
     template = CsvTable([["LastName", "FirstName", "ID", "Warm-up (1)"], ["L", "A", "1", ""]])
     made = canvas.fill_table(template, [GRADED, BY_HAND], {LAB: "Warm-up"}, "c.csv")
     assert made.text.splitlines()[1] == "L,A,1,6.25"
-    assert made.remarks[-2:] == (
-        "Graded, and not in the table: Zoë Ångström (zoe).",
-        f"Labs without a column: {OTHER_LAB}.",
-    )
+    check_text(made.remarks[-2:])
 
 
 def test_canvas_has_blank_lines_and_labs_without_numbers() -> None:
@@ -77,16 +71,16 @@ def test_a_labs_column_in_canvas_is_the_one_that_is_called_so(
 
 def test_what_canvas_has_not_is_refused_by_name() -> None:
     template = CsvTable([["Student", "ID", "Essay (3)"], ["Points Possible", "", "(read only)"]])
-    with pytest.raises(UserError, match=r"no column for 01_first_touch.*01_first_touch=Essay"):
+    with raises_text(UserError):
         canvas.fill_table(template, [GRADED], {LAB: "Exam"}, "c.csv")
-    with pytest.raises(UserError, match=r'"01_first_touch=Title"; the assignments are: Essay'):
+    with raises_text(UserError):
         canvas.fill_table(template, [GRADED], {}, "c.csv")
-    with pytest.raises(UserError, match=r"Essay \(3\) is read only"):
+    with raises_text(UserError):
         canvas.fill_table(template, [GRADED], {LAB: "Essay"}, "c.csv")
-    with pytest.raises(UserError, match="line 2: 2 cells and not 3"):
+    with raises_text(UserError):
         canvas.fill_table(CsvTable([template.rows[0], ["Ada", ""]]), [GRADED], {}, "c.csv")
     for header in (["Student", "SIS Login ID"], ["ID", "Student"]):
-        with pytest.raises(UserError, match="not what Canvas exports"):
+        with raises_text(UserError):
             canvas.fill_table(CsvTable([header]), [GRADED], {}, "c.csv")
 
 
@@ -125,9 +119,7 @@ WORKSHEET = [
 
 def test_in_moodles_comment_only_markup_is_escaped() -> None:
     said = moodle.comment(replace(FAILED, notes=('Say "x" & <b>it\'s</b>',)))
-    assert said == (
-        '<div class="numalab">No grade.<br>Say "x" &amp; &lt;b&gt;it\'s&lt;/b&gt;</div>'
-    )
+    check_text(said)
 
 
 def test_moodles_own_worksheet_as_a_whole() -> None:
@@ -140,12 +132,7 @@ def test_moodles_own_worksheet_as_a_whole() -> None:
     after[1][3], after[1][7] = "6.25", f"mine{moodle.comment(GRADED)}"
     assert made.text == CsvTable(after, line_end="\n").text()
     told = [line for line in made.remarks if not line.startswith(("Prov", "Late"))]
-    assert told == [
-        "No grade, left as it was: Bob <b>Bold</b> (bob).",
-        "Moodle does not let this grade be changed, left as it was: Zoë Ångström (zoe).",
-        "Graded, and not in the worksheet: X (x).",
-        "In the worksheet, and not in the gradebook: Participant 7.",
-    ]
+    check_text(told)
     assert "X (x)" not in made.remarks[1]
 
 
@@ -172,17 +159,17 @@ def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    "header",
     [
-        (["Identifier", "Grade"], r"'Feedback comments'.*--feedback-column.*switch on feedback"),
-        (["Identifier", "Feedback comments"], r"'Grade'.*--grade-column; there are: Identifier"),
+        ["Identifier", "Grade"],
+        ["Identifier", "Feedback comments"],
     ],
 )
-def test_a_column_that_moodles_worksheet_lacks_is_named(header: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said) as raised:
+def test_a_column_that_moodles_worksheet_lacks_is_named(header: list[str]) -> None:
+    with raises_text(UserError) as raised:
         moodle.fill_worksheet(CsvTable([header]), [GRADED], "w.csv")
     assert ("switch on feedback" in str(raised.value)) is ("Grade" in header)
-    with pytest.raises(UserError, match="no column 'Points'; there are: Identifier"):
+    with raises_text(UserError):
         moodle.fill_worksheet(CsvTable([header]), [GRADED], "w.csv", grade_column="Points")
-    with pytest.raises(UserError, match=r"w\.csv, line 2: 1 cells and not 8"):
+    with raises_text(UserError):
         moodle.fill_worksheet(CsvTable([WORKSHEET[0], ["x"]]), [GRADED], "w.csv")

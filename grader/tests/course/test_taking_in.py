@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.deliveries import put, zip_bytes
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.rules import Rules, parse_rules
@@ -145,7 +146,8 @@ def test_archives_of_a_student_are_read_up_to_a_number(
         assert chosen(*empty)[1] == ["a.zip is empty.", "b.zip is empty.", more]
         assert chosen(whole, *empty[:2]) == ([FIRST], ["a.zip is empty.", more])
         taken, (why,) = chosen(below)
-        assert not taken and why.startswith("An archive inside was not opened: w/x.zip.")
+        assert not taken
+        check_text(why)
 
 
 # ---- lists -----------------------------------------------------------------------------------
@@ -187,8 +189,8 @@ def test_times_of_a_list_are_held_against_the_rules(labs: dict[str, Lab], tmp_pa
     for _ in range(2):
         assert zones.moment(evening, ADA, lab) == "2026-11-21T23:30:00+09:00"
     ((remark, _),) = zones.remarks.items()
-    assert remark.startswith("l.csv: Times without a zone are taken as Asia/Tokyo's")
-    with pytest.raises(UserError, match=r"l\.csv: Ada: 0001-01-01 00:00:00 is no time to hand in"):
+    check_text(remark)
+    with raises_text(UserError):
         of_intake._Zones(Rules(), "l.csv").moment(datetime.min, ADA, lab)
 
 
@@ -204,13 +206,12 @@ def test_what_is_written_of_a_delivery(
     steps: list[str] = []
     two = {name: labs[name] for name in (FIRST, SECOND)}
     intake = import_submissions(delivery, course, two, steps.append)
-    assert steps == ["reading the delivery", "reading hand-ins, 1 of 2",
-                     "reading hand-ins, 2 of 2", "writing, 1 of 1"]  # fmt: skip
+    check_text(steps)
     assert [one.student.id for one in intake.submissions] == ["ada"]
     assert [(one.source, one.student and one.student.id) for one in intake.problems] == [
         ("notes.txt", None), (FIRST, None), ("bob", "bob")
     ]  # fmt: skip
-    assert "is named as a lab, and not as a student" in intake.problems[1].why
+    check_text(intake.problems[1].why)
     kept = json.loads(course.intake.read_text())
     whole = {"schema": 1, "delivery": str(delivery), **asdict(intake)}
     assert kept == json.loads(json.dumps(whole))
@@ -241,7 +242,8 @@ def test_times_and_notes_of_a_delivery_with_a_list(
         "bob": ("2026-11-21T23:30:00+05:00", False, ()),
         "eve": (None, False, ("This name is not in the list l.csv.",)),
     }  # fmt: skip
-    assert len(intake.remarks) == 1 and intake.remarks[0].startswith("l.csv: Times without a zone")
+    assert len(intake.remarks) == 1
+    check_text(intake.remarks[0])
 
 
 def test_a_delivery_that_is_an_archive_is_one_students_if_what_it_wraps_is(
@@ -254,9 +256,9 @@ def test_a_delivery_that_is_an_archive_is_one_students_if_what_it_wraps_is(
     path.write_bytes(zip_bytes({"ada/kernel.c": KERNEL}))
     found = import_submissions(path, course, labs, quiet)
     assert [one.student.id for one in found.submissions] == ["ada"]
-    for content, said in ((b"Rar!\x1a\x07\0", "is a RAR archive, which is not read here"),
-                          (b"x" * 100, "can't be read: class.zip "),
-                          (zip_bytes({}), "is empty")):  # fmt: skip
+    for content in (b"Rar!\x1a\x07\0",
+                          b"x" * 100,
+                          zip_bytes({})):  # fmt: skip
         path.write_bytes(content)
-        with pytest.raises(UserError, match=said):
+        with raises_text(UserError):
             import_submissions(path, course, labs, quiet)

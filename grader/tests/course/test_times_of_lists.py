@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.commands import numalab_command
 from support.deliveries import put
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.rules import TEMPLATE, parse_rules
@@ -117,7 +118,7 @@ def test_worksheets_as_lists(tmp_path: Path, language: str) -> None:
     listed, remarks = read_student_list(path)
     assert not remarks
     for line in listed:
-        assert line.person.name == "Ada Lovelace"
+        check_text(line.person.name)
         assert line.person.external == {"identifier": "Participant 7", "email": "a@x.org"}
         assert line.handed_in_at == EVENING
 
@@ -136,24 +137,23 @@ def test_what_is_not_understood_is_told_once(tmp_path: Path) -> None:
     listed, remarks = read_student_list(path)
     assert len(listed) == 30
     (remark,) = remarks
-    assert "30 times of 30" in remark
-    assert "'some day 0'" in remark
+    check_text(remark)
 
 
 def test_columns_that_are_named(tmp_path: Path) -> None:
     path = tmp_path / "list.csv"
     path.write_text("Jm\u00e9no;Adresa;Odevzd\u00e1no\nAda Lovelace;a@x.org;2026-11-21 23:30\n",
                     encoding="utf-8")  # fmt: skip
-    with pytest.raises(UserError, match=r"--column name=.*Jm\u00e9no"):
+    with raises_text(UserError):
         read_student_list(path)
     named = parse_column_options(["name=Jm\u00e9no", "email=Adresa", "handed_in_at=odevzd\u00e1no"])
     ((line,), _) = read_student_list(path, named)
     assert (line.person.name, line.handed_in_at) == ("Ada Lovelace", EVENING)
-    for given, said in (("Jm\u00e9no", "WHAT is one of"), ("nome=Jm\u00e9no", "WHAT is one of"),
-                        ("name=", "WHAT is one of")):  # fmt: skip
-        with pytest.raises(UserError, match=said):
+    for given in ("Jm\u00e9no", "nome=Jm\u00e9no",
+                        "name="):  # fmt: skip
+        with raises_text(UserError):
             parse_column_options([given])
-    with pytest.raises(UserError, match="names no column 'nome'"):
+    with raises_text(UserError):
         read_student_list(path, parse_column_options(["name=Nome"]))
 
 
@@ -185,14 +185,14 @@ def test_without_a_name_the_deadline_tells(utc_machine: None) -> None:
     deadline = datetime.fromisoformat("2026-11-21T23:59:00+01:00")
     moment, why = taken_moment(EVENING, "", deadline)
     assert moment < deadline
-    assert "UTC+01:00, which the deadline has" in why
+    check_text(why)
     # With the machine's own offset its zone is taken, which knows of summer time.
     same, why = taken_moment(EVENING, "", deadline.astimezone())
     assert same.utcoffset() == timedelta()
-    assert "this machine's zone, UTC" in why
+    check_text(why)
     assert taken_moment(EVENING, "Asia/Tokyo", deadline)[0].utcoffset() == timedelta(hours=9)
     assert taken_moment(deadline, "Asia/Tokyo", deadline) == (deadline, "")
-    assert "this machine's zone" in taken_moment(EVENING, "", None)[1]
+    check_text(taken_moment(EVENING, "", None)[1])
 
 
 def test_the_zone_of_a_course(tmp_path: Path) -> None:
@@ -205,9 +205,9 @@ def test_the_zone_of_a_course(tmp_path: Path) -> None:
     commented = parse_rules(TEMPLATE.replace("# timezone", "timezone"), "x")
     assert commented.timezone == "Europe/Vienna"
     for name in ("Vienna", "CET+1", "../etc/passwd", "/etc/localtime"):
-        with pytest.raises(UserError, match=r"timezone.*Europe/Vienna"):
+        with raises_text(UserError):
             parse_rules(f'timezone = "{name}"', "x")
-    with pytest.raises(UserError, match="with its zone"):
+    with raises_text(UserError):
         parse_rules("[labs.x]\ndeadline = 2026-10-25T02:30:00\n", "x")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.deliveries import tar_bytes, zip_bytes
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.intake import archives, trees
 from numalab.course.intake.archives import (
@@ -65,24 +66,24 @@ def test_paths_of_archives(name: str, parts: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    "name",
     [
-        ("/a", "has an absolute path"), ("\\a", "has an absolute path"),
-        ("c:/a", "has an absolute path"), ("c:", "has an absolute path"),
-        ("../a", "climbs out"), ("a/../b", "climbs out"), ("..", "climbs out"),
-        ("", "lies too deep"), ("./.", "lies too deep"), ("/".join("a" * 17), "lies too deep"),
-        ("x" * 256, "has a name that is too long"), ("\u00e9" * 128, "has a name that is too long"),
-        ("./" * 2049, "has a name that is too long"),
+        "/a", "\\a",
+        "c:/a", "c:",
+        "../a", "a/../b", "..",
+        "", "./.", "/".join("a" * 17),
+        "x" * 256, "\u00e9" * 128,
+        "./" * 2049,
     ],
 )  # fmt: skip
-def test_paths_that_are_refused(name: str, why: str) -> None:
-    with pytest.raises(Refused, match=f"^{why}"):
+def test_paths_that_are_refused(name: str) -> None:
+    with raises_text(Refused):
         safe_path(name)
 
 
 def test_a_path_may_have_as_many_bytes_as_linux_takes() -> None:
     assert safe_path("./" * 2047 + "ab") == ("ab",)
-    with pytest.raises(Refused, match="too long"):
+    with raises_text(Refused):
         safe_path("./" * 2047 + "abc")
 
 
@@ -200,13 +201,13 @@ def test_what_is_read_is_limited_and_plain(tmp_path: Path) -> None:
     assert read_limited(Slow(b""), 0, "a") == b""
     for count in (1025, 5000):
         file = Slow(b"x" * count)
-        with pytest.raises(Refused, match=r"^a is larger than 1 KiB$"):
+        with raises_text(Refused):
             read_limited(file, 1024, "a")
         assert file.tell() == 1025
-    with pytest.raises(Refused, match="x is not there any more"):
+    with raises_text(Refused):
         plain_file(tmp_path / "x")
     (tmp_path / "l").symlink_to("x")
-    with pytest.raises(Refused, match=r"^l "):
+    with raises_text(Refused):
         plain_file(tmp_path / "l")
 
 
@@ -279,7 +280,8 @@ def test_what_is_no_archive(content: bytes, most: int, why: str) -> None:
     with ExitStack() as stack, pytest.raises(Refused) as error:
         readers = stack.enter_context(Readers(READER))
         read_archive(io_file(content, stack), "x.zip", limits, readers, stack)
-    assert str(error.value).startswith(why) and "larger" not in str(error.value)[len(why) :]
+    assert "larger" not in str(error.value)[len(why) :]
+    check_text(str(error.value))
     assert isinstance(error.value, ForeignArchive) == ("RAR" in why or "Zstandard" in why)
 
 
@@ -316,13 +318,13 @@ def read_all(size: int, packed_bytes: int, expanded_bytes: int) -> int:
 def test_a_member_may_be_a_mib_or_a_hundred_times_as_large_as_it_is_packed() -> None:
     for size, packed in ((MIB, 0), (MIB, 10_000), (2_000_000, 20_000)):
         assert read_all(size, packed, 64 * MIB) == size
-        with pytest.raises(Refused, match="d/x expands to more than 100 times its size"):
+        with raises_text(Refused):
             read_all(size + 1, packed, 64 * MIB)
 
 
 def test_what_is_read_of_all_members_is_limited() -> None:
     assert read_all(MIB, 20_000, MIB) == MIB
-    with pytest.raises(Refused, match=r"more than 1 MiB would have to be read of eve\.zip"):
+    with raises_text(Refused):
         read_all(MIB + 1, 20_000, MIB)
 
 
@@ -331,7 +333,7 @@ def test_what_is_copied_is_limited() -> None:
         source = b"x" * (2 << 16)
         file = copy_to_file(io.BytesIO(source), len(source), "a", stack)
         assert file.seek(0) == 0 and file.read() == source
-        with pytest.raises(Refused, match="a is larger than 128 KiB"):
+        with raises_text(Refused):
             copy_to_file(io.BytesIO(source + b"x"), len(source), "a", stack)
 
 
@@ -353,8 +355,6 @@ def test_commands_for_shells() -> None:
     }
     assert list(commands_for(gz, "-rf.gz", "x")) == ["gunzip FILE"]
     assert list(commands_for(gz, "a\x1b.gz", "x")) == ["gunzip FILE"]
-    assert explain_kind(rar, "a.rar", "a").endswith(
-        "(package libarchive-tools), and then `rm a.rar`"
-    )
+    check_text(explain_kind(rar, "a.rar", "a"))
     assert "`unar -D -o .rar .rar`" in str(ForeignArchive(".rar", rar))
-    assert explain_kind(gz, "k.c.gz", "k.c").endswith(": `gunzip k.c.gz` (package gzip)")
+    check_text(explain_kind(gz, "k.c.gz", "k.c"))

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.golden_texts import check_text, raises_text
 
 from numalab.course.intake.students import (
     KnownStudent,
@@ -169,8 +170,9 @@ def test_what_is_known_of_a_student_grows_by_each_delivery() -> None:
     assert ada == Student("ada", "Ada L", {"login": "ada9", "email": "a@x.org"})
     keys = {("login", "ada9"), ("identifier", "participant 1"), ("email", "a@x.org")}
     assert after == (
-        KnownStudent(ada, frozenset(keys)), bob, KnownStudent(Student("zoe", "Zoe", {}),
-    frozenset()) )  # fmt: skip
+        KnownStudent(ada, frozenset(keys)), bob,
+        KnownStudent(Student("zoe", "Zoe", {}), frozenset()),
+    )  # fmt: skip
     assert zoe == after[2].student
     (again,), _ = identify([person("", identifier="PARTICIPANT 1")], after)
     assert isinstance(again, Student)
@@ -181,10 +183,12 @@ def test_why_it_is_not_clear_who_somebody_is() -> None:
     (why,), after = identify(
         [person("Ada", login="ada9", id="5")], [known("bob", "B", id="5"), ADA]
     )
-    assert isinstance(why, str) and why.startswith("Ada may be any of ada, bob: ")
+    assert isinstance(why, str)
+    check_text(why)
     assert [one.student.id for one in after] == ["ada", "bob"]
     (why,), _ = identify([person("Ada")], [ADA, ADA_2])
-    assert isinstance(why, str) and why.startswith("Several students are called Ada, ")
+    assert isinstance(why, str)
+    check_text(why)
 
 
 # ---- kept ------------------------------------------------------------------------------------
@@ -222,5 +226,5 @@ def test_who_is_known_is_kept(tmp_path: Path) -> None:
 def test_what_is_no_record_of_students_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "students.json"
     path.write_text(text)
-    with pytest.raises(UserError, match="Put it back from a backup"):
+    with raises_text(UserError):
         read_known(path)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.courses import result
+from support.golden_texts import check_text, raises_text
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
@@ -98,26 +99,26 @@ WHOLE = {"results": [told("pass")]}
 
 
 @pytest.mark.parametrize(
-    ("outcome", "why"),
+    "outcome",
     [
-        (GradingExit(0, WHOLE, "x"), ""),
-        (GradingExit(1, WHOLE | {"interrupted": False}, "x"), ""),
-        (GradingExit(0, WHOLE | {"interrupted": True}, "x"), "The grading was interrupted."),
-        (GradingExit(0, {"results": []}, "x"), "The grading was interrupted."),
-        (GradingExit(0, {"results": {}}, "x"), "The grading left no result. x"),
-        (GradingExit(1, {}, ""), "The grading left no result."),
-        (GradingExit(0, [], "bye"), "The grading left no result. bye"),
-        (GradingExit(None, WHOLE, "x"), "The grading did not end within 60 s and was stopped."),
-        (GradingExit(-9, WHOLE, ""), "The grading was ended by signal 9."),
-        (GradingExit(-1, None, "bye"), "The grading was ended by signal 1. bye"),
-        (GradingExit(2, None, "bye"), "The grading ended with code 2. bye"),
-        (GradingExit(2, WHOLE, ""), "The grading ended with code 2."),
-        (GradingExit(3, {}, ""), "The grading ended with code 3."),
-        (GradingExit(3, {"results": [{}, told("pass"), told("fail", "error")]}, "x"), "c1: error"),
+        GradingExit(0, WHOLE, "x"),
+        GradingExit(1, WHOLE | {"interrupted": False}, "x"),
+        GradingExit(0, WHOLE | {"interrupted": True}, "x"),
+        GradingExit(0, {"results": []}, "x"),
+        GradingExit(0, {"results": {}}, "x"),
+        GradingExit(1, {}, ""),
+        GradingExit(0, [], "bye"),
+        GradingExit(None, WHOLE, "x"),
+        GradingExit(-9, WHOLE, ""),
+        GradingExit(-1, None, "bye"),
+        GradingExit(2, None, "bye"),
+        GradingExit(2, WHOLE, ""),
+        GradingExit(3, {}, ""),
+        GradingExit(3, {"results": [{}, told("pass"), told("fail", "error")]}, "x"),
     ],
 )
-def test_why_a_grading_says_nothing_of_the_student(outcome: GradingExit, why: str) -> None:
-    assert work.why_not_graded(outcome, 60) == why
+def test_why_a_grading_says_nothing_of_the_student(outcome: GradingExit) -> None:
+    check_text(work.why_not_graded(outcome, 60))
 
 
 @pytest.mark.parametrize(
@@ -271,9 +272,10 @@ def test_a_job_grades_what_was_handed_in(
     ("changes", "limit_s"),
     [
         ({"grading": GradingOptions("quick", limit_s=5)}, 5),
-        ({"grading": GradingOptions("quick", limit_s=5), "slurm": SlurmOptions(max_concurrent=3)},
-        15), ({"grading": GradingOptions("quick", limit_s=5), "slurm":
-          SlurmOptions(max_concurrent=3), "engine": "slurm"}, 5),
+        ({"grading": GradingOptions("quick", limit_s=5),
+          "slurm": SlurmOptions(max_concurrent=3)}, 15),
+        ({"grading": GradingOptions("quick", limit_s=5), "slurm": SlurmOptions(max_concurrent=3),
+          "engine": "slurm"}, 5),
         ({"slurm": SlurmOptions(max_concurrent=2)}, 1800 + int(NODE_LIMIT_S)),
     ],
 )  # fmt: skip
@@ -389,11 +391,7 @@ def test_a_job_makes_what_is_missing_until_nobody_waits(
     said: list[str] = []
     monkeypatch.setattr(work.NodeWorkspace, "grade", grade)
     work.grade_chunk(course, run, 1, own_kit, said.append)
-    assert said == [
-        f"ada {LAB}: done already", f"bob {LAB}: grading", f"bob {LAB}: graded",
-        f"eve {LAB}: grading", f"eve {LAB}: done by another job",
-        "nobody waits for this run any more",
-    ]  # fmt: skip
+    check_text(said)
     assert [(who, there) for who, _, there in asked] == [("bob", True), ("eve", True)]
     (build,) = {build for _, build, _ in asked}
     assert build.name == "build" and not build.parent.exists()
@@ -419,12 +417,12 @@ def ends(error: BaseException | None) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code"),
     [
-        (None, EXIT_PASSED, ""),
-        (KeyboardInterrupt(), EXIT_INTERRUPTED, f"{NOW}  interrupted\n"),
-        (UserError("a reason"), EXIT_NUMALAB, "numalab: a reason\n"),
-        (OSError(28, "No space left"), EXIT_NUMALAB, "numalab: No space left\n"),
+        (None, EXIT_PASSED),
+        (KeyboardInterrupt(), EXIT_INTERRUPTED),
+        (UserError("a reason"), EXIT_NUMALAB),
+        (OSError(28, "No space left"), EXIT_NUMALAB),
     ],
 )
 def test_how_a_job_ends(
@@ -434,14 +432,13 @@ def test_how_a_job_ends(
     capsys: pytest.CaptureFixture[str],
     error: BaseException | None,
     code: int,
-    said: str,
 ) -> None:
     run = run_of([TASK])
     runs.write_run(course, run)
     monkeypatch.setattr(node, "grade_chunk", ends(error))
     assert node.main(["gnu", str(course.root), run.id, "0"]) == code
     captured = capsys.readouterr()
-    assert captured.out + captured.err == said
+    check_text(captured.out + captured.err)
     ending = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     assert ignored == [(number, node._stop) for number in ending]
     ignored.clear()
@@ -452,15 +449,13 @@ def test_how_a_job_ends(
 
 def test_a_step_is_in_the_log_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class Log(io.StringIO):
-        flushed = ""
-
         def flush(self) -> None:
             self.flushed = self.getvalue()
 
     log = Log()
     monkeypatch.setattr(node.sys, "stdout", log)
     node._say("ada: grading")
-    assert log.flushed == f"{NOW}  ada: grading\n"
+    check_text(log.flushed)
 
 
 @pytest.mark.parametrize(("chunk", "is_there"), [(-1, False), (0, True), (1, True), (2, False)])
@@ -481,5 +476,5 @@ def test_a_job_has_one_of_the_chunks(
         assert worked == [(chunk, "gnu")]
         assert (course.run(run.id) / "working").exists() == (engine == "local")
     else:
-        with pytest.raises(UserError, match="no chunk"):
+        with raises_text(UserError):
             node.run_chunk("gnu", course, run.id, chunk)

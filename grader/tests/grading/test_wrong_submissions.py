@@ -29,7 +29,7 @@ from numalab.grading.session import Session
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
 from numalab.judging.effort import Effort, effort_for
-from numalab.judging.runtime_words import warning_words
+from numalab.judging.printed_words import warning_words
 from numalab.judging.verdict import CAUSES, CriterionVerdict, Verdict
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab, lab_names, load_labs
 from numalab.machines.gallery import find_machine

@@ -18,8 +18,8 @@ from numalab.evidence.record import Evidence
 from numalab.grading.looks import sanitizers_own_error
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
+from numalab.judging.printed_words import warning_words
 from numalab.judging.rules import is_needed
-from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Verdict, Warned
 from numalab.labs.declaration import Lab, load_lab
 from numalab.reports.memory_table import MemoryColumn, memory_caption

@@ -22,7 +22,7 @@ from numalab.harness.kernel_texts import is_other_language, kernels_beside, miss
 from numalab.harness.monitor import worker_environment
 from numalab.installation import find_installation
 from numalab.judging import explain
-from numalab.judging.runtime_words import warning_words
+from numalab.judging.printed_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Status, Warned
 from numalab.labs.declaration import Lab, choose_labs, load_lab
 from numalab.reports import latency_report

@@ -32,7 +32,7 @@ Answers = SeededAnswers[Answer]
 
 
 def read_answers(text: str, expected: int | None = None) -> Answers:
-    """expected: the seed that it has to have, as a course may fix it; None: any. Raises
+    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
     BadAnswers."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that machine")
@@ -40,7 +40,7 @@ def read_answers(text: str, expected: int | None = None) -> Answers:
 
 
 def seed_of(text: str, expected: int | None = None) -> int:
-    """The seed alone. Raises BadAnswers, as read_answers does."""
+    """Return the seed of a file. Raises BadAnswers as read_answers does."""
     return read_answers(text, expected).seed
 
 

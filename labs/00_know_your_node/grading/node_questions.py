@@ -1,9 +1,9 @@
-"""What is asked about a machine made from a seed, what is right, and how a wrong answer came about.
+"""Questions about a machine made from a seed: the correct answers, and what wrong ones come from.
 Pure functions.
 
 Which NUMA nodes and PUs are asked about is drawn from the seed, too, and preferred where an answer
-that rests on a mistake is another one: what hwloc numbers otherwise than Linux, say. Right is what
-hwloc saw on the machine as it was booted (machines/structure.py).
+that rests on a mistake is another one: what hwloc numbers otherwise than Linux, say. Correct is
+what hwloc found on the machine as it was booted (machines/structure.py).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from numalab.machines.structure import Structure, structure_of_node
 
 @Rule("topology", subject="answers")
 def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Every answer is what hwloc saw."""
+    """Count the answers that are not what hwloc found on the booted machine."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about one of its own."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

@@ -1,5 +1,5 @@
-"""What is asked about a recording of a frequency governor, what is right, how a wrong answer came
-about, and the file in which a student answers. Pure functions."""
+"""Questions about a recording of a frequency governor: the correct answers, what wrong ones come
+from, and the file of a student's answers. Pure functions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,16 @@ _HUGE = 1e15
 
 @dataclass(frozen=True)
 class GovernorQuestion:
-    """right: the answer; tolerance: how far off one may be, as a share of it; mistakes: wrong
-    answers with the sentence that each deserves, without what is right; look: the file that says
-    it, or its folder, in what is written of a recording."""
+    """A question about a recording.
+
+    Attributes:
+        key: its key in the file of answers.
+        answer: returns the correct answer.
+        mistakes: yields wrong answers with the sentence that each deserves, which does not give the
+            correct one away.
+        file: the file of the recording that has it, or its folder.
+        tolerance: the share of the answer by which a student's may be off.
+    """
 
     key: str
     text: str
@@ -37,12 +44,12 @@ class GovernorQuestion:
     tolerance: float = 0.0
 
     def is_correct(self, given: float, recording: Recording) -> bool:
-        """Written so that NaN is not."""
+        """Tell whether an answer is within the tolerance; NaN is not."""
         answer = self.answer(recording)
         return abs(given - answer) <= self.tolerance * answer
 
     def mistake(self, given: float, recording: Recording) -> str | None:
-        """What a wrong answer rests on, where it is one of those that are known."""
+        """Return the sentence on a wrong answer, where it is a known mistake; else None."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):
@@ -110,12 +117,14 @@ def _latency_us(recording: Recording) -> float:
 
 
 def _up_least_us(recording: Recording) -> float:
-    """Load that appears so early after a sample that the rest of the window is just enough."""
+    """Return the least time to the highest frequency: load appears so early after a sample that the
+    rest of the window is just enough."""
     return recording.sampling_us * recording.up_threshold / 100 + _latency_us(recording)
 
 
 def _up_most_us(recording: Recording) -> float:
-    """Load that appears a little too late for its first window waits for the next one, too."""
+    """Return the most: load that is a little too late for its first window waits for the next
+    one."""
     return _up_least_us(recording) + recording.sampling_us
 
 
@@ -190,7 +199,7 @@ RecordAnswers = SeededAnswers[float]
 
 
 def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
-    """expected: the seed that it has to have, as a course may fix it; None: any. Raises
+    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
     BadAnswers."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that recording")
@@ -198,7 +207,7 @@ def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers
 
 
 def _answer(table: Table, key: str) -> float | None:
-    """ "" is none."""
+    """Return the answer to a key; None where it is missing or ""."""
     if table.values.get(key, "") == "":
         return None
     found = table.number(key)

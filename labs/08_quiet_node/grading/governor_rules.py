@@ -29,7 +29,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("governor", subject="answers")
 def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Every answer follows from the recording."""
+    """Count the answers that do not follow from the recording."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)

@@ -32,8 +32,17 @@ _FULL = 100
 
 @dataclass(frozen=True)
 class Recording:
-    """frequencies_khz: all, the highest first, as the tables have them; ticks: in each, of TICK_US;
-    transitions: how often from one to another."""
+    """A recording of a frequency governor.
+
+    Attributes:
+        frequencies_khz: all frequencies, the highest first.
+        latency_ns: the time that a transition takes.
+        sampling_us: the sampling period.
+        up_threshold: the load in percent above which the highest frequency is chosen.
+        ticks: the time at each frequency, in ticks of TICK_US.
+        transitions: the number of transitions, by frequency before and after.
+        last_khz: the frequency at the end.
+    """
 
     seed: int
     frequencies_khz: tuple[int, ...]
@@ -46,23 +55,24 @@ class Recording:
 
     @property
     def total(self) -> int:
-        """Of all transitions."""
+        """The number of all transitions."""
         return sum(self.transitions.values())
 
     @property
     def most_often(self) -> tuple[int, int]:
-        """The transition that there was most often, from and to, in kHz."""
+        """The most frequent transition, from and to, in kHz."""
         return max(self.transitions, key=lambda pair: self.transitions[pair])
 
 
 def frequencies() -> tuple[int, ...]:
-    """In kHz, the highest first."""
+    """Return the frequencies in kHz, the highest first."""
     return (HIGHEST_KHZ, *(SECOND_KHZ - STEP_KHZ * step for step in range(STATES - 1)))
 
 
 @lru_cache(maxsize=64)
 def make_recording(seed: int) -> Recording:
-    """seed: one of SEEDS. The most frequent transition is one alone."""
+    """Return the recording of a seed, in which a single transition is the most frequent. Raises
+    ValueError for what is no seed."""
     if seed not in SEEDS:
         raise ValueError(f"seed {seed}")
     found = (_recorded(seed, attempt) for attempt in range(_MOST_ATTEMPTS))
@@ -95,7 +105,8 @@ def _recorded(seed: int, attempt: int) -> Recording:
 
 
 def _loads(name: str) -> Iterator[int]:
-    """Sample by sample, in percent: whole ones of computing, then some of waiting."""
+    """Yield the load in percent, per sampling period: some full ones, then some of waiting, in
+    turn."""
     computing = 2 + draw(f"{name} computing", 10)
     waiting = 1 + draw(f"{name} waiting", 6)
     usual = 5 + draw(f"{name} usual", 60)
@@ -111,7 +122,8 @@ def _loads(name: str) -> Iterator[int]:
 
 
 def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
-    """The frequency that ondemand chooses; of the table the nearest to its own."""
+    """Return the frequency that ondemand chooses for a load in percent, in kHz: the nearest one in
+    the table."""
     if load > threshold:
         return table[0]
     wanted = table[-1] + load * (table[0] - table[-1]) // _FULL
@@ -126,7 +138,7 @@ POLICY, GOVERNOR = f"{_PU}/cpu0/cpufreq", f"{_PU}/cpufreq/ondemand"
 
 
 def tree(recorded: Recording) -> dict[str, str]:
-    """All files, by their paths below the recording's folder, as Linux writes them."""
+    """Return all files as Linux writes them, by path below the recording's folder."""
     lowest, highest = recorded.frequencies_khz[-1], recorded.frequencies_khz[0]
     policy = {
         "affected_cpus": "0",
@@ -159,7 +171,8 @@ def tree(recorded: Recording) -> dict[str, str]:
 
 
 def _trans_table(recorded: Recording) -> str:
-    """A row for each frequency that was left, a column for each that was taken up."""
+    """Return trans_table: a row for each frequency that was left, a column for each that
+    followed."""
     lines = [
         "   From  :    To",
         "         :" + "".join(f"{k:>10}" for k in recorded.frequencies_khz),

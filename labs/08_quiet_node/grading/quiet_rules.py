@@ -56,7 +56,7 @@ describe_kinds(MEANS)
 
 
 def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
-    """The worst of kinds, each with how many of it are meant."""
+    """Return the worst kinds in words, each with its number of such answers."""
     told = [f"{meaning_of(of.kind)} ({count} of {of.count})" for of, count in kinds]
     more = len(told) - _MAX_LISTED
     return "; ".join([*told[:_MAX_LISTED], *([f"{more} more kinds"] if more > 0 else [])])
@@ -69,7 +69,7 @@ def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, 
 
 
 def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
-    """What the kernel was asked, or the verdict where it was not."""
+    """Return the series that a kernel answered, or the verdict where it answered none."""
     missing = missing_runs(criterion, evidence, evidence.of(SERIES))
     if missing:
         return missing
@@ -103,6 +103,7 @@ def _time(seconds: float) -> str:
 
 @Rule("stops_found", runs=(SERIES,))
 def noise_stops(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the clocks whose number or time of stops a kernel misread."""
     series = _drawn_series(criterion, evidence)
     if isinstance(series, CriterionVerdict):
         return series
@@ -129,7 +130,8 @@ _ERROR_UNIT = "off, as a share of their number or time"
 
 
 def _relative_excess(reported: float, least: float, most: float) -> float:
-    """By what share of the least a figure is outside of both."""
+    """Return how far a figure is outside the interval from least to most, as a share of the
+    least."""
     return max(0.0, least - reported, reported - most) / least if least > 0 else 0.0
 
 
@@ -145,14 +147,14 @@ def _too_noisy_text(run: LiveStops) -> str | None:
 
 
 def _apart(run: LiveStops) -> str:
-    """What was made beside that and does not count."""
+    """Return a clause on interruptions that were too short to count; empty: there were none."""
     if not run.too_short:
         return ""
     return f", and {words.count(len(run.too_short), 'interruption')} too short to count"
 
 
 def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
-    """Whether a further look at a kernel may say that the first one's failure was the node's."""
+    """Tell whether one more run may show that the machine caused the failure of the first one."""
     runs = evidence.of(STOPS)
     if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.most_looks:
         return False
@@ -162,9 +164,13 @@ def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidenc
 
 @Rule("stops_live", runs=(STOPS,), needs_another_run=_needs_another_stop)
 def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """What fails once fails only if one of two further looks does, too: under a hypervisor the node
-    may lose its core for some milliseconds that nobody counts (/proc/stat has ticks of ten), and
-    that is a stop to whoever reads a clock. Who guesses gains a tenth by it."""
+    """Measure how far the reported stops of the kernel's own thread are off, as a share of their
+    number or their time.
+
+    A failed run fails the kernel only if one of two further runs does not pass, either: under a
+    hypervisor the machine may lose its core for some milliseconds that nobody counts (/proc/stat
+    has ticks of ten), and to a reader of a clock that is a stop. A kernel that guesses gains a
+    tenth by it."""
     runs = evidence.of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
@@ -179,8 +185,8 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
-    """What the node itself takes from the thread is counted for the kernel: it may find that, or
-    not, where it is too short to count."""
+    """Return the verdict on one run. Time that the machine itself took from the thread counts in
+    the kernel's favour: it may report that or not."""
     assert run.found is not None
     to_watch_s = run.watch_s - run.ahead_s
     if run.elapsed_s < to_watch_s:
@@ -212,6 +218,7 @@ def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
 
 @Rule("decided", runs=(SERIES,))
 def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Score decisions between two programs: correct ones minus wrong ones, over all series."""
     series = _drawn_series(criterion, evidence)
     if isinstance(series, CriterionVerdict):
         return series

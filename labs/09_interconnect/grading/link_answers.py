@@ -30,7 +30,7 @@ Rates = SeededAnswers[Fraction]
 
 
 def read_rates(text: str, expected: int | None = None) -> Rates:
-    """expected: the seed that it has to have, as a course may fix it; None: any. Raises
+    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
     BadAnswers."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "its links")

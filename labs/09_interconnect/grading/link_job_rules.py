@@ -29,6 +29,7 @@ _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 @Rule("on_link", runs=(ON_LINK,), has_own_control=True)
 def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the bytes on the link per byte of the items; the best job counts."""
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
@@ -63,7 +64,7 @@ def _mb(size: int) -> str:
 
 
 def _too_many(job: LinkJob) -> str:
-    """Where they may come from, with a space before it."""
+    """Return where too many bytes may come from, as a sentence with a space before it."""
     if job.sent_bytes >= job.items * SLOT_BYTES:
         return f" All slots are {_mb(job.items * SLOT_BYTES)}, used or not: send what is in use."
     if job.more_per_item >= _MESSAGE_BYTES:

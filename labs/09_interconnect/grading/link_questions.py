@@ -1,5 +1,5 @@
-"""What is asked about links that are drawn from a seed, what is right, and how a wrong answer came
-about. Pure functions.
+"""Questions about links that are drawn from a seed: the correct answers, and what wrong ones come
+from. Pure functions.
 
 Everything is drawn by a name of its own (draws), and preferred where an answer that rests on a
 mistake is another one: the narrowest link of a path is not the oldest, say. An answer is a number;
@@ -41,7 +41,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class DrawnLinks:
-    """What is drawn. The path is from port to port; slot is the PCIe slot of slot_port."""
+    """The links and numbers that a seed's questions are about. The path is from port to port; slot
+    is the PCIe slot of slot_port."""
 
     old: Link
     newer: Link
@@ -60,8 +61,15 @@ class DrawnLinks:
 
 @dataclass(frozen=True)
 class LinkQuestion:
-    """text: what is asked. right: the answer. mistakes: wrong answers with the sentence that each
-    deserves, without what is right; of those that are alike, the first counts."""
+    """A question about links.
+
+    Attributes:
+        key: its key in the file of answers.
+        text: returns the question.
+        answer: returns the correct answer.
+        mistakes: yields wrong answers with the sentence that each deserves, which does not give the
+            correct one away; of equal answers the first counts.
+    """
 
     key: str
     text: Callable[[DrawnLinks], str]
@@ -71,7 +79,7 @@ class LinkQuestion:
 
 @lru_cache(maxsize=256)
 def draw_links(seed: int) -> DrawnLinks:
-    """What a seed draws, for ever the same."""
+    """Return what the questions of a seed are about, for ever the same."""
 
     def one(what: str, choices: Sequence[_T]) -> _T:
         return draws.pick(f"link {seed} {what}", choices)
@@ -102,7 +110,7 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
-    """What a wrong answer rests on, where it is one of those that are known."""
+    """Return the sentence on a wrong answer, where it is a known mistake; else None."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):
@@ -122,8 +130,8 @@ def _slot_of(width: int, name: str) -> Link:
 
 
 def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
-    """Whether the narrowest is neither the one of the fewest lanes nor that of the oldest kind.
-    path: links with what they carry."""
+    """Tell whether the narrowest link of a path has neither the fewest lanes nor the oldest kind,
+    so that mistakes lead to other answers. path: rates of data in Gbit/s, and links."""
     (least, narrowest), (next_least, _), _ = sorted(path, key=lambda pair: pair[0])
     return (
         narrowest.width > min(link.width for _, link in path)
@@ -134,7 +142,8 @@ def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
 
 @cache
 def _paths() -> tuple[tuple[Link, Link, Link], ...]:
-    """All that tell mistakes apart. Only who asks about links waits for them."""
+    """Return all paths that tell mistakes apart. Computed when a path is drawn, since it takes
+    time."""
     links = [Link(lane, width) for lane in LANES for width in WIDTHS]
     rated = [(link.data_gbit_s, link) for link in links]
     return tuple(
@@ -184,20 +193,14 @@ def _link_mistakes(link: Link) -> Iterator[tuple[Fraction, str]]:
     yield link.data_gbit_s / 2, "PAM4's two bits per symbol are in the signalling rate already"
 
 
-def _data_text(link: Link) -> str:
-    return f"How many Gbit/s of data does a {link.name} link carry, one way?"
-
-
-def _old_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
-    yield from _link_mistakes(drawn.old)
-
-
-def _newer_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
-    yield from _link_mistakes(drawn.newer)
-
-
-def _pam4_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
-    yield from _link_mistakes(drawn.pam4)
+def _data_question(key: str, link_of: Callable[[DrawnLinks], Link]) -> LinkQuestion:
+    """Return the question for a link's rate of data, one way."""
+    return LinkQuestion(
+        key,
+        lambda drawn: f"How many Gbit/s of data does a {link_of(drawn).name} link carry, one way?",
+        lambda drawn: link_of(drawn).data_gbit_s,
+        lambda drawn: _link_mistakes(link_of(drawn)),
+    )
 
 
 def _both_gb_s(drawn: DrawnLinks) -> Fraction:
@@ -357,18 +360,9 @@ def _slot_text(drawn: DrawnLinks) -> str:
 
 
 QUESTIONS: tuple[LinkQuestion, ...] = (
-    LinkQuestion(
-        "old_gbit_s", lambda drawn: _data_text(drawn.old),
-        lambda drawn: drawn.old.data_gbit_s, _old_mistakes,
-    ),
-    LinkQuestion(
-        "newer_gbit_s", lambda drawn: _data_text(drawn.newer),
-        lambda drawn: drawn.newer.data_gbit_s, _newer_mistakes,
-    ),
-    LinkQuestion(
-        "pam4_gbit_s", lambda drawn: _data_text(drawn.pam4),
-        lambda drawn: drawn.pam4.data_gbit_s, _pam4_mistakes,
-    ),
+    _data_question("old_gbit_s", lambda drawn: drawn.old),
+    _data_question("newer_gbit_s", lambda drawn: drawn.newer),
+    _data_question("pam4_gbit_s", lambda drawn: drawn.pam4),
     LinkQuestion(
         "both_ways_gb_s",
         lambda drawn: f"How many GB/s of data does a {drawn.both.name} link carry, both ways "

@@ -30,7 +30,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("rates", subject="answers")
 def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Every answer is what is computed."""
+    """Count the answers that are more than 0.5 % off what arithmetic gives."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about links on paper."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

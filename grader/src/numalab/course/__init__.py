@@ -1,4 +1,5 @@
-"""A whole class: submissions taken in, graded on a cluster or here, and kept in one folder.
+"""Collect a whole class's hand-ins, have them graded on a cluster or on this machine, and keep what
+came of it in one folder.
 
 Imported by `commands` (batch, gradebook) and by `teaching`, which makes oral questions of what a
 course keeps.

@@ -1,8 +1,8 @@
-"""Attempts as they lie in a course's folder.
+"""Attempts, as a course's folder has them.
 
-An attempt's folder is written beside its place, under a name that says whose it is, and renamed
-into place when it is whole. Nothing is ever overwritten: of two who grade the same attempt, since
-one of them was thought dead, the second finds the place taken.
+An attempt is written to a folder next to its place, whose name says who writes it, and renamed into
+its place when it is complete. Nothing is ever overwritten: if two jobs grade the same attempt,
+because one of them was taken for dead, the second finds the place taken.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ GONE = "-gone"  # the end of a partial folder's name that is being removed
 
 
 def read_attempt(folder: Path) -> Attempt | None:
-    """None where there is none yet. Raises NumalabError where it can't be read."""
+    """Return the attempt of a folder; None where it is not complete yet. Raises NumalabError if
+    its attempt.json can't be read."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -38,7 +39,7 @@ def read_attempt(folder: Path) -> Attempt | None:
 
 
 def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
-    """Of the item's attempts that are over, in order."""
+    """Return the numbers of a target's complete attempts, in order."""
     try:
         names = [path.name for path in course.attempts(target).iterdir()]
     except FileNotFoundError:
@@ -47,7 +48,7 @@ def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
 
 
 def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt]:
-    """All that are over, oldest first. Raises NumalabError."""
+    """Yield a target's complete attempts, oldest first. Raises NumalabError."""
     for number in attempt_numbers(course, target):
         attempt = read_attempt(course.attempt(target, number))
         if attempt is not None:
@@ -55,7 +56,7 @@ def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt
 
 
 def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Every attempt of the course that is over. Raises NumalabError."""
+    """Yield every complete attempt of a course. Raises NumalabError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:
@@ -72,14 +73,15 @@ def is_over(course: CourseFolder, target: GradingTarget, number: int) -> bool:
 def partial_folder(
     course: CourseFolder, target: GradingTarget, number: int, run_id: str, writer: str
 ) -> Path:
-    """Where an attempt is written; who tells apart those that may write it at a time."""
+    """Return the folder in which an attempt is written; `writer` tells apart processes that may
+    write the same attempt at the same time."""
     return course.attempts(target) / f"{PARTIAL}{number}-{run_id}-{writer}"
 
 
 def partial_folders(
     course: CourseFolder, target: GradingTarget, number: int, run_id: str
 ) -> list[Path]:
-    """What a run has begun and not ended of this attempt."""
+    """Return the folders of an attempt that a run has begun and not completed."""
     folder = course.attempts(target)
     begins = f"{PARTIAL}{number}-{run_id}-"
     try:
@@ -89,8 +91,8 @@ def partial_folders(
 
 
 def _remove(path: Path) -> None:
-    """Out of the way first: a job that lives still, and writes to it by its name, could otherwise
-    put a file into it after it was found empty."""
+    """Remove a partial folder, renamed first: a job that is still alive and writes to it by its
+    name could otherwise add a file after the folder was found empty."""
     gone = path if path.name.endswith(GONE) else path.with_name(path.name + GONE)
     with suppress(OSError):
         path.rename(gone)
@@ -103,7 +105,8 @@ def remove_partials(course: CourseFolder, target: GradingTarget, number: int, ru
 
 
 def _sync_to_disk(folder: Path) -> None:
-    """So that a node that loses its power leaves a whole attempt or none."""
+    """Write a folder's files and entries to disk, so that a power failure leaves a complete
+    attempt or none."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             continue
@@ -115,8 +118,9 @@ def _sync_to_disk(folder: Path) -> None:
 
 
 def publish(course: CourseFolder, partial: Path, attempt: Attempt) -> bool:
-    """Puts a written folder into its place, with its attempt.json. False: another one is there,
-    or the folder was taken away since its owner was thought dead. Raises OSError."""
+    """Write attempt.json into a partial folder and rename the folder to its place. Return False
+    if another attempt is there, or if the folder was removed since its owner was taken for dead.
+    Raises OSError."""
     try:
         write_json(partial / FILE, records.attempt_json(attempt))
         _sync_to_disk(partial)

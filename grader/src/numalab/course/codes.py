@@ -1,4 +1,4 @@
-"""Which code each student of a course gets, by which her variants are made."""
+"""The code of each student of a course, from which their variants are drawn."""
 
 from __future__ import annotations
 
@@ -20,19 +20,29 @@ HEADER = ("id", "name", "code")
 
 def list_codes(
     course: CourseFolder,
-    listed: Path | None = None,
+    student_list: Path | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Student, Seed]], list[str]]:
-    """All students that the course knows, with those of a list of the class, who get the ids that
-    their hand-ins will have; and what could not be understood of the list. columns: as
-    read_student_list's named. Raises UserError and NumalabError."""
+    """Return all students that a course knows with their seeds, and remarks on what could not be
+    understood of a list.
+
+    Args:
+        student_list: a list of the class, whose students are added under the ids that their hand-
+            ins
+        will get.
+        columns: what the list's titles mean, as parse_column_options returns them.
+
+    Raises:
+        UserError: the list can't be read, or the course knows no students.
+        NumalabError: the course's folder can't be written.
+    """
     remarks: list[str] = []
     try:
         course.root.mkdir(parents=True, exist_ok=True)
         with hold_lock(course.lock, lambda who: f"the course is held by {who}; wait for it"):
             known = read_known(course.students)
-            if listed is not None:
-                lines, told = read_student_list(listed, columns)
+            if student_list is not None:
+                lines, told = read_student_list(student_list, columns)
                 found, known = identify([line.person for line in lines], known)
                 remarks += [*told, *(one for one in found if isinstance(one, str))]
                 write_known(course.students, known)
@@ -48,5 +58,6 @@ def list_codes(
 
 
 def format_codes(codes: list[tuple[Student, Seed]]) -> str:
+    """Return the codes as a CSV file's text, with a line of titles."""
     rows = [(s.id, escape_formula(s.name), seed.code) for s, seed in codes]
     return CsvTable([HEADER, *rows]).text()

@@ -1,4 +1,4 @@
-"""Where a course keeps what; every path of a batch comes from here."""
+"""The paths of a course's folder; every path of a batch comes from here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PARTIAL = ".partial-"
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """The folder that --out names. On a shared file system: what nodes write is written beside
-    its place and renamed into it, and only the head process touches the database."""
+    """The folder that --out names. On a shared file system: nodes write next to a place and
+    rename into it, and only the head process touches the database."""
 
     root: Path
 
@@ -27,7 +27,7 @@ class CourseFolder:
 
     @property
     def secret(self) -> Path:
-        """What students' seeds are made from; nobody else's to read."""
+        """What students' seeds are derived from; for its owner only."""
         return self.root / "secret"
 
     @property
@@ -41,8 +41,8 @@ class CourseFolder:
 
     @property
     def collection_records(self) -> Path:
-        """Every delivery as it was read, numbered from 1; the gradebook is made again from
-        them."""
+        """Every collection of hand-ins as it was read, numbered from 1; the gradebook can be
+        rebuilt from them."""
         return self.root / "deliveries"
 
     def collection_record(self, number: int) -> Path:
@@ -54,59 +54,61 @@ class CourseFolder:
 
     @property
     def intake(self) -> Path:
-        """The last delivery as it was read."""
+        """The last collection as it was read."""
         return self.root / "intake.json"
 
     @property
     def students(self) -> Path:
-        """Which id each student has, so that it is the same in every delivery."""
+        """The id of each student, which is the same in every collection."""
         return self.root / "students.json"
 
     @property
     def submissions(self) -> Path:
-        """Holds a folder for each student."""
+        """Has a folder for each student."""
         return self.root / "submissions"
 
     def submission(self, student_id: str, lab: str, digest: str) -> Path:
-        """Holds NN_name/ with the files that were taken; never changed once it is there. The
-        folder above NN_name/ is what `grade --submission` takes."""
+        """Return the folder that has NN_name/ with the files that were taken; it never changes
+        once it is there. `grade --submission` takes it."""
         return self.submissions / student_id / f"{lab}-{digest[:12]}"
 
     def attempts(self, target: GradingTarget) -> Path:
         return self.root / "attempts" / target.key
 
     def comparable_attempts(self, target: GradingTarget) -> Iterator[Path]:
-        """Folders of all attempts at what a student has handed in for a lab, whatever the files,
-        measured by the same kit with the same effort."""
+        """Yield the folders of all attempts that a student has in a lab with the same digest of
+        numalab and the same effort, whatever the files."""
         ending = self.attempts(target).name.partition("-")[2]
         for folder in self.attempts(target).parent.glob(f"*-{ending}"):
             yield from (path for path in folder.iterdir() if path.name.isdigit())
 
     def attempt(self, target: GradingTarget, number: int) -> Path:
-        """Holds attempt.json, whose being there says that it is over, result.json of
-        `grade --json`, report.html, evidence/ with a record for each language and place, and
-        output.txt."""
+        """Return the folder of one attempt: attempt.json, which is there when the attempt is
+        complete, result.json of `grade --json`, report.html, evidence/ with a record for each
+        language and machine, and output.txt."""
         return self.attempts(target) / str(number)
 
     def run(self, run_id: str) -> Path:
-        """One call of `batch grade`: its job scripts, lists of items, and logs."""
+        """Return the folder of one call of `batch grade`: its job scripts, lists of targets, and
+        logs."""
         return self.root / "runs" / run_id
 
     @property
     def report(self) -> Path:
-        """index.html for the class, which links to the others."""
+        """Has index.html for the class, which links to the other pages."""
         return self.root / "report"
 
     def lab_report(self, lab: str) -> Path:
-        """The class in one lab."""
+        """Return the path of a lab's page of the class."""
         return self.report / "labs" / f"{lab}.html"
 
     def student_report(self, student_id: str) -> Path:
-        """A folder that can be handed to the student: index.html, and a page for each of the
-        student's gradings."""
+        """Return a folder that can be handed to the student: index.html, and a page for each
+        grading."""
         return self.report / "students" / student_id
 
     @property
     def pages_made(self) -> Path:
-        """What each student's page was made from, so that only those that change are made."""
+        """The digests of what each student's page was made from, so that only changed pages are
+        made again."""
         return self.report / ".pages.json"

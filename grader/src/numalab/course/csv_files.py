@@ -22,16 +22,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff2
 
 
 def escape_formula(text: str) -> str:
-    """A spreadsheet takes a cell that begins so for a formula, and runs it
-    (https://owasp.org/www-community/attacks/CSV_Injection); with an apostrophe it is text.
-    For whatever somebody else has written; numbers are ours."""
+    """Return a text that a spreadsheet does not run as a formula: an apostrophe is put before
+    one (https://owasp.org/www-community/attacks/CSV_Injection). For whatever a student or
+    another system has written; numbers are numalab's own."""
     text = visible_lines(text)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A file's cells, and how it separates them, so that it can be written again as it was."""
+    """A file's cells, and how they are separated, so that it can be written again as it was."""
 
     rows: Sequence[Sequence[str]]
     delimiter: str = ","
@@ -54,7 +54,8 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: 
 
 
 def read_table(path: Path) -> CsvTable:
-    """Comma, semicolon or tab, whichever the first line has most of. Raises UserError."""
+    """Read a table whose delimiter is the one that its first line has most of: comma, semicolon
+    or tab. Raises UserError."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8")
     except FileNotFoundError as error:
@@ -80,7 +81,8 @@ def read_table(path: Path) -> CsvTable:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Whole or not at all, and never readable by others, not even for a moment. Raises OSError."""
+    """Write a file that only its owner can read, at no moment anybody else, and only as a whole.
+    Raises OSError."""
     partial = partial_path(path)
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()

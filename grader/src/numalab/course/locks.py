@@ -21,10 +21,19 @@ def _own_name() -> str:
 
 @contextmanager
 def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
-    """Keep others out for as long as this process lives; the file says who it is. busy: what is
-    said where another one has it, from who that is. Where the file system has no locks, a second
-    file beside it, which one process alone can make, keeps out those of other nodes. Raises
-    LockedError, and UserError where the file can't be written."""
+    """Keep other processes out until the context ends; the file says who holds it.
+
+    Where the file system has no locks, a second file next to it, which only one process can create,
+    keeps out processes of other nodes.
+
+    Args:
+        path: of the lock's file, which is made.
+        refusal: makes the message if another process holds it, from that process's name.
+
+    Raises:
+        LockedError: another process holds it.
+        UserError: the file can't be written.
+    """
     try:
         file = LockFile(path)
     except OSError as error:
@@ -41,7 +50,7 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds it just now."""
+    """Tell whether a process holds the lock just now."""
     try:
         with path.open(encoding="utf-8") as file:
             return not lock_file(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -58,8 +67,8 @@ def _mark(path: Path) -> Path:
 
 @contextmanager
 def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
-    """Have a file that only one can make (O_EXCL, which NFS knows from version 3 on). Whose process
-    is gone from this node has left it behind. Raises as `held`."""
+    """Keep a file that only one process can create (O_EXCL, which NFS knows from version 3 on).
+    One that a process of this node left behind is taken over. Raises as hold_lock does."""
     try:
         try:
             file = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
@@ -82,7 +91,7 @@ def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether a process that has said its name ran on this node and has ended."""
+    """Tell whether the process that a file names ran on this node and has ended."""
     found = re.fullmatch(r"process (\d+) on (.*)", holder)
     if not found or found[2] != socket.gethostname():
         return False

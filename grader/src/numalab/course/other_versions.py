@@ -41,13 +41,14 @@ def results_of_other_versions(
     attempts: Iterable[Attempt],
     running: Collection[GradingTarget] = (),
 ) -> dict[GradingTarget, Attempt]:
-    """Return the items that only other versions have graded, each with the last such attempt. What
-    this version was begun with before, or a job is at, is not among them."""
-    by_files = {_files(each.target): each.target for each in requested}
+    """Return the targets that only other versions of numalab have graded, each with the last
+    such attempt. Targets that this version has begun, or that a job is at (`running`), are not
+    among them."""
+    by_files = {(*each.target.files, each.target.effort): each.target for each in requested}
     last: dict[GradingTarget, Attempt] = {}
     begun = set(running)
     for attempt in attempts:
-        item = by_files.get(_files(attempt.target))
+        item = by_files.get((*attempt.target.files, attempt.target.effort))
         if item is None:
             continue
         if attempt.target == item:
@@ -55,10 +56,6 @@ def results_of_other_versions(
         elif attempt.state == "graded":
             last[item] = max(last.get(item, attempt), attempt, key=lambda a: (a.ended_at, a.number))
     return {item: attempt for item, attempt in last.items() if item not in begun}
-
-
-def _files(target: GradingTarget) -> tuple[str, ...]:
-    return target.student_id, target.lab, target.digest, target.effort
 
 
 def seconds_taken(attempts: Iterable[Attempt]) -> float:

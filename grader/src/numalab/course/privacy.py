@@ -4,8 +4,13 @@ from __future__ import annotations
 
 
 def paragraph(title: str, kept_until: str | None, contact: str | None) -> str:
-    """title: of the course, empty: it has none; until, contact: as the instructor writes them,
-    empty or None where nothing is."""
+    """Return what a course keeps of a person, in one paragraph.
+
+    Args:
+        title: of the course; may be empty.
+        kept_until: date in the instructor's words; None or empty where there is none.
+        contact: whom students may ask; None or empty where nobody is named.
+    """
     of = f"In the course {title}" if title else "In this course"
     end = (
         f"until {kept_until}" if kept_until else "until the instructors remove the course's folder"

@@ -1,15 +1,20 @@
-"""What the parts of a batch tell each other: submissions, what is to be graded, and attempts.
+"""Records that the parts of a batch pass on: hand-ins, targets of gradings, and attempts.
 
-An *item* is one student's files of one lab, as they were handed in: what is graded at once. An
-*attempt* is one grading of an item; all are kept. Times are ISO 8601 with their zone.
+A *target* is one student's files of one lab as they were handed in, under one version of numalab
+and one effort: what is graded at once. An *attempt* is one grading of a target; all are kept. In
+attempt.json and run.json a target's key is "item", and numalab_digest is "kit_digest". Times are
+ISO 8601 with their zone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Json = dict[str, Any]
 QUICK = "quick"  # the effort of an item that is graded with --quick
@@ -28,9 +33,14 @@ SandboxLevel = Literal["bubblewrap", "none"]
 
 @dataclass(frozen=True)
 class Student:
-    """id: ASCII letters, digits, '.', '_' and '-', unlike any other's, fit for a file name;
-    name: as the course's system gives it; external: keys of that system (Moodle's "email" and
-    "identifier", Canvas's "id" and "login", GitHub's "login"), as far as the delivery shows."""
+    """A student of a course.
+
+    Attributes:
+        id: ASCII letters, digits, '.', '_' and '-'; unique, and fit for a file name.
+        name: as the course's system gives it.
+        external: keys of that system (Moodle's "email" and "identifier", Canvas's "id" and "login",
+        GitHub's "login"), as far as the collection has them.
+    """
 
     id: str
     name: str
@@ -39,10 +49,16 @@ class Student:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student has handed in for one lab. digest: SHA-256 of the allow-listed files' names
-    and contents; handed_in_at: None where the delivery does not show it; source: of the
-    delivery, for people; notes: what was left out and why, one sentence each; is_zone_taken: the
-    time had no zone, and was given one."""
+    """What a student has handed in for one lab.
+
+    Attributes:
+        languages: in which there are kernels.
+        digest: SHA-256 of names and contents of the files that were taken.
+        handed_in_at: None where the collection does not tell.
+        source: its name in the collection, for people.
+        notes: what was left out and why, a sentence each.
+        is_zone_taken: the time had no zone, and was given one.
+    """
 
     student: Student
     lab: str
@@ -57,8 +73,12 @@ class Submission:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a delivery that can't be graded. student: None where it is nobody's;
-    is_missing: it is that nothing was handed in."""
+    """Something in a collection that can't be graded.
+
+    Attributes:
+        student: None where it belongs to no student.
+        is_missing: the problem is that nothing was handed in.
+    """
 
     source: str
     why: str
@@ -67,15 +87,19 @@ class Problem:
 
     @property
     def lab(self) -> str:
-        """That it begins with, empty: it is of none."""
+        """The lab with which the sentence begins; empty where it is about none."""
         found = re.match(r"(\d\d_\w+): ", self.why)
         return found[1] if found else ""
 
 
 @dataclass(frozen=True)
 class Intake:
-    """A delivery, read: every entry of it is among the submissions or the problems. remarks: how
-    it was read, for whoever grades, a sentence each."""
+    """A collection of hand-ins as it was read: each of its entries is among the submissions or the
+    problems.
+
+    Attributes:
+        remarks: how it was read, for the instructor, a sentence each.
+    """
 
     layout: str
     submissions: tuple[Submission, ...]
@@ -85,8 +109,13 @@ class Intake:
 
 @dataclass(frozen=True)
 class GradingTarget:
-    """What is graded at once, and everything that its evidence depends on. numalab_digest: what of
-    the kit it is measured by; effort: "quick" or "default"."""
+    """What is graded at once, and everything that its evidence depends on.
+
+    Attributes:
+        digest: of the student's files.
+        numalab_digest: of the parts of numalab that measure the lab.
+        effort: "quick" or "default".
+    """
 
     student_id: str
     lab: str
@@ -95,21 +124,38 @@ class GradingTarget:
     effort: str
 
     @property
+    def files(self) -> tuple[str, str, str]:
+        """Return student, lab and digest: what was handed in, whatever it is graded with."""
+        return self.student_id, self.lab, self.digest
+
+    @property
     def key(self) -> str:
+        """The target's place among attempts: STUDENT/LAB/DIGESTS-EFFORT."""
         digests = f"{self.digest[:12]}-{self.numalab_digest[:12]}"
         return f"{self.student_id}/{self.lab}/{digests}-{self.effort}"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One grading of an item, as its attempt.json tells. number: counts from 1 for each item;
-    results: of `grade --json`, one for each language, empty unless graded; node: as
-    `grade --json` has it; why: for people, unless graded; job: the scheduler's id, if any.
-    judged_by: the digest of the rules that judged it; replaces: the number of an attempt that this
-    one was judged from, or went on with, 0: none; it does not count beside this one. rejudged_at:
-    when this one was judged from the other's records, empty where it was measured; its other times
-    are those of the measuring. reopened: what the rules that changed have left open in it, as
-    "language criterion": it is to be graded on."""
+    """One grading of a target, as attempt.json has it.
+
+    Attributes:
+        number: counts from 1 for each target.
+        results: of `grade --json`, one for each language; empty unless graded.
+        node: as `grade --json` has it.
+        why: what went wrong, for people; empty if graded.
+        job: the scheduler's id, if there is one.
+        judged_by: digest of the rules that judged it.
+        replaces: number of the attempt that this one was judged from, or went on with, and that
+            does
+        not count any more; 0: none.
+        rejudged_at: when it was judged from the other's records; empty if it was measured. Its
+            other
+        times are those of the measurement.
+        reopened: what changed rules have made undecided, as "language criterion"; it is to be
+            graded
+        on.
+    """
 
     target: GradingTarget
     number: int
@@ -129,12 +175,15 @@ class Attempt:
 
 # ---- as JSON and back ----------------------------------------------------------------
 
+_Record = TypeVar("_Record", bound="DataclassInstance")
+
 
 class BadRecord(Exception):
-    """It is not what was written; says what of it."""
+    """A file does not have what was written; the message says what is wrong."""
 
 
 def intake_json(intake: Intake) -> Json:
+    """Return a collection as its stored record has it."""
     return asdict(intake)
 
 
@@ -146,73 +195,63 @@ def target_json(target: GradingTarget) -> Json:
     }  # fmt: skip
 
 
-def parse_target(data: Mapping[str, Any]) -> GradingTarget:
-    """Read what target_json has written. Raises KeyError and TypeError."""
-    rest = dict(data)
-    return GradingTarget(numalab_digest=rest.pop("kit_digest"), **rest)
-
-
 def attempt_json(attempt: Attempt) -> Json:
+    """Return an attempt as attempt.json has it."""
     data = asdict(attempt)
     del data["target"]
     return {"item": target_json(attempt.target), **data}
 
 
-def _student(data: Mapping[str, Any]) -> Student:
-    return Student(data["id"], data["name"], dict(data["external"]))
+def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) -> _Record:
+    """Make a record of what JSON has of it.
+
+    Args:
+        kind: a dataclass; keys of the data that it does not have are passed over.
+        data: lists become tuples.
+        parsed: fields that need more than that.
+
+    Raises:
+        TypeError: a field that has no default is missing, or the data is not an object.
+    """
+    known = {field.name for field in fields(kind)}
+    plain = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in dict(data).items()
+        if key in known
+    }
+    return kind(**(plain | parsed))
 
 
-def _submission(data: Mapping[str, Any]) -> Submission:
-    return Submission(
-        student=_student(data["student"]),
-        lab=data["lab"],
-        languages=tuple(data["languages"]),
-        digest=data["digest"],
-        files=tuple(data["files"]),
-        handed_in_at=data["handed_in_at"],
-        source=data["source"],
-        notes=tuple(data["notes"]),
-        is_zone_taken=bool(data.get("is_zone_taken", False)),
+def parse_target(data: Mapping[str, Any]) -> GradingTarget:
+    """Read what target_json has written. Raises KeyError and TypeError."""
+    return parse_record(GradingTarget, data, numalab_digest=data["kit_digest"])
+
+
+def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
+    student = data["student"]
+    return parse_record(
+        kind, data, student=None if student is None else parse_record(Student, student)
     )
 
 
-def _problem(data: Mapping[str, Any]) -> Problem:
-    student = data["student"]
-    of = None if student is None else _student(student)
-    return Problem(data["source"], data["why"], of, bool(data.get("is_missing", False)))
-
-
 def parse_intake(data: Any) -> Intake:
-    """Raises BadRecord."""
+    """Read what intake_json has written. Raises BadRecord."""
     try:
-        return Intake(
-            layout=data["layout"],
-            submissions=tuple(_submission(submission) for submission in data["submissions"]),
-            problems=tuple(_problem(problem) for problem in data["problems"]),
-            remarks=tuple(data.get("remarks", ())),
+        return parse_record(
+            Intake,
+            data,
+            submissions=tuple(
+                _parse_student_record(Submission, one) for one in data["submissions"]
+            ),
+            problems=tuple(_parse_student_record(Problem, one) for one in data["problems"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error
 
 
 def parse_attempt(data: Any) -> Attempt:
-    """Raises BadRecord."""
+    """Read what attempt_json has written. Raises BadRecord."""
     try:
-        return Attempt(
-            target=parse_target(data["item"]),
-            number=int(data["number"]),
-            state=data["state"],
-            started_at=data["started_at"],
-            ended_at=data["ended_at"],
-            results=tuple(data["results"]),
-            node=dict(data["node"]),
-            sandbox=data["sandbox"],
-            why=data.get("why", ""),
-            job=data.get("job", ""),
-            judged_by=data.get("judged_by", ""),
-            replaces=int(data.get("replaces", 0)),
-            rejudged_at=data.get("rejudged_at", ""),
-            reopened=tuple(data.get("reopened", ())),
-        )
+        return parse_record(Attempt, data, target=parse_target(data["item"]))
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

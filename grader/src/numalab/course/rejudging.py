@@ -1,8 +1,8 @@
-"""Judging a course again from its stored records, after a change of rules: nothing is measured.
+"""Judge a course again from its stored records after rules have changed; nothing is measured.
 
-What was graded stays as it is. An attempt that is judged again gets a new one beside it, with the
-same evidence and the new verdict, which says whose place it takes; it is written beside its place
-and renamed into it. So the command may be stopped and repeated.
+What was graded stays as it is. An attempt that is judged again gets a new attempt with the same
+evidence and the new verdict, which names the one that it replaces. It is written next to its place
+and renamed into it, so the command may be stopped and repeated.
 """
 
 from __future__ import annotations
@@ -35,15 +35,19 @@ _RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
 
 @dataclass(frozen=True)
 class Digests:
-    """What the kit is just now, by lab; of labs that it has. measured: all digests by which its
-    evidence is known."""
+    """What numalab is just now, by lab.
+
+    Attributes:
+        measured: all digests by which the lab's evidence is known.
+        judged: digest of the rules that judge it.
+    """
 
     measured: Mapping[str, Collection[str]]
     judged: Mapping[str, str]
 
 
 def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
-    """Raises OSError and NumalabError."""
+    """Return the digests of the labs that numalab has. Raises OSError and NumalabError."""
     names = list(labs)
     return Digests(
         {name: known_as(installation, name) for name in names},
@@ -53,25 +57,27 @@ def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
 
 @dataclass(frozen=True)
 class Pending:
-    """attempts: that were judged by other rules than the present ones, and measured as now;
-    measured_otherwise: how many items were measured by another kit, and only so."""
+    """Attributes:
+    attempts: measured as now, and judged by other rules than the present ones.
+    measured_otherwise: number of hand-ins that only other versions have measured.
+    """
 
     attempts: tuple[Attempt, ...]
     measured_otherwise: int
 
 
 def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
+    """Find what is to be judged again among all attempts of a course."""
     graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
     gone = replaced_attempts(graded)
     as_now, otherwise = set(), set()
     found = []
     for attempt in graded:
         item = attempt.target
-        files = (item.student_id, item.lab, item.digest)
         if item.numalab_digest not in digests.measured.get(item.lab, ()):
-            otherwise.add(files)
+            otherwise.add(item.files)
             continue
-        as_now.add(files)
+        as_now.add(item.files)
         is_judged = attempt.judged_by == digests.judged[item.lab]
         if not is_judged and (item, attempt.number) not in gone:
             found.append(attempt)
@@ -79,7 +85,7 @@ def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
 
 
 def running_targets(course: CourseFolder) -> set[GradingTarget]:
-    """What runs are at: the place of its next attempt is promised to a job. Raises NumalabError."""
+    """Return the targets whose next attempt is promised to a job. Raises NumalabError."""
     return {
         task.target
         for run in runs.active_runs(course)
@@ -93,8 +99,12 @@ def running_targets(course: CourseFolder) -> set[GradingTarget]:
 
 @dataclass(frozen=True)
 class CriterionChange:
-    """What becomes of a criterion. Statuses over all places: None where there was, or is, no such
-    criterion; points: that it earns."""
+    """How a criterion's verdict changes.
+
+    Attributes:
+        old, new: statuses over all machines; None where there was, or is, no such criterion.
+        old_points, new_points: that it earns.
+    """
 
     language: str
     criterion: str
@@ -106,8 +116,12 @@ class CriterionChange:
 
 @dataclass(frozen=True)
 class Rejudged:
-    """An attempt and what it becomes. gradings: the records that it was judged from; is_same: all
-    that a page shows of it is."""
+    """An attempt, and what it becomes.
+
+    Attributes:
+        gradings: the records that it was judged from.
+        is_same: everything that a page shows is as before.
+    """
 
     old: Attempt
     new: Attempt
@@ -117,14 +131,14 @@ class Rejudged:
 
 
 def _shown(result: Json) -> Mapping[str, tuple[Status, float]]:
-    """Each criterion's status over all places, and the points that it earns."""
+    """Return each criterion's status over all machines, and the points that it earns."""
     verdict = read_verdict(result)
     earned = verdict.earned
     return {name: (status, earned.get(name, 0)) for name, status in verdict.statuses.items()}
 
 
 def compare_results(old: Json, new: Json) -> Iterator[CriterionChange]:
-    """Between two results of one language."""
+    """Yield the criteria that differ between two results of one language."""
     before, after = _shown(old), _shown(new)
     for name in dict.fromkeys((*after, *before)):
         old_status, old_points = before.get(name, (None, 0))
@@ -138,7 +152,8 @@ def compare_results(old: Json, new: Json) -> Iterator[CriterionChange]:
 def _reopened(
     old: Attempt, results: Iterable[Json], changed: Collection[CriterionChange]
 ) -> Iterator[str]:
-    """What is open and was not, or was by a change of rules before."""
+    """Yield what is undecided and was decided before, or was reopened by an earlier change of
+    rules."""
     newly = {f"{c.language} {c.criterion}" for c in changed if c.old != c.new}
     for result in results:
         for name, (status, _) in _shown(result).items():
@@ -148,7 +163,7 @@ def _reopened(
 
 
 def _facts_on_pages(results: Iterable[Json]) -> list[Json]:
-    """What pages show of results."""
+    """Return what pages show of results."""
     return [
         {key: result[key] for key in ("status", "points", "max_points", "criteria")}
         for result in results
@@ -163,8 +178,16 @@ def judge_attempt(
     rules: str,
     judged_at: str,
 ) -> Rejudged:
-    """rules: their digest; at: now. Raises UserError where its records are not what was kept, and
-    NumalabError."""
+    """Judge an attempt from its records; nothing is written.
+
+    Args:
+        rules: digest of the present rules.
+        judged_at: now, ISO 8601.
+
+    Raises:
+        UserError: the records are not those that were kept.
+        NumalabError: the records can't be read.
+    """
     folder = course.attempt(attempt.target, attempt.number)
     whole = attempts.read_attempt(folder)
     if whole is None:
@@ -200,7 +223,9 @@ def judge_attempt(
 
 @dataclass(frozen=True)
 class RejudgedCourse:
-    """failed: attempts whose records can't be judged, and why."""
+    """Attributes:
+    failed: attempts whose records can't be judged, and why.
+    """
 
     rejudged: tuple[Rejudged, ...]
     failed: tuple[tuple[Attempt, str], ...]
@@ -214,7 +239,7 @@ def judge_all(
     digests: Digests,
     progress: Callable[[str], None],
 ) -> RejudgedCourse:
-    """Judges, and writes nothing. Raises NumalabError."""
+    """Judge attempts from their records; nothing is written. Raises NumalabError."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
@@ -238,8 +263,8 @@ def judge_all(
 
 
 def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
-    """Puts it beside the attempt that it was judged from. False: another has just taken its
-    place. Raises OSError and NumalabError."""
+    """Write a judged attempt next to the one that it replaces. Return False if another has just
+    taken its place. Raises OSError and NumalabError."""
     old, new = rejudged.old, rejudged.new
     source = course.attempt(old.target, old.number)
     attempts.remove_partials(course, new.target, new.number, _RUN)
@@ -260,7 +285,7 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
 
 
 def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
-    """Beside the records, of all places together and of each virtual node."""
+    """Write the verdicts next to the records: of all machines together, and of each VM."""
     write_json(folder / _VERDICT, read_verdict(result).json_data())
     for name, evidence in grading.there.items():
         shown = tag_machine(judge(grading.lab, evidence), name)

@@ -53,6 +53,6 @@ def read_secret(course: CourseFolder) -> tuple[bytes, int]:
 
 
 def seed_of(course: CourseFolder, student_id: str) -> Seed:
-    """Raises UserError."""
+    """Return a student's seed in a course. Raises UserError if the secret can't be read or made."""
     secret, draws = read_secret(course)
     return personal_seed(secret, student_id, draws)

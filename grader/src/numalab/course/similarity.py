@@ -1,10 +1,10 @@
-"""Hand-ins that say the same: as the public solution, or as each other, whatever names and blanks
-they have. For an instructor to look at, and never a penalty: where a solution is one line, those
-who have understood it write the same line.
+"""Find kernels that are equal to the public solution or to each other, whatever their names and
+blanks. For an instructor to look at, never a penalty: where a solution is one line, those who have
+understood it write the same line.
 
-Compared are kernels, token by token: comments, blanks and line breaks are left out, names are
-numbered as they come, directives of OpenMP count. Files beside kernels are not: where the right
-text is two lines out of thirty legal words, equal ones tell nothing.
+Kernels are compared token by token: comments, blanks and line breaks are left out, names are
+numbered in order of appearance, OpenMP directives count. Other files are not compared: where the
+right text is two lines out of thirty legal words, equal ones tell nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class EqualKernels:
-    """Students whose kernels of a lab say the same. is_solution: as the public solution, too;
-    changed: so many tokens are not the handout's."""
+    """Students whose kernels of a lab are equal.
+
+    Attributes:
+        is_solution: they are also equal to the public solution.
+        changed: number of tokens that are not the starting code's.
+    """
 
     lab: str
     language: str
@@ -60,7 +64,7 @@ class EqualKernels:
 
 @functools.cache  # of a class many hand in the same, and all began as the same
 def tokens_of(text: str, language: str) -> Tokens:
-    """A kernel without what changes nothing, and with numbers for names."""
+    """Return a kernel's tokens without comments and blanks, with numbers in place of names."""
     names: dict[str, str] = {}
     parts = _DIRECTIVE.split(text.lower()) if language == "fortran" else [text]
     found: list[str] = []
@@ -73,7 +77,7 @@ def tokens_of(text: str, language: str) -> Tokens:
 
 
 def _directive_tokens(text: str, names: Mapping[str, str]) -> Iterator[str]:
-    """The words of a directive: those that are its own stay."""
+    """Yield the words of a directive; known names become numbers."""
     return (names.get(word, word) for word in _WORD.findall(text))
 
 
@@ -88,14 +92,18 @@ def _code_tokens(text: str, lexer: Lexer, names: dict[str, str]) -> Iterator[str
 
 
 def changed_tokens(handout: Tokens, text: Tokens) -> int:
-    """How many tokens of a kernel are not the handout's, in order."""
+    """Count the tokens of a kernel that are not the handout's, in order."""
     matcher = SequenceMatcher(None, handout, text, autojunk=False)
     return len(text) - sum(block.size for block in matcher.get_matching_blocks())
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One student's, of one lab and language; handout: what it began as."""
+    """One student's kernel of one lab and language.
+
+    Attributes:
+        handout: the starting code, as tokens.
+    """
 
     student: str
     lab: str
@@ -107,7 +115,11 @@ class Kernel:
 def group_equal_kernels(
     kernels: Sequence[Kernel], solutions: Mapping[tuple[str, str], Tokens]
 ) -> tuple[EqualKernels, ...]:
-    """solutions: public ones by lab and language. Who hands in the handout is in no list."""
+    """Return groups of equal kernels; those that are the starting code are in none.
+
+    Args:
+        solutions: public ones, by lab and language.
+    """
     groups: dict[tuple[str, str, Tokens], list[Kernel]] = {}
     for kernel in kernels:
         if kernel.text != kernel.handout:
@@ -128,7 +140,7 @@ def group_equal_kernels(
 def find_equal_kernels(
     course: CourseFolder, installation: Installation
 ) -> tuple[EqualKernels, ...]:
-    """As alike_of, of what its gradebook has."""
+    """Compare the hand-ins that a course's gradebook has, as compare_hand_ins does."""
     with use_gradebook(course, read_only=True) as book:
         hand_ins = book.handed_in()
     return compare_hand_ins(course, installation, labs_and_variants(installation.root), hand_ins)
@@ -140,8 +152,14 @@ def compare_hand_ins(
     labs: Mapping[str, Lab],
     hand_ins: Mapping[tuple[str, str], Sequence[HandIn]],
 ) -> tuple[EqualKernels, ...]:
-    """Of what was handed in last. hand_ins: by student and lab, oldest first. Raises NumalabError
-    and UserError."""
+    """Return groups of equal kernels among each student's last hand-in of each lab.
+
+    Args:
+        hand_ins: by student and lab, oldest first.
+
+    Raises:
+        NumalabError, UserError: a variant can't be drawn.
+    """
     kernels: list[Kernel] = []
     for (student, name), found in hand_ins.items():
         if name in labs and found:
@@ -175,7 +193,7 @@ def _kernels(
 def _handouts(
     course: CourseFolder, installation: Installation, lab: Lab, student: str
 ) -> dict[str, str]:
-    """By language; of a variant the student's own."""
+    """Return the starting code by language; of a variant the student's own."""
     if not lab.is_variant:
         given = installation.pristine_folder(lab.name)  # whatever somebody has made of labs/
         return dict(_texts(given if given.is_dir() else installation.lab_folder(lab.name), lab))

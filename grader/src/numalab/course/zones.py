@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 
 class BadZone(Exception):
-    """There is no such zone; says what to write."""
+    """There is no such zone; the message says what to write."""
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The zone of an IANA name, from the system or the package tzdata. Raises BadZone."""
+    """Return the zone of an IANA name, from the system or the package tzdata. Raises BadZone."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError) as error:
@@ -21,8 +21,8 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
-    """The one or two moments that a clock shows as `local`, each with a fixed offset: two times of
-    one zone would be compared by what its clocks show."""
+    """Return the one or two moments that a clock shows as `local`, each with a fixed offset: two
+    times of one zone would be compared by what its clocks show."""
     found = []
     for fold in (0, 1):
         naive = local.replace(tzinfo=None, fold=fold)
@@ -36,28 +36,36 @@ def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
 
 
 def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
-    """The moment that a clock in the zone shows as `local`; zone None: this machine's.
+    """Return the moment that a clock in the zone shows as `local`; zone None: this machine's.
 
-    Where clocks are put back an hour has two moments, and the earlier one counts. Where they are
-    put forward an hour has none, and of the offsets before and after the one counts by which the
-    moment is earlier. So a hand-in is never late by the change itself.
-    Raises OverflowError and OSError at the ends of the calendar."""
+    When clocks are put back, an hour has two moments, and the earlier one counts. When they are put
+    forward, an hour has none, and of the offsets before and after the one counts by which the
+    moment is earlier. So a hand-in is never late by the change itself. Raises OverflowError and
+    OSError at the ends of the calendar.
+    """
     return min(_moments(local, zone))
 
 
 def last_moment(local: datetime, zone: ZoneInfo) -> datetime:
-    """As first_moment, the later one: of a deadline."""
+    """Return the later moment that a clock shows as `local`: that of a deadline. As first_moment
+    else."""
     return max(_moments(local, zone))
 
 
 def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple[datetime, str]:
-    """The moment of a time, and a sentence that says which zone was taken; empty where the time
-    has one. name: course.toml's timezone, empty: it has none; deadline: that the time is held
-    against, None: there is none. Raises OverflowError, OSError and ValueError at the ends of the
-    calendar.
+    """Return the moment of a time, and a sentence on the zone that was taken; empty where the time
+    has one.
 
-    Without a name it is this machine's zone if that has the deadline's offset at the deadline, and
-    else the deadline's own offset: a machine of a cluster is often set to UTC."""
+    Without a name the zone is this machine's if that has the deadline's offset at the deadline, and
+    else the deadline's own offset: a machine of a cluster is often set to UTC.
+
+    Args:
+        name: course.toml's timezone; empty: it has none.
+        deadline: with which the time is compared; None: there is none.
+
+    Raises:
+        OverflowError, OSError, ValueError: the time is at the ends of the calendar.
+    """
     if local.tzinfo is not None:
         return local, ""
     taken_as = "Times without a zone are taken as"
@@ -76,13 +84,13 @@ def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple
 
 
 def _offset_words(moment: datetime) -> str:
-    """UTC+01:00, of a moment with a zone."""
+    """Return UTC+01:00 for a moment with such a zone."""
     text = moment.isoformat()[-6:]
     return "UTC" if text == "+00:00" else f"UTC{text}"
 
 
 def _machine_words(moment: datetime) -> str:
-    """CET (UTC+01:00), or UTC."""
+    """Return CET (UTC+01:00), or UTC, for this machine's zone at a moment."""
     here = moment.astimezone()
     offset = _offset_words(here)
     return offset if here.tzname() == offset else f"{here.tzname()} ({offset})"

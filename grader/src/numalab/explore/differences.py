@@ -1,4 +1,4 @@
-"""What of a comparison survives repetition, in sentences."""
+"""Differences that survive repetition, in sentences."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from numalab.explore.intervals import PairedComparison
 from numalab.explore.wording import ratio_words
 from numalab.words import count
 
-MOST_NAMED = 2  # differences that are told one by one
+MAX_NAMED = 2  # differences that are described one by one
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Of two configurations: what differs in first and second, what they share in where. verb:
-    with the ratio in place of {}, what stands between first and second."""
+    """The difference of two configurations.
+
+    Attributes:
+        first, second: what differs.
+        where: what they share.
+        comparison: first over second.
+        verb: the words between first and second, with {} for the ratio.
+    """
 
     first: str
     second: str
@@ -42,7 +48,8 @@ class Difference:
 
 
 def survivors(differences: Sequence[Difference], subject: str) -> str:
-    """How many survive, how many chance alone would let through, and the largest."""
+    """Say how many survive, how many chance alone would let through, and which are the largest.
+    subject: what is compared, as a plural."""
     if not differences:
         return f"No two {subject} have been measured in one round."
     if all(d.comparison.survives == "too_few_rounds" for d in differences):
@@ -58,7 +65,7 @@ def survivors(differences: Sequence[Difference], subject: str) -> str:
     if left:
         words += (
             (" The largest: " if len(left) > 1 else " It is: ")
-            + "; ".join(d.sentence() for d in left[:MOST_NAMED])
+            + "; ".join(d.sentence() for d in left[:MAX_NAMED])
             + "."
         )
     return words

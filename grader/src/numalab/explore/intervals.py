@@ -15,8 +15,8 @@ REQUIRED_COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """A median, and ends that hold the true median between them with the probability
-    coverage (0 to 1), whatever the distribution, if the samples are independent."""
+    """A median, and an interval that holds the true median with the probability `coverage` (0 to
+    1), whatever the distribution, if the samples are independent."""
 
     median: float
     low: float
@@ -25,7 +25,7 @@ class MedianInterval:
 
     @property
     def is_wide_enough(self) -> bool:
-        """False where there were too few samples for the coverage that was asked for."""
+        """Whether there were samples enough for REQUIRED_COVERAGE."""
         return self.coverage >= REQUIRED_COVERAGE
 
 
@@ -71,7 +71,7 @@ Survives = Literal["yes", "no", "too_few_rounds"]
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How many times longer the first takes than the second, round by round."""
+    """How many times longer the first takes than the second, compared round by round."""
 
     ratio: MedianInterval
     rounds: int
@@ -85,7 +85,7 @@ class PairedComparison:
 
 
 def compare(first: Mapping[int, float], second: Mapping[int, float]) -> PairedComparison | None:
-    """Times by round; only rounds that have both count. None: there is no such round."""
+    """Compare times by round, in the rounds that have both; None where there is no such round."""
     common = sorted(first.keys() & second.keys())
     if not common:
         return None

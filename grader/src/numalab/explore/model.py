@@ -1,14 +1,13 @@
 """Modelled beside measured, on a node with several NUMA nodes: rates of one core, one controller
 and one link are measured, other placements predicted from them as modelling/ does, and these run.
 
-All of it is one loop (the probe's triad), in fresh processes, each configuration once in a round:
-a prediction is held against a measurement of the same round, whose rates it is made of. It fits
+All of it is one loop (the probe's triad), in fresh processes, each configuration once in a round: a
+prediction is held against a measurement of the same round, whose rates it is made of. It fits
 nothing to what it predicts. What it shows is how far the model's assumption holds on this node,
-that all parts work at once and the slowest sets the pace. What could fake that: arrays that caches
-hold (so they are four times as large), pages elsewhere than asked for (each process tells, and a
-run in which they are is refused), rates that change between two processes of a round (the
-intervals are over rounds). Pure functions but for `measure`.
-"""
+that all parts work at once and the slowest limits all. What could fake that: arrays that caches
+hold (so they are four times as large), pages elsewhere than asked for (each process reports its
+pages, and a run of which they are is refused), rates that change between two processes of a round
+(the intervals are over rounds). Pure functions but for `measure`."""
 
 from __future__ import annotations
 
@@ -48,7 +47,8 @@ SINGLE_NUMA_NODE = (
 
 @dataclass(frozen=True)
 class RatedRun:
-    """A configuration that gives a rate. of: each PU's part, or all of them together."""
+    """A configuration whose measured bandwidth is a rate of the model. resource: that it is of;
+    distance: between cores and memory; configuration: its index in the plan."""
 
     resource: Resource
     distance: int | None
@@ -57,7 +57,8 @@ class RatedRun:
 
 @dataclass(frozen=True)
 class PredictedRun:
-    """One that is predicted. what: its placement, in words."""
+    """A configuration whose bandwidth is predicted. what: its placement, as a text; configuration:
+    its index in the plan."""
 
     what: str
     traffic: MemoryTraffic
@@ -66,7 +67,7 @@ class PredictedRun:
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """machine: this node, its PUs and NUMA nodes numbered from 0 without gaps."""
+    """What is run. machine: this one, its PUs and NUMA nodes numbered from 0 without gaps."""
 
     machine: Machine
     configurations: tuple[Configuration, ...]
@@ -86,7 +87,7 @@ class _Node:
 
     @cached_property
     def machine(self) -> Machine:
-        """With cores numbered over the NUMA nodes, a PU each: what the model knows of a node. That
+        """The machine as the model has it: cores numbered over the NUMA nodes, a PU each. That
         several L3s of a NUMA node may be a limit is left out."""
         first, nodes = 0, []
         for number, cores in enumerate(self.cores):
@@ -100,7 +101,7 @@ class _Node:
         )  # fmt: skip
 
     def core_numbers(self, node: int) -> list[int]:
-        """Of a NUMA node's cores, over all."""
+        """Return the numbers of a NUMA node's cores."""
         first = sum(len(cores) for cores in self.cores[:node])
         return list(range(first, first + len(self.cores[node])))
 
@@ -123,14 +124,14 @@ def _described(node: Json) -> _Node:
 
 
 def model_plan(node: Json, available_bytes: int) -> ModelPlan:
-    """What is run on a node. Raises UserError where it has one NUMA node with cores, or too little
-    memory for arrays that caches don't hold."""
+    """Return what is run on a machine. Raises UserError where it has one NUMA node with cores, or
+    too little memory for arrays that caches don't hold."""
     if usable_numa_nodes(node) < 2:
         others = "; ".join(not_counted(node))
         raise UserError(f"{SINGLE_NUMA_NODE}{f' ({others})' if others else ''}")
     described = _described(node)
-    wanted = max(LEAST_ARRAY, TIMES_CACHES * int(node["last_level_cache_bytes"] or 0) // 3)
-    array_bytes = wanted // MIB * MIB
+    least_bytes = max(LEAST_ARRAY, TIMES_CACHES * int(node["last_level_cache_bytes"] or 0) // 3)
+    array_bytes = least_bytes // MIB * MIB
     if array_bytes > available_bytes // ARRAY_SHARE:
         raise UserError(
             f"three arrays of {array_bytes // MIB} MiB, four times what the caches hold, are more "
@@ -147,7 +148,7 @@ def model_plan(node: Json, available_bytes: int) -> ModelPlan:
 
 
 class _Made:
-    """Puts a plan together. Cores are numbered over the NUMA nodes."""
+    """Builds a plan. Cores are numbered over the NUMA nodes."""
 
     def __init__(self, node: _Node, array_bytes: int) -> None:
         self.node, self.array_bytes = node, array_bytes
@@ -157,7 +158,8 @@ class _Made:
         self.pus = [pu for cores in node.cores for pu in cores]
 
     def _configuration(self, cores: Sequence[int], home: int | None) -> int:
-        """home: the NUMA node of all pages, None: each thread's on its own."""
+        """Add a configuration and return its index. home: the NUMA node of all pages; None: each
+        thread's are on its own."""
         pus = ",".join(str(self.pus[core]) for core in cores)
         arguments = [
             TRIAD, "pages=small", f"bytes={self.array_bytes}", f"repetitions={REPETITIONS}",
@@ -177,7 +179,7 @@ class _Made:
         return len(self.configurations) - 1
 
     def _pairs(self) -> dict[int, tuple[int, int]]:
-        """The first pair of NUMA nodes at each distance, a node with itself too."""
+        """Return the first pair of NUMA nodes (user, home) at each distance, 10 too."""
         pairs: dict[int, tuple[int, int]] = {}
         for user, row in enumerate(self.node.distances):
             for home, distance in enumerate(row):
@@ -202,7 +204,7 @@ class _Made:
         self.predicted.append(PredictedRun(what, traffic, self._configuration(cores, home)))
 
     def add_predictions(self) -> None:
-        """None of them is one that gives a rate."""
+        """Add placements none of which gives a rate."""
         nodes = range(len(self.node.numbers))
         every = [core for node in nodes for core in self.node.core_numbers(node)]
         fewest = min(map(len, self.node.cores))
@@ -221,12 +223,15 @@ class _Made:
         self._predict("a core of each NUMA node, all pages on the first", in_turn[: len(nodes)], 0)
 
 
-# ---- what was found --------------------------------------------------------------------
+# ---- modelled beside measured ----------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Compared:
-    """GB/s. error: measured over modelled, round by round."""
+    """Modelled and measured bandwidth of a placement, in 10^9 bytes per second.
+
+    measured_over_modelled: compared round by round; bottleneck: the resources that limit it.
+    """
 
     what: str
     threads: int
@@ -238,7 +243,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """rates: in GB/s, by part and distance. rounds: of which all was measured. node: it."""
+    """All runs of a plan, and what follows from those of whole rounds. node: this machine, as
+    describe_node has it."""
 
     plan: ModelPlan
     runs: tuple[ProgramRun, ...]
@@ -247,19 +253,19 @@ class ModelComparison:
 
     @property
     def _round_rates(self) -> Mapping[int, Mapping[int, float]]:
-        """GB/s of each configuration, of rounds that are whole."""
-        found: dict[int, dict[int, float]] = {}
+        """GB/s of each configuration by round, of rounds in which all of them ran."""
+        by_round: dict[int, dict[int, float]] = {}
         for sample in self.runs:
-            found.setdefault(sample.round, {})[sample.configuration] = sample.rate_gb_s(TRIAD)
+            by_round.setdefault(sample.round, {})[sample.configuration] = sample.rate_gb_s(TRIAD)
         whole = len(self.plan.configurations)
-        return {number: one for number, one in found.items() if len(one) == whole}
+        return {number: one for number, one in by_round.items() if len(one) == whole}
 
     @property
     def rounds(self) -> int:
         return len(self._round_rates)
 
     def rates(self) -> list[tuple[RatedRun, MedianInterval]]:
-        """Empty where no round is whole."""
+        """Return the measured rates in GB/s; none where no round is whole."""
         rounds = self._round_rates.values()
         return [
             (one, median_interval([round_gb_s[one.configuration] for round_gb_s in rounds]))
@@ -268,7 +274,7 @@ class ModelComparison:
         ]
 
     def compared(self) -> list[Compared]:
-        """Empty where no round is whole."""
+        """Return the predicted placements; none where no round is whole."""
         rounds = list(self._round_rates.values())
         return [self._compared(one, rounds) for one in self.plan.predicted if rounds]
 
@@ -294,7 +300,7 @@ class ModelComparison:
         return replace(self.plan.machine, rates=rates)
 
     def json_data(self) -> Json:
-        """All samples, and what follows from them."""
+        """Return all runs, and what follows from them."""
         return {
             "kind": "model",
             "interrupted": self.interrupted,
@@ -328,7 +334,7 @@ class ModelComparison:
 
 
 def check_pages(record: Json) -> None:
-    """That the pages of a process live where they were asked for. Raises UserError."""
+    """Raise UserError where pages of a process are not on the requested NUMA node."""
     key = "local_share" if record.get("memory_node") is None else "memory_node_share"
     share = record.get(key)
     if share is not None and share < LEAST_PLACED:
@@ -349,8 +355,8 @@ def measure(
     rounds: int,
     progress: Callable[[str], None],
 ) -> ModelComparison:
-    """After Ctrl-C: what there is by then, marked so. The probe has been built. Raises UserError
-    where memory is short, NumalabError."""
+    """Run the plan with the probe, which has been built; after Ctrl-C return what there is by then,
+    marked so. Raises UserError where memory is short, NumalabError."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
     runs: list[ProgramRun] = []
     interrupted = False

@@ -11,7 +11,7 @@ from numalab.machines.rates import LOCAL, PublishedRate, rate_name
 from numalab.terminal import plain_table
 from numalab.words import count
 
-CLOSE = 0.15  # of the model: what it is asked to be right by on published runs
+CLOSE = 0.15  # relative error that the model may have on published runs
 _RESOURCE_NAMES = {
     "core": "core", "l3": "L3", "controller": "controller", "link": "link",
 }  # fmt: skip
@@ -33,7 +33,7 @@ def _rate_row(rated: RatedRun, interval: MedianInterval) -> tuple[str, str]:
 
 
 def verdict_words(compared: Compared) -> str:
-    """What the interval says of the model."""
+    """Say what the interval of measured over modelled means for the model."""
     ratio = compared.measured_over_modelled
     if ratio.low > 1 + CLOSE:
         return "faster than modelled"

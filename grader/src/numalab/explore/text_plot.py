@@ -14,7 +14,7 @@ BOTH = "*"
 
 @dataclass(frozen=True)
 class PlotSeries:
-    """mark: one character; values by place on the x axis, from 0."""
+    """A curve. mark: its character; values: by place on the x axis, from 0."""
 
     mark: str
     name: str
@@ -23,8 +23,8 @@ class PlotSeries:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of values. top: None: logarithmic, and no value is 0 or less; else linear from 0 to
-    there, and curves stand beside each other, since many of theirs are equal."""
+    """The axis of values. top: None: logarithmic, for values above 0; else linear from 0 to `top`,
+    with curves side by side, since many of their values are equal."""
 
     unit: str
     rows: int = ROWS
@@ -34,8 +34,8 @@ class Axis:
 def text_plot(
     series: Sequence[PlotSeries], places: Sequence[str], marks: Mapping[int, str], axis: Axis
 ) -> list[str]:
-    """Lines: the legend, rows, the axis with the places' names, and marks (short words) below
-    their places. Where two curves meet in one column: *. No value: no line."""
+    """Return the lines of a plot: legend, rows, x axis with the places' names, and marks (short
+    words) below their places. Where two curves meet there is a *. Without values: no lines."""
     all_values = [value for one in series for value in one.values.values()]
     if not all_values:
         return []
@@ -69,7 +69,7 @@ def text_plot(
 
 @dataclass(frozen=True)
 class _Scale:
-    """Between values and rows. low, high: of the rows at the ends."""
+    """Converts values to rows and back. low, high: values of the first and the last row."""
 
     low: float
     high: float
@@ -99,7 +99,7 @@ def _short(value: float) -> str:
 
 
 def _placed(words: Mapping[int, str]) -> str:
-    """Words around their columns, which never touch: one that would is left out."""
+    """Return a line of words, each around its column; one that would touch another is left out."""
     line = ""
     for column in sorted(words):
         word = words[column]

@@ -1,4 +1,4 @@
-"""The reach of the TLB, as cpuid tells it, and what a page walk reads."""
+"""The reach of the TLB, as cpuid reports it, and what a page walk reads."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _AMD_REGISTER = {4096: 1, 2 * MIB: 0}
 
 
 def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
-    """The levels from the first on, from what cpuid said; none where it said nothing, as under
-    many hypervisors."""
+    """Return the TLB's levels from the first on for one size of pages; none where cpuid reports
+    nothing, as under many hypervisors. description: what the program's `describe` wrote."""
     if page_bytes not in _INTEL_PAGE_BITS:
         return []
     entries = _intels(description, page_bytes) or _amds(description, page_bytes)
@@ -44,13 +44,14 @@ def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
 
 
 def tlb_reach(description: Json, page_bytes: int) -> Reach | None:
-    """Of the last level."""
+    """Return the reach of the last level; None where it isn't reported."""
     reaches = tlb_reaches(description, page_bytes)
     return reaches[-1] if reaches else None
 
 
 def _intels(description: Json, page_bytes: int) -> Mapping[int, int]:
-    """Entries by level; of several TLBs of one level, as for loads and for stores, the most."""
+    """Return Intel's entries by level; of several TLBs of one level, as for loads and for stores,
+    the most."""
     entries: dict[int, int] = {}
     for _a, b, c, d in description.get("cpuid_18", []):
         kind, level = d & 0x1F, d >> 5 & 0x7
@@ -74,7 +75,7 @@ def _amds(description: Json, page_bytes: int) -> Mapping[int, int]:
 
 
 def walked_bytes(table_bytes: int, page_bytes: int) -> int:
-    """Of the page table, what a walk's last step may read: an entry for each page of the table.
-    Computed, since VmPTE counts more than walks read: with each transparent huge page Linux keeps
-    a small page's table in store."""
+    """Return the bytes of page table that the last steps of walks may read: an entry for each page
+    of the table. Computed, since VmPTE counts more than walks read: with each transparent huge page
+    Linux keeps a small page's table in store."""
     return -(-table_bytes // page_bytes) * ENTRY_BYTES

@@ -11,7 +11,7 @@ from numalab.words import count, short
 
 
 def bytes_words(size_bytes: int) -> str:
-    """64 KiB, 2 MiB, 1 GiB."""
+    """Format a size: 64 KiB, 2 MiB, 1 GiB."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
             return f"{short(size_bytes / scale, 4)} {unit}"
@@ -19,7 +19,7 @@ def bytes_words(size_bytes: int) -> str:
 
 
 def short_bytes(size_bytes: int) -> str:
-    """64K, 2M, 1G: for axes."""
+    """Format a size for axes: 64K, 2M, 1G."""
     return bytes_words(size_bytes).replace(" ", "").removesuffix("iB")
 
 
@@ -28,7 +28,7 @@ def three_digits(value: float) -> str:
 
 
 def interval_words(interval: MedianInterval) -> str:
-    """12.3 [12.1, 12.6]; the median alone where one sample allows no interval."""
+    """Format an interval: 12.3 [12.1, 12.6]; the median alone where one sample allows none."""
     if interval.coverage == 0:
         return three_digits(interval.median)
     low, high = three_digits(interval.low), three_digits(interval.high)
@@ -36,12 +36,12 @@ def interval_words(interval: MedianInterval) -> str:
 
 
 def ratio_words(ratio: float) -> str:
-    """Two digits, more where they would say 1 and it is not."""
+    """Format a ratio with two decimals, with three where two would say 1 and it is not."""
     return f"{ratio:.3f}" if ratio != 1 and f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
 
 
 def comparison_words(comparison: PairedComparison | None) -> str:
-    """0.95-1.02, with a star where the difference survives."""
+    """Format a comparison: 0.95-1.02, with a star where the difference survives repetition."""
     if comparison is None:
         return ""
     if comparison.survives == "too_few_rounds":
@@ -51,7 +51,7 @@ def comparison_words(comparison: PairedComparison | None) -> str:
 
 
 def interval_note(rounds: Sequence[int]) -> str:
-    """How far the intervals in a table can be trusted. rounds: of each configuration."""
+    """Say what the intervals in a table hold. rounds: of each configuration."""
     fewest, most = min(rounds), max(rounds)
     coverage = median_interval([0.0] * fewest).coverage
     spread = f"{fewest}" if fewest == most else f"{fewest} to {most}"

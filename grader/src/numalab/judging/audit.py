@@ -1,4 +1,4 @@
-"""Proves the labs: the handout fails exactly what lab.toml names, the solution passes."""
+"""The proof of a lab: its starting code fails exactly what lab.toml names, its solution passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numalab.labs.declaration import Lab
 def is_refuted(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> bool:
-    """Something is decided, and not as declared: what is still open changes nothing."""
+    """Tell whether a decided criterion is not as the lab declares it."""
     decided = tuple(c for c in verdict.criteria if c.status != "inconclusive")
     return bool(complaints(lab, replace(verdict, criteria=decided), numa_nodes, huge_page_mode))
 
@@ -20,9 +20,13 @@ def is_refuted(
 def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
-    """What is not as the lab declares it; empty when all is. Criteria that could not be
-    shown prove nothing either way. numa_nodes: of each place where something was graded;
-    huge_page_mode: that workers meet on this node."""
+    """Return a sentence for each criterion that is not as the lab declares it. Those that are not
+    gradable prove nothing.
+
+    Args:
+        numa_nodes: the number of NUMA nodes of each machine that graded, by name.
+        huge_page_mode: the mode that workers have on this machine.
+    """
     declared = {criterion.name: criterion for criterion in lab.criteria}
     told = []
     for result in verdict.criteria:

@@ -26,6 +26,8 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("correct", kind="correctness", runs=(CHECK,)).register_with_lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the wrong elements of the results of all runs. A run that did not come to its end fails
+    it, too."""
     for run in evidence.of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
             beside = judge_teams(criterion, evidence, run)
@@ -70,15 +72,16 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
 
 
 def doubtful_races(evidence: Evidence) -> list[Race]:
-    """The searches that found nothing, of parts in which none came to its end and saw what it had
-    to: they failed, or were switched off."""
+    """Return the searches for data races that prove nothing: of parts in which no search came to
+    its end and found the race that numalab makes as a test."""
     races = evidence.of(RACE)
     well = {race.part for race in races if race.outcome.ok and race.searched is not False}
     return [race for race in races if not race.found and race.part not in well]
 
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
-    """The verdict on such a one: the kit's fault unless the solution was searched well."""
+    """Return the verdict on a doubtful search: numalab's fault, unless a search in the solution
+    worked."""
     control = [run for run in evidence.of(RACE, SOLUTION) if run.part == race.part]
     is_ours = not any(run.outcome.ok and run.searched for run in control)
     if race.outcome.ok:
@@ -99,6 +102,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
 
 @Rule("race_free", kind="correctness", runs=(RACE,)).register_with_lab
 def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Fail a kernel in which ThreadSanitizer found a data race."""
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     if evidence.race_error is not None:

@@ -25,7 +25,7 @@ from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, share_on
 from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.record import Evidence, Json
 from numalab.judging import explain
-from numalab.judging.registry import Rule
+from numalab.judging.registry import Rule, take_run
 from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
@@ -51,8 +51,14 @@ _PARTITION_ADVICE = {
 
 @dataclass(frozen=True)
 class _Observed:
-    """A run, and what was asked for. written: by group and key, as Linux was given it; own: the
-    NUMA nodes of the job; pus: theirs; all_pus, nodes: the machine's."""
+    """A run under control groups, and what it should show.
+
+    Attributes:
+        file: the name of the student's file.
+        written: what Linux was given, by group and key.
+        own, pus: the NUMA nodes that the job is to have, and their PUs.
+        all_pus, nodes: all PUs of the machine, and all NUMA nodes with PUs.
+    """
 
     run: Cpusets
     file: str
@@ -71,7 +77,7 @@ def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> Criter
 
 
 def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionVerdict:
-    """Or the verdict where there is none."""
+    """Return the observed run, or the verdict where there is none."""
     file = criterion.file
     assert file is not None
     only = _needs_virtual(criterion, evidence.node, evidence.is_virtual)
@@ -119,13 +125,13 @@ def _memory(numbers: frozenset[int]) -> str:
 
 
 def _own(observed: _Observed) -> str:
-    """The job's NUMA nodes in words, behind `on`."""
+    """Return the job's NUMA nodes in words, to be put behind "on"."""
     return f"node{'s' if len(observed.own) > 1 else ''} {kernel_list(observed.own)}"
 
 
 def _because(observed: _Observed, name: str, key: str) -> str:
-    """What Linux did with what the file says of a group's cpus or mems, with a space before it;
-    nothing where it did just that."""
+    """Return what Linux did with a group's cpus or mems, as a sentence with a space before it;
+    empty where it did what the file says."""
     refused = [r for r in observed.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
     if refused:
         there = _pus(observed.all_pus) if key == "cpus" else _memory(observed.nodes)
@@ -163,11 +169,9 @@ def _invalid_partition(observed: _Observed, name: str) -> str:
 
 
 @Rule("confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
-def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """The job may run on the PUs of its NUMA node and no others, and runs there."""
-    observed = _observe(criterion, evidence)
-    if isinstance(observed, CriterionVerdict):
-        return observed
+@take_run(_observe)
+def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> CriterionVerdict:
+    """Measure how well the PUs that the job may use, and uses, match those of its NUMA nodes."""
     job = observed.run.job
     if job.allowed_pus != observed.pus:
         share = len(job.allowed_pus & observed.pus) / len(job.allowed_pus | observed.pus)
@@ -204,11 +208,11 @@ def confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 @Rule("memory_confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
-def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """The job's memory is its NUMA node's, by what is allowed and where it is."""
-    observed = _observe(criterion, evidence)
-    if isinstance(observed, CriterionVerdict):
-        return observed
+@take_run(_observe)
+def memory_confined(
+    criterion: Criterion, evidence: Evidence, observed: _Observed
+) -> CriterionVerdict:
+    """Measure the share of the job's pages on its NUMA nodes; no other may be allowed to it."""
     job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:
@@ -236,11 +240,10 @@ def memory_confined(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
 
 
 @Rule("others_out", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
-def others_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """The other program has all of the machine but the job's NUMA node, and nothing of that."""
-    observed = _observe(criterion, evidence)
-    if isinstance(observed, CriterionVerdict):
-        return observed
+@take_run(_observe)
+def others_out(criterion: Criterion, evidence: Evidence, observed: _Observed) -> CriterionVerdict:
+    """Measure how well the other program is kept off the job's PUs and memory, while it has all of
+    the rest."""
     others = observed.run.others
     met = (others.allowed_pus | others.ran_on) & observed.pus
     if met:

@@ -1,4 +1,8 @@
-"""Sentences for a student about what a run saw. Pure functions."""
+"""Sentences for a student about how a run ended and about its results. Pure functions.
+
+A *phase* is the name of a function of the contract, or words with an article where a phase calls
+several of them.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,35 @@ from typing import Any
 
 from numalab.evidence.record import Json, LeftOut, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.evidence.run_formats import OpenRequests
 from numalab.judging import printed_words
-from numalab.judging.request_words import open_requests
 from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, apart, count, first_upper
 
 
 def indexed(array: str, element: int, language: str) -> str:
-    """An element as the language writes it; element counts from 0."""
+    """Return an element as the language writes it. element: its number, from 0."""
     return f"{array}({element + 1})" if language == "fortran" else f"{array}[{element}]"
 
 
 def problem_size(n: int, unit: str) -> str:
-    """The size of a problem. unit: what n counts, empty: elements."""
+    """Return a problem size in words. unit: what n counts; empty: elements."""
     return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
 
 
 def name_call(phase: str) -> str:
-    """phase: as for _nth."""
+    """Return a single call of a phase in words."""
     return f"one {phase.split(maxsplit=1)[1]}" if " " in phase else f"one call of {phase}"
 
 
 def _subject(phase: str) -> str:
-    """At the beginning of a sentence. phase: as for _nth."""
+    """Return a phase as the subject of a sentence."""
     return first_upper(phase) if " " in phase else phase
 
 
 def _nth(phase: str, number: int) -> str:
-    """phase: a function's name, or words with an article where it calls several."""
+    """Return a phase with the number of the call, from 1, in words."""
     if " " in phase:
         return f"{phase.split(maxsplit=1)[1]} {number}"
     return phase if number == 1 else f"call {number} of {phase}"
@@ -57,10 +61,10 @@ def mismatch(first: Mismatch, language: str) -> str:
 
 
 def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
-    """What is wrong with the results, or None. ranks: of the job, where there is one."""
+    """Return a sentence on what is wrong with results, or None. ranks: the job's, or None."""
     if results.requests is not None:  # what is wrong then may come of it
         size = problem_size(n, results.n_unit) if n is not None else ""
-        return open_requests(results.requests, size, ranks)
+        return requests_text(results.requests, size, ranks)
     if results.wrong:
         assert results.first_wrong is not None
         size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
@@ -112,8 +116,40 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
     return None
 
 
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def requests_text(requests: OpenRequests, size: str, ranks: int | None) -> str:
+    """Say which messages a rank left incomplete, or changed too early. size: the problem's, in
+    words, or empty; ranks: of the job, or None."""
+    size = f" ({size})" if size else ""
+    rank = f"Rank {requests.rank}" + (f" of {ranks}" if ranks is not None else "")
+    at = f" at {requests.line}" if requests.line else ""
+    if requests.fault == "send_changed":
+        return (
+            f"{rank} changed the buffer of a message in {requests.phase}{size} before it was sent: "
+            f"{requests.call}{at} starts it, and until MPI_Wait has returned for its request (or "
+            "MPI_Waitall and the like) the buffer has to stay as it is. What arrives is chance."
+        )
+    number = count(requests.count, "request")
+    first = "by" if requests.count == 1 else "the first by"
+    if requests.fault == "given_up":
+        return (
+            f"{rank} gave up {number} in {requests.phase}{size} by MPI_Request_free, started "
+            f"{first} {requests.call}{at}: nothing can tell any more when its buffer may be used "
+            "again. Complete it by MPI_Wait instead."
+        )
+    them = "it" if requests.count == 1 else "them"
+    return (
+        f"{rank} started {number} in {requests.phase}{size} that {_were(requests.count)} never "
+        f"completed, {first} {requests.call}{at}. Until MPI_Wait has returned for {them} (or "
+        "MPI_Waitall and the like) a message may still be under way, and its buffer is MPI's."
+    )
+
+
 def race(race: Race) -> str:
-    """ThreadSanitizer knows the line, and no variable."""
+    """Return a sentence on a data race. ThreadSanitizer reports its lines, and no variable."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
@@ -125,19 +161,19 @@ def race(race: Race) -> str:
 
 
 def _is_rank(ended: Outcome) -> bool:
-    """Whether one of several ranks is to blame."""
+    """Tell whether one of several ranks ended so."""
     return ended.detail.get("rank") is not None and ended.detail.get("ranks", 1) != 1
 
 
 def _actor(ended: Outcome) -> str:
-    """The subject of a sentence about an end."""
+    """Return the subject of a sentence about an end: a rank, or the kernel."""
     if not _is_rank(ended):
         return "The kernel"
     return f"Rank {ended.detail['rank']} of {ended.detail['ranks']}"
 
 
 def _erring_rank(ended: Outcome) -> str:
-    """The rank that MPI names before it ends a job."""
+    """Return the rank that MPI names before it ends a job, else the one that ended, in words."""
     rank = printed_words.erring_rank(ended)
     if rank:
         return f"Rank {rank} of {ended.detail.get('ranks', 1)}"
@@ -149,12 +185,14 @@ def _its_size(ended: Outcome) -> str:
 
 
 def _has_size(ended: Outcome) -> bool:
-    """A program that is only started has none yet; messages may be of 0 bytes."""
+    """Tell whether a problem size is known: a program that is only started has none, and messages
+    may have 0 bytes."""
     return bool(ended.detail.get("n") or ended.detail.get("n_unit"))
 
 
 def _size(ended: Outcome) -> str:
-    """n, and the number of ranks where the subject does not tell it."""
+    """Return the problem size, and the number of ranks where the subject does not have it, in
+    parentheses with a space before them; empty: neither."""
     ranks = ended.detail.get("ranks", 1)
     said = [_its_size(ended)] if _has_size(ended) else []
     if ranks > 1 and "rank" not in ended.detail:
@@ -163,13 +201,13 @@ def _size(ended: Outcome) -> str:
 
 
 def time_limit(detail: Mapping[str, Any]) -> str:
-    """The limit that a phase has passed."""
+    """Return the time limit that a phase exceeded, in words."""
     limit = f"{detail['limit_s']:g} s"
     return f"{limit} of CPU time a core" if detail.get("limit_of") == "cpu_time" else limit
 
 
 def pauses(left_out: Sequence[LeftOut]) -> str:
-    """Why a node that pauses leaves something open, and what to do."""
+    """Return why a machine that pauses leaves a criterion undecided, and what to do."""
     paused_s = [run.paused_s for run in left_out if run.why == "paused"]
     return (
         f"The node, or this job on it, stood still in {count(len(paused_s), 'run')} (up to "
@@ -224,7 +262,8 @@ _REACHES = frozenset({"ptrace", "process_vm_readv", "process_vm_writev"})
 
 
 def _refused(detail: Mapping[str, Any]) -> str:
-    """Which system call ended it, and what to do instead."""
+    """Return the predicate of a sentence on the system call that ended a run, and what to do
+    instead."""
     call = detail.get("system_call")
     if call in _STARTS:
         return (
@@ -245,12 +284,12 @@ def _refused(detail: Mapping[str, Any]) -> str:
 
 
 def is_refused_call(ended: Outcome) -> bool:
-    """Whether the sandbox ended it, at a system call that kernels may not make."""
+    """Tell whether the sandbox ended a run, at a system call that kernels may not make."""
     return ended.status == "crashed" and ended.detail["signal"] == "SIGSYS"
 
 
 def _line(detail: Json) -> str:
-    """The kernel's line of a crash, where it is known."""
+    """Return the kernel's line of a crash with " at" before it; empty: not known."""
     return f" at {detail['line']}" if detail.get("line") else ""
 
 
@@ -294,7 +333,7 @@ _SIGNAL_WORDS: dict[str, tuple[str]] = {
 
 
 def _crash_near_array(detail: Json, language: str) -> str:
-    """Of an access to an array, or to what lies before or after it."""
+    """Return a sentence on an access to an array, or before or after it, that crashed."""
     place = detail["place"]
     array, element = place["array"], place["element"]
     n = place.get("elements", detail["n"])
@@ -316,7 +355,7 @@ def _crash_near_array(detail: Json, language: str) -> str:
 
 
 def _crash_at_address(address: str) -> str:
-    """Of an access to what belongs to no array. address: in hexadecimal."""
+    """Return a sentence on a crash at an address of no array. address: in hexadecimal."""
     if int(address, 16) < 4096:
         return (
             "It followed a null pointer: an array that was never allocated, or an allocation "
@@ -329,7 +368,7 @@ def _crash_at_address(address: str) -> str:
 
 
 def _its_process(ended: Outcome) -> str:
-    """The subject of a sentence about what the system counts."""
+    """Return the subject of a sentence about what Linux counts per process."""
     return _actor(ended) if _is_rank(ended) else f"{_actor(ended)}'s process"
 
 
@@ -469,7 +508,7 @@ _PRINTING_ENDS = frozenset({"crashed", "exited", "too_much_output", "obstructed"
 
 
 def outcome(ended: Outcome, language: str) -> str | None:
-    """Why a run did not come to its end, or None if it did."""
+    """Return why a run did not come to its end, in sentences; None if it did."""
     if ended.ok:
         return None
     phase = ended.detail.get("doing", "")

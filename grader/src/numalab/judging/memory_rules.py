@@ -1,4 +1,5 @@
-"""Rules on tables that a kernel makes: huge pages, what they take, what is left of them."""
+"""The rules for tables that a kernel allocates: huge pages, memory taken, memory left. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MOSTLY = 0.99
 
 
 def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
-    """Why none of it sits on huge pages, as far as that shows from outside."""
+    """Return why no page of a table is a huge page, as a clause, as far as it can be observed."""
     if is_handout:
         return "nobody asked the kernel for them; this is still the handout"
     if table.resident_created_bytes is None or table.advised_bytes is None:
@@ -52,8 +53,8 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
 
 
 def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
-    """Why a part of it sits on small pages, as a part of a sentence; empty: nothing tells. Pages at
-    both ends do not count for much in a table that is not small."""
+    """Return why a part of a table is on small pages, as a clause; empty: not known. In a table
+    that is not small the pages at both ends hardly count."""
     reasons = []
     asked_for = table.advised_bytes
     if asked_for is not None and table.huge_bytes <= asked_for < MOSTLY * table.bytes:
@@ -71,6 +72,7 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
 
 @Rule("huge_pages", runs=(MEMORY, PAGE_TABLES))
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the share of a table on huge pages; the table with the least counts."""
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
@@ -88,6 +90,7 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 @Rule("no_waste", runs=(MEMORY,))
 def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the resident memory that the last table takes, over its size."""
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
@@ -99,7 +102,7 @@ def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
-    """What is left of a table: memory, addresses, or both where they differ."""
+    """Return what is left of a table in words: memory, addresses, or both where they differ."""
     memory = f"{words.amount(resident_bytes)} of memory"
     addresses = f"{words.amount(mapped_bytes)} of addresses"
     if resident_bytes <= allowed_bytes:
@@ -116,8 +119,9 @@ MOST_IN_HAND = 0.5
 
 
 def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
-    """Resident memory and addresses, in bytes, that the process has a right to when the last table
-    is gone: what it had before, as far as that was no hoard."""
+    """Return the bytes of resident memory and of addresses that a process may have after the last
+    table is destroyed: what it had before. It may not exceed what it had before the first table by
+    more than the solution does and a margin: it could give back a hoard instead of the table."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
     solutions = evidence.of(MEMORY, SOLUTION)
@@ -135,6 +139,8 @@ def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[
 
 @Rule("released", runs=(MEMORY,))
 def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the memory or addresses, whichever is more, that are left of the last table after it
+    was destroyed, over its size."""
     missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
     if missing:
         return missing
@@ -158,7 +164,7 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def unfit_mode(mode: str, needed: Sequence[str]) -> str:
-    """Why a node's mode of transparent huge pages shows nothing, and what would."""
+    """Return why a machine's mode of transparent huge pages shows nothing, and which mode would."""
     file = "/sys/kernel/mm/transparent_hugepage/enabled"
     if mode == "always":
         return (

@@ -1,5 +1,5 @@
-"""The rule of what messages take: predictions, scored by how near they come. Pure functions;
-judge.py says where it applies."""
+"""The rule for predicted times of messages, which are scored by how near they come. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numalab.toml_files.tables import Table
 
 @dataclass(frozen=True)
 class _Scored:
-    """why: a sentence. is_bad: it could not be used."""
+    """The score of one prediction (0 to 1), and why. is_bad: it could not be used."""
 
     score: float
     why: str
@@ -29,6 +29,7 @@ class _Scored:
 
 
 def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
+    """Fail where lab.toml declares a bound."""
     for key in ("at_least", "at_most"):
         if key in table:
             table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)
@@ -36,8 +37,8 @@ def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 @Rule("predicted", kind="timing", runs=(LATENCY,), check=_check_no_bound)
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the first run: that of the ranks that are near. Passes with the share of its points that
-    the predictions are worth on average; fails where that is nothing."""
+    """Score the predicted times of messages, by the first run, whose ranks are near each other. A
+    score above 0 passes, and earns that share of the points."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
@@ -74,7 +75,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _values(run: Latency) -> dict[str, float] | None:
-    """Of the names that formulas may have; None where not all were measured."""
+    """Return the values of the names that formulas may use; None where not all were measured."""
     best = message_times.best_us(run)
     small_us, peak_mb_s = message_times.latency_us(run), message_times.bandwidth_mb_s(run)
     sizes = {*TIMES.values(), *PREDICTED.values()}
@@ -87,8 +88,8 @@ def _values(run: Latency) -> dict[str, float] | None:
 def _scored(
     text: str, values: dict[str, float], run: Latency, is_measurable: bool
 ) -> list[_Scored]:
-    """Of each size that is predicted. is_told: whether the times show anything. Raises
-    BadPrediction where none can be used."""
+    """Return the score of each predicted size. is_measurable: whether the measured times show
+    anything; else scores are 0. Raises BadPrediction where no prediction can be used."""
     read = read_predictions(text)
     found = []
     for key, size in PREDICTED.items():
@@ -100,11 +101,11 @@ def _scored(
         except BadPrediction as error:
             found.append(_Scored(0.0, f"{error}.", is_bad=True))
             continue
-        found.append(_held_against(us, size, run) if is_measurable else _Scored(0, ""))
+        found.append(_score(us, size, run) if is_measurable else _Scored(0, ""))
     return found
 
 
-def _held_against(us: float, size: int, run: Latency) -> _Scored:
+def _score(us: float, size: int, run: Latency) -> _Scored:
     measured = message_times.measured(run, PREDICTED.values(), size)
     score, name = measured.score(us), words.bytes_allowed(size)
     if score == 1:
@@ -121,16 +122,18 @@ def _held_against(us: float, size: int, run: Latency) -> _Scored:
 
 
 def _us(time_us: float) -> str:
-    """To three digits, in full as long as it is readable so."""
+    """Return a time in us in words, with three digits."""
     if 1000 <= time_us < 1e7:
         return f"{time_us:,.0f} us"
     return f"{words.short(time_us)} us"
 
 
 def _disagreement(run: Latency, size: int) -> str:
-    """Why the times of a size show nothing, if so. Where two lines through all the others miss
-    them by as much as earns nothing, who does so, too, need not be wrong, and who does not need
-    not be right."""
+    """Return why the measured times of a size show nothing, as a sentence; else empty.
+
+    They do not where they differ too much among themselves, or where two lines through the times of
+    all other sizes would earn nothing for this size: then neither does a good model.
+    """
     low, high = message_times.quartiles(run.one_way_us[size])
     name = words.bytes_allowed(size)
     if high > NOTHING_LEFT_AT * low:

@@ -23,13 +23,13 @@ _LEAST_POINTS = 3  # of a line: through two goes any
 
 
 def latency_us(run: Latency) -> float | None:
-    """Of messages of 8 bytes or less, one way; the best sample, as undisturbed as can be."""
+    """Return the least time of a message of SMALL_BYTES or less, one way, in us; None: none."""
     small = [times for size, times in run.one_way_us.items() if size <= SMALL_BYTES]
     return min(chain(*small)) if small else None
 
 
 def bandwidth_mb_s(run: Latency) -> float | None:
-    """Of the largest messages; the best sample."""
+    """Return the rate of the largest message by its least time, in MB/s; None: no message."""
     if not run.one_way_us:
         return None
     size = max(run.one_way_us)
@@ -37,13 +37,14 @@ def bandwidth_mb_s(run: Latency) -> float | None:
 
 
 def best_us(run: Latency) -> dict[int, float]:
-    """The best sample of each size."""
+    """Return the least time of each size, one way, in us."""
     return {size: min(times) for size, times in run.one_way_us.items()}
 
 
 def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
-    """t0 and 1 / B, and the sum of squares of what they are off, as shares of the times: each size
-    counts alike, though the longest takes a thousand times as long."""
+    """Fit t0 + n / B to points of n bytes and times in us. Return t0, 1 / B, and the sum of
+    squares of the errors as shares of the times: each size counts alike, though times differ by
+    factors of a thousand."""
     # Least squares of (t0 + n / B) / t = 1.
     columns = [(1 / time, size / time) for size, time in points]
     aa = sum(a * a for a, _ in columns)
@@ -57,9 +58,15 @@ def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
 
 
 def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int) -> list[float]:
-    """What the two lines that fit best through all sizes but those left out say of a size: of one
-    between them each line's, else that of its own. None where there are too few sizes, and none
-    that is no time. best: by size."""
+    """Return the times that two lines predict for a size, in us.
+
+    The lines are fitted to the least times of all sizes but those left out, split where they fit
+    best. A size between the two parts has both lines' times, else that of its own. Empty where
+    there are too few sizes; times that are not positive are left out.
+
+    Args:
+        best: the least time of each size, in us.
+    """
     points = sorted((n, us) for n, us in best.items() if n not in left_out)
     splits = range(_LEAST_POINTS, len(points) - _LEAST_POINTS + 1)
     if not splits:
@@ -76,7 +83,7 @@ def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int
 
 
 def quartiles(times: Sequence[float]) -> tuple[float, float]:
-    """The lower one and the upper one."""
+    """Return the lower and the upper quartile."""
     if len(times) < 2:
         return times[0], times[0]
     low, _, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -84,14 +91,17 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 def best_to_quartile(times: Sequence[float]) -> Interval:
-    """From the best sample to the upper quartile."""
+    """Return the interval from the least time to the upper quartile."""
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
 
 def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
-    """Of a size, from its best sample to its upper quartile, and on to what the two lines say: a
-    model knows no more, so nobody is asked for more. And TOLERANCE beyond, since lines through
-    other sizes differ; not as far as lines that earn nothing: times are no curve then."""
+    """Return the interval of a size within which a prediction has full marks.
+
+    It reaches from the least time to the upper quartile, on to what the two lines through other
+    sizes predict, since a model knows no more, and by TOLERANCE beyond. Lines that would earn
+    nothing do not extend it.
+    """
     alone = best_to_quartile(run.one_way_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
     return Interval(min([alone.low, *said]) / TOLERANCE, max([alone.high, *said]) * TOLERANCE)

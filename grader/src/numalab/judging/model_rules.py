@@ -41,15 +41,14 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from numalab import words
 from numalab.evidence.kinds import LIGHTSPEED, SATURATION
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
-from numalab.evidence.record import Evidence, Json
-from numalab.evidence.results import Outcome
+from numalab.evidence.record import Evidence, Json, Kind
 from numalab.evidence.run_formats import Mix
-from numalab.judging.registry import Rule
+from numalab.judging.registry import Judge, Rule
 from numalab.judging.sequential import Decision, decide, decide_stepwise, interval
 from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.timing_state import thresholds
@@ -69,6 +68,7 @@ from numalab.labs.model import (
     value_of,
 )
 
+Measured = TypeVar("Measured", UnseenLoops, ThreadRates)
 Times = Mapping[Mix, float]
 Rates = Mapping[int, float]
 # Returns the share that a model predicts for threads, of cores, by the rates in GB/s of a single
@@ -152,6 +152,21 @@ def _advice(counted_bytes: dict[str, float]) -> str:
         ):
             return f" {words.first_upper(sentence)}."
     return ""
+
+
+def _take_model(judge: Callable[[Criterion, Evidence, Model], CriterionVerdict]) -> Judge:
+    """Let a judge get the student's model; where that can't be used, return the verdict on it."""
+
+    def judge_model(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+        try:
+            model = _model(criterion, evidence)
+            if model is None:
+                return not_measured(criterion, evidence)
+            return judge(criterion, evidence, model)
+        except BadModel as error:
+            return _bad_file(criterion, error)
+
+    return judge_model
 
 
 # ---- predictions over replicates -------------------------------------------------------
@@ -267,37 +282,43 @@ def _is_steady(errors: Sequence[float], limit: float) -> bool:
     return most <= least * limit if limit > 1 else most - least <= limit
 
 
-def _not_run(criterion: Criterion, outcome: Outcome) -> CriterionVerdict:
-    """Return the verdict where the probe itself could not be run."""
-    error = str(outcome.detail.get("error", outcome.status))
-    return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
+def _measured_run(
+    kind: Kind[Measured], criterion: Criterion, evidence: Evidence
+) -> Measured | CriterionVerdict:
+    """Return the run with measurements, or the verdict where there is none, the probe itself could
+    not be run, or the arrays together are too small for the machine's caches."""
+    runs = evidence.of(kind)
+    if not runs:
+        return not_measured(criterion, evidence)
+    run = runs[-1]
+    if not run.outcome.ok:
+        error = str(run.outcome.detail.get("error", run.outcome.status))
+        return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
+    caches = int(evidence.node["last_level_cache_bytes"] or 0)
+    if run.pool_bytes >= LEAST_OVER_CACHES * caches:
+        return run
+    why = (
+        f"The arrays would lie in the caches: {words.amount(run.pool_bytes)}, which is what this "
+        f"node's memory allows, are less than {LEAST_OVER_CACHES:g} times its "
+        f"{words.amount(caches)} of cache."
+    )
+    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
 
 
 # ---- the time of unseen loops ----------------------------------------------------------
 
 
 @Rule("lightspeed", kind="timing", runs=(LIGHTSPEED,), refuse_file=_refuse_part(Model.time_ns))
-def predicted_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+@_take_model
+def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted time of loops that were not among those measured, by the largest factor
     between prediction and measurement."""
     assert criterion.at_most is not None
-    try:
-        model = _model(criterion, evidence)
-        if model is None:
-            return not_measured(criterion, evidence)
-        formula = model.time_ns()
-        runs = evidence.of(LIGHTSPEED)
-        if not runs:
-            return not_measured(criterion, evidence)
-        run = runs[-1]
-        if not run.outcome.ok:
-            return _not_run(criterion, run.outcome)
-        cached = _caches_hold_arrays(criterion, evidence, run.pool_bytes)
-        if cached is not None:
-            return cached
-        ratios = [_time_ratios(formula, run, times) for times in run.times_ns]
-    except BadModel as error:
-        return _bad_file(criterion, error)
+    formula = model.time_ns()
+    run = _measured_run(LIGHTSPEED, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    ratios = [_time_ratios(formula, run, times) for times in run.times_ns]
     decided = decide_predictions(
         [_time_errors(run, of_loops) for of_loops in ratios],
         [_model_time_errors(run, times) for times in run.times_ns],
@@ -313,21 +334,6 @@ def predicted_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
     )
     fails = _worst_loop_text(run, ratios)
     return _verdict(criterion, evidence, decided, passes, fails, unit="times off")
-
-
-def _caches_hold_arrays(
-    criterion: Criterion, evidence: Evidence, pool_bytes: int
-) -> CriterionVerdict | None:
-    """Return the verdict where the arrays together are too small for the machine's caches."""
-    caches = int(evidence.node["last_level_cache_bytes"] or 0)
-    if pool_bytes >= LEAST_OVER_CACHES * caches:
-        return None
-    why = (
-        f"The arrays would lie in the caches: {words.amount(pool_bytes)}, which is what this "
-        f"node's memory allows, are less than {LEAST_OVER_CACHES:g} times its "
-        f"{words.amount(caches)} of cache."
-    )
-    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
 
 
 def _time_ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
@@ -409,32 +415,21 @@ def _too_few_cores(
     "saturation", kind="timing", runs=(SATURATION,), judge_machine=_too_few_cores,
     refuse_file=_refuse_part(Model.share),
 )  # fmt: skip
-def saturation(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+@_take_model
+def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted share of the full rate that drawn numbers of threads reach, by the
     largest difference from what was measured."""
     assert criterion.at_most is not None
-    try:
-        model = _model(criterion, evidence)
-        if model is None:
-            return not_measured(criterion, evidence)
-        formula = model.share()
-        few = _too_few_cores(criterion, evidence.node)
-        if few is not None:
-            return few
-        runs = evidence.of(SATURATION)
-        if not runs:
-            return not_measured(criterion, evidence)
-        run = runs[-1]
-        if not run.outcome.ok:
-            return _not_run(criterion, run.outcome)
-        cached = _caches_hold_arrays(criterion, evidence, run.pool_bytes)
-        if cached is not None:
-            return cached
-        if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
-            return _no_bend(criterion, run)
-        shares = [_shares(run, rates, _predictor(formula)) for rates in run.rates_gb_s]
-    except BadModel as error:
-        return _bad_file(criterion, error)
+    formula = model.share()
+    few = _too_few_cores(criterion, evidence.node)
+    if few is not None:
+        return few
+    run = _measured_run(SATURATION, criterion, evidence)
+    if isinstance(run, CriterionVerdict):
+        return run
+    if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
+        return _no_bend(criterion, run)
+    shares = [_shares(run, rates, _predictor(formula)) for rates in run.rates_gb_s]
     decided = decide_predictions(
         list(map(_share_errors, shares)),
         [_share_errors(_shares(run, rates, _predict_by_model)) for rates in run.rates_gb_s],

@@ -1,5 +1,4 @@
-"""The rules of the labs on MPI: deadlocks, thread levels and launches. Pure functions;
-judge.py says which applies."""
+"""The rules for MPI programs: deadlocks, thread levels and launches. Pure functions."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By the check in which every send waits for its receive, as the standard allows. Where
-    the other check fails this says nothing: who sends nothing can't wait."""
+    """Fail a program that does not come to its end where each send waits for its receive, as the
+    MPI standard allows. Not judged while the usual check fails: what sends nothing can't wait."""
     bad = first_bad(check.outcome for check in evidence.of(CHECK))
     if bad is not None:
         if bad.is_kits_fault or bad.status == "cancelled":
@@ -76,29 +75,18 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
             )
-            if why_wrong is not None and checked.results.requests is not None:
-                return verdict_on(
-                    criterion,
-                    "fail",
-                    "open_request",
-                    f"{_SYNCHRONOUS}: {why_wrong}",
-                    value=1.0,
-                    unit="deadlocks",
-                )
-            if why_wrong is not None:
-                why = (
-                    f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
-                    f"that is still being sent? {why_wrong}"
-                )
-                return verdict_on(
-                    criterion,
-                    "fail",
-                    "wrong_result",
-                    why,
-                    value=1.0,
-                    unit="deadlocks",
-                    began_in=mistake_origin(lab, checked.results),
-                )
+            if why_wrong is None:
+                continue
+            cause, began_in = "wrong_result", mistake_origin(lab, checked.results)
+            why = (
+                f"{_SYNCHRONOUS} the results are wrong; does something write to a buffer "
+                f"that is still being sent? {why_wrong}"
+            )
+            if checked.results.requests is not None:
+                cause, began_in, why = "open_request", "", f"{_SYNCHRONOUS}: {why_wrong}"
+            return verdict_on(
+                criterion, "fail", cause, why, value=1.0, unit="deadlocks", began_in=began_in
+            )
     if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
         return not_measured(criterion, evidence)
     return verdict_on(
@@ -125,8 +113,8 @@ def _named(level: int) -> str:
 
 
 def _least(run: ThreadLevel) -> tuple[int, int, str]:
-    """The least level that suffices for what was seen, the highest that is not too much, and
-    why it takes the least. Threads beyond the team are the MPI library's."""
+    """Return the least level that suffices for the observed calls, the highest that is not too
+    much, and why it takes the least. Threads beyond the team are the MPI library's."""
     ranks = run.ranks
     if any(rank.calls.at_once for rank in ranks):
         return _MULTIPLE, _MULTIPLE, "several threads are inside MPI at once"
@@ -143,9 +131,9 @@ def _least(run: ThreadLevel) -> tuple[int, int, str]:
 
 
 def calls_beyond_level(evidence: Evidence) -> bool:
-    """Whether other threads than the main one call MPI in a program that has asked it for less: any
-    of its calls may go wrong then. Who asks for too little and has only the main one call it, as
-    the handout, is in no such danger."""
+    """Tell whether threads other than the main one call MPI in a program that requested a lower
+    level, so that any call may go wrong. A program whose main thread alone calls MPI is in no such
+    danger, even if it requests too little."""
     return any(
         rank.asked is not None and LEVELS.index(rank.asked) < _least(run)[0] >= _SERIALIZED
         for run in evidence.of(THREAD_LEVEL)[-1:]
@@ -155,7 +143,7 @@ def calls_beyond_level(evidence: Evidence) -> bool:
 
 
 def _level_faults(run: ThreadLevel) -> list[str]:
-    """One sentence for each kind of fault."""
+    """Return a sentence for each kind of fault of a program's thread level."""
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.asked is None or rank.provided is None]
     if without:
@@ -184,7 +172,8 @@ def _level_faults(run: ThreadLevel) -> list[str]:
 
 
 def _other_level_faults(run: ThreadLevel) -> list[str]:
-    """What it makes of a library that provides less than it asks for, or more."""
+    """Return a sentence for each wrong answer to a library that provides less or more than was
+    requested."""
     faults = {}
     if run.ended is not None:
         code = run.ended.detail.get("exit_code")
@@ -214,7 +203,7 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
     return list(faults.values())
 
 
-# As what a program may end whose threads call MPI though it has asked for less.
+# How a program may end whose threads call MPI though it requested a lower level.
 _LOW_LEVEL_CAUSES: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
 
 
@@ -225,8 +214,8 @@ def _explain_bad_end(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Put the bad end of a program whose threads call MPI beyond the level of thread support that
-    it asks for down to that, which is to be fixed first, since anything may come of it."""
+    """Add to a bad end that it most likely comes from too low a thread level, where threads call
+    MPI beyond the level that the program requested."""
     is_of_it = other.kind == "correctness" and other.part == criterion.part
     if not is_of_it or verdict.status != "fail" or verdict.cause not in _LOW_LEVEL_CAUSES:
         return verdict
@@ -238,6 +227,7 @@ def _explain_bad_end(
 
 @Rule("thread_level", runs=(THREAD_LEVEL,), amend=_explain_bad_end)
 def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the faults of the requested thread level, and of the answers to what is provided."""
     if evidence.is_virtual:
         return verdict_on(
             criterion,
@@ -268,6 +258,7 @@ SINGLE_PACKAGE = "This machine has one package, and the ranks have to be on two.
 
 @Rule("launch", runs=(RANKS,), needs=("sched_setaffinity",))
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the ranks of numalab's program that a launch file puts in the wrong place."""
     file = criterion.file
     assert file is not None
     runs = [run for run in evidence.of(RANKS) if run.file == file.name]
@@ -295,7 +286,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def not_started(name: str, outcome: Outcome) -> str:
-    """Where ranks come up under a launch of the kit's own, and under a student's do not."""
+    """Return the reason where ranks do not start under a student's launch, and do under
+    numalab's."""
     ranks = words.count(outcome.detail.get("ranks", 1), "rank")
     said = f"{outcome.detail.get('doing', 'start')}: {outcome.detail.get('error', outcome.status)}"
     return (
@@ -305,4 +297,5 @@ def not_started(name: str, outcome: Outcome) -> str:
 
 
 def ended_words(outcome: Outcome, evidence: Evidence) -> str:
+    """Return how a run ended, in words; empty where it came to its end."""
     return explain.outcome(outcome, evidence.language) or ""

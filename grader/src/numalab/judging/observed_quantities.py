@@ -1,9 +1,9 @@
-"""What a run of the kit's own kernel shows that can be predicted: who uses or writes which pages,
-which lines are shared, how many messages are sent. Pure functions.
+"""Quantities to predict that a run of numalab's own kernels shows: pages that a half of the team
+uses or writes, shared cache lines, huge pages, messages. Pure functions.
 
-The lower half of a team are the threads whose numbers are below half of its size, of an odd one
-half of what its middle thread does, too: so what can be worked out on paper is the same whatever
-the number of cores, and is what a machine of two NUMA nodes would have on one of them.
+The *lower half* of a team are the threads with numbers below half of its size; of an odd team half
+of the middle thread's work belongs to it. So an answer on paper is the same for any number of
+cores, and is what one of two NUMA nodes would have.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from numalab.evidence.touch import united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import TracedArray
 from numalab.labs.quantities import Quantity, What
 
-# Who shares a line hangs on how many share the room: so few that it can be drawn, on every node.
+# Which threads share a line depends on the size of the team: the same on every machine.
 TEAM_OF_LINES = 4
 
-# Which run of which of the kit's kernels shows it.
+# The kind of run, and the kernel, that shows each quantity.
 SHOWN_BY: Mapping[What, tuple[Kind[Any], str]] = {
     "used_by_lower_half": (WHOLE_TRACE, SOLUTION),
     "written_by_lower_half": (WHOLE_TRACE, SOLUTION),
@@ -40,11 +40,11 @@ Interval = tuple[float, float]  # the lowest and the highest value
 
 
 class NotMeasured(Exception):
-    """Why, as a sentence's end."""
+    """A quantity was not measured; the message is a clause that says why."""
 
 
 def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
-    """Its lowest and highest value. Raises NotMeasured."""
+    """Return the lowest and the highest value of a quantity by its run. Raises NotMeasured."""
     assert quantity.what is not None
     kind, role = SHOWN_BY[quantity.what]
     runs = [run for run in evidence.of(kind, role) if run.part == quantity.part and run.outcome.ok]
@@ -57,12 +57,12 @@ def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
 
 
 def _lower_half_share(thread: int, team: int) -> float:
-    """1, 0, or of the middle one of an odd team a half."""
+    """Return the part of a thread that is in the lower half: 1, 0, or of a middle thread 0.5."""
     return min(1.0, max(0.0, team / 2 - thread))
 
 
 def _places(array: TracedArray) -> Iterator[float]:
-    """Of each page that was looked at: where in the array its middle is, 0 to 1."""
+    """Yield the position of each observed page's middle in its array (0 to 1)."""
     for first, count in array.sample.blocks:
         for page in range(first, first + count):
             yield (page + 0.5) / array.sample.pages
@@ -72,8 +72,8 @@ Halves = Callable[[Trace, TracedArray], list[float | None]]
 
 
 def _using(run: Trace, array: TracedArray) -> list[float | None]:
-    """Of each page that was looked at, how much of it the lower half of the team uses, by the
-    cores that its threads have been given; None: nobody does."""
+    """Return for each observed page the part that the lower half of the team uses (0 to 1), by the
+    cores that its threads were bound to; None: nobody does."""
     users = workers(united_uses([run]), worker_of([run]))[array.name]
     return [
         sum(_lower_half_share(user, run.team) for user in of_page) / len(of_page)
@@ -84,7 +84,7 @@ def _using(run: Trace, array: TracedArray) -> list[float | None]:
 
 
 def _writing(run: Trace, array: TracedArray) -> list[float | None]:
-    """The same of who wrote it first."""
+    """Return for each observed page the part of its first writer in the lower half; None: none."""
     worker = worker_of([run])
     return [
         None if write is None else _lower_half_share(worker(write), run.team)
@@ -97,8 +97,8 @@ def _exactly(value: float) -> Interval:
 
 
 def _share_of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
-    """Of a stretch of an array the lower half's part: a page more or less, since no part of the
-    work begins with a page."""
+    """Return a function that measures the lower half's share of a stretch of an array, give or take
+    one page, since parts of the work do not begin at pages."""
 
     def share(quantity: Quantity, run: Trace) -> Interval:
         if run.team < 2:
@@ -126,21 +126,21 @@ def _has_huge_pages(table: KernelTable) -> None:
         raise NotMeasured("this node gives no huge pages")
 
 
-# Of the smaller one, beside less than another one.
+# The smaller table has so many huge pages, and less than another one.
 HUGE_PAGES_OF_SMALLER = 4
 
 
 def _small_page_kib(_quantity: Quantity, run: Memory) -> Interval:
-    """KiB of the smaller table."""
+    """Return the KiB of the smaller table that are not on huge pages."""
     table = run.tables[0]
     _has_huge_pages(table)
     return _exactly((table.bytes - table.huge_bytes) / 1024)
 
 
 def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
-    """Of the larger table, which is whole huge pages in size, beyond one for each of these: its
-    first writing starts no threads any more. The smaller one is some huge pages and a little more
-    (common/monitor/runs/alloc_cycles.c)."""
+    """Return the page faults of the larger table beyond one per huge page. Its size is a multiple
+    of a huge page, and no threads start while it is written; the smaller one is some huge pages
+    and a little more (common/monitor/runs/alloc_cycles.c)."""
     few, many = run.tables[0], run.tables[-1]
     _has_huge_pages(many)
     huge_page_bytes = 1 << int(math.log2(few.bytes / HUGE_PAGES_OF_SMALLER))
@@ -151,7 +151,8 @@ def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
 
 
 def _keys_interval(share: float, keys: int) -> Interval:
-    """Of 100. Keys come as by chance, each as often as another one: 3 standard deviations."""
+    """Return the interval of a share of 100 keys, within 3 standard deviations of its binomial
+    distribution."""
     share = min(1.0, share)
     chance = 3 * math.sqrt(share * (1 - share) / keys)
     return 100 * max(0.0, share - chance), 100 * min(1.0, share + chance)
@@ -162,8 +163,8 @@ def _met(_quantity: Quantity, run: Stores) -> Interval:
 
 
 def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
-    """Of the elements those that are counted in a line of several threads. Of the lines that have
-    counters of so small a team one may not be told, an end of the first or last block."""
+    """Return how many of 100 keys are counted in a line of several threads. Of the few lines of so
+    small a team, the record may lack one, at an end of the first or last block."""
     shared = sum(line.stores for line in run.most_written if len(line.by_thread) > 1)
     return _keys_interval(shared / run.n, run.n)
 
@@ -172,7 +173,7 @@ def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
 
 
 def _sent(run: Check) -> tuple[tuple[int, ...], int]:
-    """By each rank, and in how many repetitions, of the largest message."""
+    """Return the messages sent by each rank, and the repetitions, at the largest size."""
     checked = max(run.checked, key=lambda one: one.n, default=None)
     if checked is None or not checked.round_trips or not sum(checked.messages):
         raise NotMeasured("no message was followed")

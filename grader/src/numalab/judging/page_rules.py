@@ -1,5 +1,5 @@
-"""The rules for pages: who writes them first, who works on them, and where they live. Pure
-functions."""
+"""The rules for pages: which thread writes them first, which uses them, and which NUMA node they
+are on. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from numalab.pu_lists import format_pus
 
 
 def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+    """Return the verdict where the machine has one core, so that there is no team; or None."""
     if evidence.node["cores"] >= 2:
         return None
     return verdict_on(
@@ -29,7 +30,8 @@ def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _ran(threads: int, evidence: Evidence, team: int) -> str:
-    """Of a kernel that ran more threads than it was asked for, with a space behind it."""
+    """Return a sentence on a kernel that ran more threads than the team has, with a space behind
+    it; else empty."""
     if threads <= team:
         return ""
     return (
@@ -38,9 +40,8 @@ def _ran(threads: int, evidence: Evidence, team: int) -> str:
 
 
 def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """The verdict where the threads that use pages do not have the places that the kit gave them,
-    or None: where pages are then tells nothing. They are more than the cores that they may run on,
-    and there are cores for all that were asked for."""
+    """Return the verdict where the threads that use pages share cores, though numalab gave each
+    thread of the team a core of its own; or None. The pages then say nothing."""
     traces = evidence.of(TRACE)
     using = page_work.threads_that_use(touch.united_users(traces))
     threads = [thread for thread in traces[0].threads if thread.number in using]
@@ -69,7 +70,8 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
 
 @Rule("shared_out", runs=(TRACE, ANOTHER_TEAM), confirmed_by=ANOTHER_TEAM)
 def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Over the team that the kit asks for, of whatever size."""
+    """Measure the largest difference between a thread's share of the pages and an equal share, as a
+    part of an equal share. A team of another size has to share its work, too."""
     verdict = _shared_by_team(criterion, evidence)
     if verdict.status != "pass":
         return verdict
@@ -77,8 +79,8 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """The verdict on a kernel that shares its work out over another number of threads than it was
-    asked for; None where there is none such."""
+    """Return the verdict where a team of another size is not used as a whole, as where a number of
+    threads is written into the kernel; or None."""
     for trace in evidence.of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
@@ -86,12 +88,12 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
         users = touch.united_users([trace])
         ratios = touch.equal_share_ratios(users, trace.team)
         if not set(range(trace.team)) <= set(page_work.threads_that_use(users)):
-            # Nested teams may have other threads in the place of some.
+            # In nested teams other threads may stand for some of the team's.
             ratios, _ = _shares([trace])
         working = [thread for thread, ratio in ratios.items() if ratio > 0]
         off = max(abs(ratio - 1) for ratio in ratios.values())
         assert criterion.at_most is not None
-        # What is dealt out on demand is dealt out by chance, too, where load keeps a thread away.
+        # Where work is dealt out on demand, other load on a core makes shares unequal by chance.
         is_dealt_out = page_work.contested_share(touch.united_users(evidence.of(TRACE))) <= 0.5
         is_uneven = is_dealt_out and off > criterion.at_most
         if is_uneven or any(thread >= trace.team for thread in working):
@@ -154,15 +156,15 @@ _DO_CONCURRENT = " (do concurrent is none: gfortran runs it with one thread.)"
 
 
 def _is_by_thread(traces: Sequence[Trace]) -> bool:
-    """Whether each page was used by the very thread that the kit has given the core."""
+    """Tell whether each page was used by the thread that numalab bound to the core."""
     worker = touch.worker_of(traces)
     uses = touch.united_uses(traces).values()
     return all(worker(use) == use.thread for pages in uses for page in pages for use in page)
 
 
 def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
-    """Of the used pages over an equal share: by the team's threads, or where others have worked on
-    their cores, or they on others', by the cores that these have been given."""
+    """Return each thread's share of the used pages over an equal share, and "thread"; or where
+    other threads worked on the team's cores, the same by core, and "core"."""
     user_kind = "thread" if _is_by_thread(traces) else "core"
     users = touch.workers(touch.united_uses(traces), touch.worker_of(traces))
     return touch.equal_share_ratios(users, traces[0].team), user_kind
@@ -173,8 +175,12 @@ def _name_user(number: int, user_kind: str) -> str:
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
-    """The thread that works least for the pages that it touches, if any does not. Of pages that
-    several threads share, each in each tracing, whoever is ahead has opened them for all."""
+    """Return the thread that works least for the pages that it touches, if one does too little.
+
+    Re-armed uses say nothing about pages that several threads share in each tracing: the first user
+    opens the page for all. Nor does CPU time on a virtual machine, or where threads and cores are
+    not one to one.
+    """
     traces = evidence.of(TRACE)
     watched = [trace for trace in traces if trace.closings]
     unwatched = touch.united_users([trace for trace in traces if not trace.closings])
@@ -182,15 +188,14 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
         watched = []
     uses_observed = page_work.pages_in_use(watched, evidence.numa_nodes, touch.worker_of(traces))
     shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
-    # Threads of a virtual node share fewer cores, whose time they are not told; and a thread's time
-    # tells nothing of a core that several have worked on.
-    is_told = not evidence.is_virtual and _is_by_thread(traces)
-    looks = evidence.of(PLACEMENT) if is_told else ()
-    placement = next((look for look in looks if look.cpu_time), None)
+    has_cpu_time = not evidence.is_virtual and _is_by_thread(traces)
+    placements = evidence.of(PLACEMENT) if has_cpu_time else ()
+    placement = next((run for run in placements if run.cpu_time), None)
     return next(iter(page_work.idlers(shares, uses_observed, placement)), None)
 
 
 def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
+    """Return the reason for a thread that touches its pages and leaves the work to others."""
     moments = page_work.pages_in_use(evidence.of(TRACE), evidence.numa_nodes).moments
     has = (
         f"it has {words.percent(idler.of_expected)} of the CPU time that goes with them"
@@ -205,7 +210,7 @@ def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
 
 
 def _traced(trace: Trace) -> str:
-    """With which n, and how much of the arrays."""
+    """Return a sentence on the problem size of a tracing, and how many pages were traced."""
     pages = sum(array.sample.pages for array in trace.arrays)
     looked_at = sum(array.sample.looked_at for array in trace.arrays)
     part = "all" if looked_at == pages else f"{looked_at:,} of the"
@@ -214,6 +219,9 @@ def _traced(trace: Trace) -> str:
 
 @Rule("touched_where_used", runs=(TRACE,))
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the share of the traced pages that are used where they were first written: on the
+    same NUMA node, or where there is only one, by the same thread. A pass also needs that re-armed
+    uses, at moments that a kernel can't know, do not show that others do the work."""
     traces = evidence.of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
@@ -247,7 +255,7 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 
 def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> str:
-    """Where pages are touched first by whom they are written by, and then used by others."""
+    """Return the reason where each thread touches its own pages, and others work on them."""
     strays = words.first_upper(words.percent(1 - uses_observed.at_home / uses_observed.total))
     where = "on another NUMA node than where" if evidence.numa_nodes > 1 else "by another than that"
     busiest, uses = max(uses_observed.by_thread.items(), key=lambda item: item[1])
@@ -262,8 +270,8 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Where the whole team is asked for and was not there: one thread uses what it writes, and
-    shows nothing."""
+    """Return the verdict where the criterion needs the whole team and some threads do no work; or
+    None. A single thread always uses the pages that it wrote."""
     traces = evidence.of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:
@@ -290,9 +298,9 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _ways_to_share(evidence: Evidence) -> str:
-    """How a loop comes to be dealt out so that several threads meet in a page; one tracing shows
-    one user of a page, so that they can't be told apart. If each thread ran all of it, they
-    would write the same elements, which a search for races finds."""
+    """Return the ways in which several threads come to use one page, in words. Tracings show one
+    user of a page each, so they can't be distinguished; only a search for data races excludes that
+    each thread runs the whole loop."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided, tasks)"
     if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
         return ways
@@ -344,7 +352,8 @@ def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> st
 
 
 def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    """Where the kit has written the arrays, so that it is the loop over them that does not fit."""
+    """Return the reason where numalab wrote the arrays, so that the loop's schedule does not
+    fit."""
     if touched.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one per thread."
@@ -365,15 +374,15 @@ def _contested(share: touch.TouchShare | touch.LocalShare, numa_nodes: int) -> s
 
 
 def _pages(share: float, array: str, singular: str, plural: str) -> str:
-    """The subject of a sentence about some pages of an array, with its verb."""
+    """Return the subject of a sentence on a share of an array's pages, with its verb."""
     if share == 1:
         return f"Every page of {array} {singular}"
     return f"{words.first_upper(words.percent(share))} of the pages of {array} {plural}"
 
 
-def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
-    """Whether each page was first written by a thread of the NUMA node on which it is used, as the
-    kit binds threads; steadily, so that chance has no part in it."""
+def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
+    """Tell whether in each tracing pages were first written by threads bound to the NUMA node on
+    which they are used."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
     if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):
@@ -386,6 +395,7 @@ def _are_written_at_home(traces: Sequence[Trace], evidence: Evidence, min_share:
 
 @Rule("local_pages", runs=(TRACE, PLACEMENT), needs=("move_pages",))
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the share of the pages that are on the NUMA node of the thread that uses them."""
     traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(
         criterion, evidence, placements
@@ -427,7 +437,7 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     why += "."
     assert criterion.at_least is not None
     if local_share.share < criterion.at_least:
-        if _are_written_at_home(traces, evidence, criterion.at_least):
+        if _are_written_locally(traces, evidence, criterion.at_least):
             why += (
                 " In the tracing the same threads wrote them first: so these sat on another NUMA "
                 "node while they wrote. Does the kernel change where they run (proc_bind, "

@@ -1,4 +1,4 @@
-"""Rules on memory that a kernel places, or a policy that is handed in for a program."""
+"""The rules for placed memory: by a kernel with system calls, or by a policy for a program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from numalab import words
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
 from numalab.evidence.placed_pages import Placing, homes_of_runs, in_turn_share
-from numalab.evidence.record import Evidence, Kind
+from numalab.evidence.record import Evidence
 from numalab.judging import explain
 from numalab.judging.printed_words import refused_call
-from numalab.judging.registry import Judge, Rule
+from numalab.judging.registry import Judge, Rule, take_run
 from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
@@ -31,26 +31,24 @@ def _nodes_with_processors(evidence: Evidence) -> tuple[int, ...]:
 
 
 def _homes_text(homes: Sequence[int]) -> str:
-    """How many pages live on which NUMA node."""
+    """Return how many of the pages are on which NUMA node, in words."""
     counts = Counter(homes)
     absent = counts.pop(-1, 0)
-    told = [
+    parts = [
         f"{words.percent(count / len(homes))} on NUMA node {node}"
         for node, count in counts.most_common(4)
     ]
-    rest = len(counts) - len(told)
+    rest = len(counts) - len(parts)
     if rest > 0:
-        told.append(f"the others on {rest} more")
+        parts.append(f"the others on {rest} more")
     if absent:
-        told.append(f"{words.percent(absent / len(homes))} on none, since nobody touched them")
-    return words.listed(told)
+        parts.append(f"{words.percent(absent / len(homes))} on none, since nobody touched them")
+    return words.listed(parts)
 
 
-def _placed(
-    kind: Kind[Placing], criterion: Criterion, evidence: Evidence
-) -> Placing | CriterionVerdict:
-    """The run that shows where pages are, or the verdict where there is none."""
-    runs = evidence.of(kind)
+def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerdict:
+    """Return the run that shows where pages are, or the verdict where none does."""
+    runs = evidence.of(PLACING)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
         return missing
@@ -76,8 +74,16 @@ def _placed(
     return run
 
 
+def _homes(run: Placing, array: str) -> Sequence[int]:
+    """Return the NUMA node of each page of an array, -1 for none, in a run that _placed
+    returned."""
+    assert run.homes is not None
+    return run.homes[array]
+
+
 def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) -> str:
-    """Why pages are not in turn on these NUMA nodes, with a space before it."""
+    """Return why pages are not in turn on these NUMA nodes, as a sentence with a space before
+    it."""
     strange = sorted(set(homes) - set(nodes) - {-1})
     is_all = goal.nodes == "all"
     if len(set(homes)) == 1 and set(homes) != set(nodes):
@@ -101,7 +107,7 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
 
 
 def _mention_refused_call(judge: Judge) -> Judge:
-    """Let a verdict that fails begin with the call that was refused, where the run tells of one."""
+    """Let a verdict that fails begin with the call that was refused, where the run printed one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         verdict = judge(criterion, evidence)
@@ -119,14 +125,13 @@ def _mention_refused_call(judge: Judge) -> Judge:
 
 @Rule("table_interleaved", runs=(PLACING,), needs=_CALLS)
 @_mention_refused_call
-def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _placed(PLACING, criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
-    assert run.homes is not None and criterion.at_least is not None
-    homes, goal = run.homes["table"], criterion.placing
+@take_run(_placed)
+def table_interleaved(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
+    """Measure the share of the table's pages that are in turn on the NUMA nodes of the goal."""
+    assert criterion.at_least is not None
+    table, goal = _homes(run, "table"), criterion.placing
     nodes = goal.nodes_of(run.nodes)
-    share = in_turn_share(homes_of_runs(homes, goal.run_pages), nodes)
+    share = in_turn_share(homes_of_runs(table, goal.run_pages), nodes)
     if share >= criterion.at_least:
         where = (
             f"the {len(run.nodes)} NUMA nodes that threads run on"
@@ -135,20 +140,20 @@ def table_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerd
             "on"
         )
         by = f", in runs of {goal.run_pages}" if goal.run_pages > 1 else ""
-        why = f"The table's {len(homes):,} pages are in turn on {where}{by}."
+        why = f"The table's {len(table):,} pages are in turn on {where}{by}."
     else:
-        told = _not_in_turn(homes, nodes, goal)
-        why = f"Of the table's pages there are {_homes_text(homes)}.{told}"
+        reason = _not_in_turn(table, nodes, goal)
+        why = f"Of the table's pages there are {_homes_text(table)}.{reason}"
     return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("blocks_local", runs=(PLACING,), needs=_CALLS)
 @_mention_refused_call
-def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _placed(PLACING, criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
-    assert run.homes is not None and criterion.at_least is not None
+@take_run(_placed)
+def blocks_local(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
+    """Measure the share of each part's pages on the NUMA node of the thread that owns the part; the
+    least counts."""
+    assert criterion.at_least is not None
     owner_of_part = OWNERS[criterion.placing.owner]
     shares = run.local_shares("blocks", owner_of_part)
     worst = min(shares, key=lambda part: shares[part])
@@ -158,16 +163,18 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             f"{words.percent(shares[worst])} of its pages or more."
         )
     else:
-        homes = run.homes["blocks"]
-        select_parts = [
-            home for page, home in enumerate(homes) if run.thread_of_page(page, len(homes)) == worst
+        blocks = _homes(run, "blocks")
+        pages = [
+            home
+            for page, home in enumerate(blocks)
+            if run.thread_of_page(page, len(blocks)) == worst
         ]
         thread = owner_of_part(worst, len(run.thread_nodes))
         why = (
             f"Part {worst} belongs to thread {thread}, which runs on NUMA node "
-            f"{run.thread_nodes[thread]}; of its pages there are {_homes_text(select_parts)}."
+            f"{run.thread_nodes[thread]}; of its pages there are {_homes_text(pages)}."
         )
-        if len(set(homes)) == 1:
+        if len(set(blocks)) == 1:
             why += (
                 " That is where thread 0 has written them: pages that are there already go "
                 "elsewhere only if they are moved, and not from a node that their policy names."
@@ -177,38 +184,36 @@ def blocks_local(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 @Rule("handed_over", runs=(PLACING,), needs=_CALLS)
 @_mention_refused_call
-def handed_over(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _placed(PLACING, criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
-    assert run.homes is not None and criterion.at_least is not None
-    node, homes = run.thread_nodes[-1], run.homes["matrix"]
-    share = sum(home == node for home in homes) / len(homes)
+@take_run(_placed)
+def handed_over(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
+    """Measure the share of the matrix on the NUMA node of the thread that it was handed to."""
+    assert criterion.at_least is not None
+    node, matrix = run.thread_nodes[-1], _homes(run, "matrix")
+    share = sum(home == node for home in matrix) / len(matrix)
     if share >= criterion.at_least:
         why = f"{words.first_upper(words.percent(share))} of the matrix is on NUMA node {node}."
     else:
-        border = int(len(homes) * WRITTEN_BEFORE)
-        before, after = homes[: border - 1], homes[border + 1 :]
-        there = [
+        border = int(len(matrix) * WRITTEN_BEFORE)
+        before, after = matrix[: border - 1], matrix[border + 1 :]
+        moved = [
             words.percent(sum(home == node for home in part) / len(part))
             for part in (before, after)
         ]
         why = (
             f"The matrix was handed to NUMA node {node}. Of the pages that were written before, "
-            f"{there[0]} are there, and {there[1]} of those that were touched later."
+            f"{moved[0]} are there, and {moved[1]} of those that were touched later."
         )
     return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("contained", runs=(PLACING,), needs=_CALLS)
 @_mention_refused_call
-def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _placed(PLACING, criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
-    assert run.homes is not None
+@take_run(_placed)
+def contained(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
+    """Measure the share of memory that no function was to place, and that stayed where its threads
+    touched it; the least of any thread and array counts. A thread's policy may not change."""
     first = {run.thread_nodes[0]}
-    if all(set(run.homes[array]) <= first for array in ("table", "blocks", "matrix")):
+    if all(set(_homes(run, array)) <= first for array in ("table", "blocks", "matrix")):
         why = (
             "Nothing has been placed yet: all is where thread 0 has touched it, so that nothing "
             "shows what else a call would change."
@@ -245,7 +250,7 @@ def contained(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _changed_policy(run: Placing) -> str | None:
-    """That a thread's policy is another than before, or None."""
+    """Return the sentence that a thread's memory policy has changed, or None."""
     for thread, (before, after) in enumerate(
         zip(run.policies_before, run.policies_after, strict=False)
     ):
@@ -261,6 +266,8 @@ def _changed_policy(run: Placing) -> str | None:
 @Rule("falls_back", runs=(FILLED,), needs=_CALLS)
 @_mention_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure how much of a NUMA node's free memory the matrix takes where the node has too little
+    for all of it. A program that Linux ends for memory then was bound to the node."""
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
@@ -301,19 +308,18 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 @Rule("fast_memory", runs=(PLACING,), needs=_CALLS)
 @_mention_refused_call
-def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _placed(PLACING, criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
-    assert run.homes is not None and criterion.at_least is not None
+@take_run(_placed)
+def fast_memory(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
+    """Measure the share of the stream on the NUMA node with the most bandwidth for thread 0."""
+    assert criterion.at_least is not None
     if run.fastest_node is None:
         why = (
             "This machine does not tell how fast its memory is (ACPI's HMAT), so that any NUMA "
             "node is as good."
         )
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
-    node, homes = run.fastest_node, run.homes["stream"]
-    share = sum(home == node for home in homes) / len(homes)
+    node, stream = run.fastest_node, _homes(run, "stream")
+    share = sum(home == node for home in stream) / len(stream)
     own = run.thread_nodes[0]
     if node == own and share >= criterion.at_least:
         why = "The fastest memory is that of the thread's own NUMA node: first touch finds it, too."
@@ -322,14 +328,16 @@ def fast_memory(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         f"For thread 0, on NUMA node {own}, the memory of node {node} has the most bandwidth: "
         f"{words.percent(share)} of the stream's pages are there"
     )
-    why += "." if share >= criterion.at_least else f"; in all {_homes_text(homes)}."
+    why += "." if share >= criterion.at_least else f"; in all {_homes_text(stream)}."
     return judge_value(criterion, share, why, unit="share")
 
 
 @Rule("binary_interleaved", runs=(FILE_PLACING,), needs=_CALLS, subject="file")
 def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Of the kit's program under a policy that was handed in. With its nodes of memory alone, if
-    it names them: what numactl calls all has them, too."""
+    """Measure the share of the table of numalab's program that is in turn under a handed-in policy.
+
+    NUMA nodes without processors count if the policy put pages there: numactl's `all` has them.
+    """
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)

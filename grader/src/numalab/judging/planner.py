@@ -28,7 +28,7 @@ from numalab.judging.store_rules import is_unnoted
 from numalab.judging.timing_claims import CLAIMS, claim_of
 from numalab.judging.timing_state import TimeBudgetUse, cut_s, time_budget_use, timing_state
 from numalab.judging.verdict import CriterionVerdict, Status
-from numalab.judging.work_rules import asks_one_thread, balanced, last_run_objection
+from numalab.judging.work_rules import balanced, last_run_objection, uses_single_thread
 from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
@@ -106,7 +106,7 @@ def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str |
 
 def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Tell whether a part's team is compared with a single thread."""
-    return any(balanced.criteria(lab, part)) and asks_one_thread(evidence)
+    return any(balanced.criteria(lab, part)) and uses_single_thread(evidence)
 
 
 def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:

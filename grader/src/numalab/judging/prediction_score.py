@@ -1,10 +1,13 @@
-"""How good a prediction is: a share of full marks, without a cliff. Pure functions.
+"""The score of a prediction, from 0 to 1. Pure functions.
 
-What was measured is an interval. A prediction inside it has 1. Outside its distance to the nearer
-end counts: of a quantity (a time, a rate, a ratio) that is a factor, and a factor of 2 earns
-nothing; on the way there each factor costs alike, whether it is too much or too little. A share
-(0 to 1) may be 0, of which nothing is a multiple, and who predicts local pages predicts remote
-ones by the same answer: of shares the difference counts, and a quarter of the whole earns nothing.
+What was measured is an interval, and a prediction inside it scores 1. Outside, its distance d from
+the nearer end counts:
+
+- of a time, rate or ratio d = |log(prediction / end)|, and the score is 1 - d / log 2, so that a
+  factor of 2 earns nothing, whether too much or too little;
+- of a share (0 to 1) d = |prediction - end|, and the score is 1 - d / 0.25. A share may be 0, of
+  which nothing is a multiple; and a prediction of local pages is one of remote pages, too, so that
+  both have to score alike.
 """
 
 from __future__ import annotations
@@ -13,14 +16,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOTHING_LEFT_AT = 2.0  # as a factor
-NOTHING_LEFT_OF_SHARE_AT = 0.25  # as a difference
+NOTHING_LEFT_AT = 2.0  # the factor that earns nothing
+NOTHING_LEFT_OF_SHARE_AT = 0.25  # the difference that earns nothing
 
 
 @dataclass(frozen=True)
 class Interval:
-    """What was measured; of what has no noise both ends are the same. is_share: a part of a whole,
-    0 to 1; else above 0. Raises ValueError where it is none."""
+    """What was measured. Both ends are equal where there is no noise.
+
+    is_share: it is a share, 0 to 1; else above 0. Raises ValueError where the ends are not.
+    """
 
     low: float
     high: float
@@ -34,8 +39,8 @@ class Interval:
         return 0 <= value <= 1 if self.is_share else 0 < value < math.inf
 
     def score(self, predicted: float) -> float:
-        """0 to 1; 0 for what the quantity can't be: NaN, infinite, and what is no share, or not
-        above 0."""
+        """Return the score of a prediction (0 to 1); 0 for what the quantity can't be, such as
+        NaN."""
         if not self._may_be(predicted):
             return 0.0
         nearest = min(max(predicted, self.low), self.high)
@@ -48,12 +53,12 @@ class Interval:
         return max(0.0, 1.0 - lost)
 
     def misses(self, predicted: float) -> str:
-        """In words: whether it is too much or too little; empty inside."""
+        """Return whether a prediction is too much or too little, in words; empty inside."""
         if self.low <= predicted <= self.high:
             return ""
         return "too much" if predicted > self.high else "too little"
 
 
 def mean_score(scores: Sequence[float]) -> float | None:
-    """Over all quantities that were measured; None where none was."""
+    """Return the mean of the scores; None where there are none."""
     return sum(scores) / len(scores) if scores else None

@@ -1,15 +1,17 @@
-"""What a kernel printed before it ended, and what MPI, UCX below it and the launcher did. Pure
-functions."""
+"""What programs printed: why a kernel, MPI or UCX below it ended a run, and warnings of OpenMP
+runtimes. Pure functions."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import dropwhile
 
+from numalab.evidence.record import Binding
 from numalab.evidence.results import Outcome
+from numalab.judging.verdict import Warned
 from numalab.strangers.visible import shortened
 
 # What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
@@ -43,7 +45,7 @@ def _all(outcome: Outcome) -> str:
 
 
 def printed_lines(outcome: Outcome) -> Sequence[str]:
-    """What a kernel printed, without the launcher's words."""
+    """Return the lines that a kernel printed, without the launcher's."""
     return _strip_launcher(_all(outcome))
 
 
@@ -68,7 +70,8 @@ def _begins_stack(line: str) -> bool:
 
 
 def _innermost(lines: Sequence[str]) -> str:
-    """Of the first error stack, whose beginning several ranks may have printed before its lines."""
+    """Return the innermost function of the first error stack that gives a reason. Several ranks may
+    have printed its first line before the others."""
     rest = dropwhile(lambda line: not _begins_stack(line), lines)
     found = next(rest).strip()
     is_inside = False
@@ -83,7 +86,7 @@ def _innermost(lines: Sequence[str]) -> str:
 
 
 def line_that_says_most(outcome: Outcome) -> str:
-    """A sentence with a space before it, or nothing: reason_line of what was printed."""
+    """Return a sentence that quotes the reason_line, with a space before it; or nothing."""
     if meets_threads_in_mpi(outcome):
         return ""
     is_whole = outcome.detail.get("printed_bytes", 0) <= len(_all(outcome))
@@ -92,7 +95,7 @@ def line_that_says_most(outcome: Outcome) -> str:
 
 
 def reason_in(text: str) -> str:
-    """As reason_line, of all that a job and its launcher printed."""
+    """Return the reason_line of all that a job and its launcher printed."""
     return reason_line(_strip_launcher(text))
 
 
@@ -105,26 +108,55 @@ def refused_call(outcome: Outcome) -> str:
 
 
 def is_mpis_error(ended: Outcome) -> bool:
-    """Whether MPI itself ended the program: of a rank that it knows it does so by exit, too."""
+    """Tell whether MPI itself ended the program, which it may do by exit."""
     return "ranks" in ended.detail and bool(
         re.search(r"Fatal error in|Attempting to use an MPI routine", _all(ended))
     )
 
 
 def erring_rank(ended: Outcome) -> str:
-    """The number of the rank that MPI names before it ends a job; empty: it names none."""
+    """Return the number of the rank that MPI names before it ends a job; empty: none."""
     said = re.search(r"Abort\(\d+\) on node (\d+)", _all(ended))
     return said[1] if said else ""
 
 
 def meets_threads_in_mpi(ended: Outcome) -> bool:
-    """Whether two threads were inside MPI at once, and MPI had been asked for less."""
+    """Tell whether two threads were inside MPI at once though the program requested a lower
+    level."""
     return _SECOND_THREAD.search(_all(ended)) is not None
 
 
 def mpi_function(ended: Outcome) -> str:
-    """That of MPI by which it went wrong, as far as what was printed tells; empty: it does not."""
+    """Return the function of MPI that failed, by what was printed; empty: not known."""
     if meets_threads_in_mpi(ended):
         return "MPI_Init_thread"  # which was asked for too little
     said = re.search(r"Fatal error in (?:internal_|P?MPI_)(\w+)", _all(ended))
     return f"MPI_{said[1]}" if said else ""
+
+
+def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
+    """Return the first warning of each OpenMP runtime about its environment."""
+    warnings = []
+    for run in runs:
+        lines = str(run.outcome.detail.get("printed", "")).splitlines()
+        warned = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
+        if warned:
+            words = warned[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")
+            warnings.append(Warned(run.runtime, words))
+    return tuple(warnings)
+
+
+def warning_words(warnings: Sequence[Warned], quoted: Collection[str] = ()) -> str:
+    """Return a sentence for each warning, with a space before it. quoted: warnings that the report
+    has quoted before, which are only referred to."""
+    text = ""
+    before = ""
+    for warned in warnings:
+        said = f"said: {warned.words}"
+        if warned.words == before:
+            said = "said the same"
+        elif warned.words in quoted:
+            said = "gave the same warning as above"
+        text += f" {warned.runtime} {said}."
+        before = warned.words
+    return text

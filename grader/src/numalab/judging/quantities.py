@@ -1,5 +1,7 @@
-"""Predictions of the staff's run, held against its record: each has a score, and together they
-have a mean. What could not be measured is left out of it, and said so. Pure functions."""
+"""The scores of predicted quantities, against a grading's record, and their mean.
+
+Quantities that could not be measured are left out of the mean, with the reason. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,15 @@ from numalab.labs.quantities import (
 
 @dataclass(frozen=True)
 class ScoredQuantity:
-    """predicted: None where it is missing or can't be used; low, high: what was measured, None
-    where nothing was, and then there is no score, or nothing is predicted; why: a sentence."""
+    """A predicted quantity and its score.
+
+    Attributes:
+        predicted: None where the prediction is missing or can't be used.
+        low, high: the measured interval; None where nothing was measured, and where nothing was
+            predicted: a shown value could not be predicted any more.
+        score: 0 to 1; None where nothing was measured.
+        why: a sentence.
+    """
 
     name: str
     predicted: float | None
@@ -44,8 +53,8 @@ class ScoredQuantity:
 
 @dataclass(frozen=True)
 class ScoredPredictions:
-    """score: the mean, None where nothing was measured; why: of a file that can't be used, else
-    empty."""
+    """All scores of a file. score: their mean, None where nothing was measured; why: why the file
+    can't be used, else empty."""
 
     score: float | None
     quantities: tuple[ScoredQuantity, ...]
@@ -60,10 +69,11 @@ class ScoredPredictions:
 
 
 def scored_predictions(
-    lab: Lab, verdict: Verdict, measure_quantity: Seen, accounts: Sequence[TimingAccount]
+    lab: Lab, verdict: Verdict, observed: Seen, accounts: Sequence[TimingAccount]
 ) -> ScoredPredictions | None:
-    """None where nothing is asked, or nothing was handed in. seen: this node first."""
-    local = measure_quantity[0][1]
+    """Return the scores of the handed-in predictions; None where there are none, or the lab asks
+    for none. observed: the evidence of each machine, this one's first."""
+    local = observed[0][1]
     handed = next((text for text in local.handed_in if text.file == FILE), None)
     if handed is None or not lab.predicted:
         return None
@@ -89,7 +99,8 @@ def scored_predictions(
 def _scored(
     quantity: Quantity, predictions: Predicted, measured: Interval | str, is_usable: bool
 ) -> ScoredQuantity:
-    """is_usable: the file could be read; nothing is looked at for one that could not."""
+    """Return the score of one quantity. measured: an interval, or why there is none; is_usable: the
+    file could be read."""
     predicted = predictions.values.get(quantity.name)
     if isinstance(measured, str):
         why = f"Left out: {measured}." if is_usable else f"{FILE} can't be used."
@@ -98,7 +109,7 @@ def _scored(
         score = 0.0
         complaint = predictions.complaints.get(quantity.name)
         why = "Nothing was predicted." if complaint is None else f"Not usable: {complaint}."
-        # Who sees it first has nothing left to predict.
+        # The measured value is not shown: there would be nothing left to predict.
         return ScoredQuantity(quantity.name, None, None, None, quantity.unit, score, why)
     else:
         score = round(measured.score(predicted), 4)
@@ -112,7 +123,7 @@ def _scored(
 def _measured(
     quantity: Quantity, verdict: Verdict, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> Interval | str:
-    """Or why not."""
+    """Return the measured interval of a quantity, or why there is none."""
     try:
         if quantity.of == "value":
             low, high = _value(quantity, verdict)
@@ -159,7 +170,7 @@ def _select_accounts(quantity: Quantity, accounts: Sequence[TimingAccount]) -> l
 
 
 def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[float, float]:
-    """A time or a rate."""
+    """Return the interval of a time or a rate."""
     for account in _select_accounts(quantity, accounts):
         for rate in account.rates.roles if account.rates is not None else ():
             if rate.role != quantity.role:
@@ -175,7 +186,8 @@ def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[floa
 def _ratio(
     quantity: Quantity, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> tuple[float, float]:
-    """Generation by generation, as what disturbs one process of it disturbs the other one, too."""
+    """Return the interval of a ratio of two roles' speeds, taken within replicates: what disturbs
+    one process of a replicate disturbs the other, too."""
     assert quantity.role is not None and quantity.over is not None
     roles = (quantity.role, quantity.over)
     if _select_accounts(quantity, accounts):

@@ -1,5 +1,5 @@
-"""What launch files are to reach, judged by where the ranks of the kit's program may run.
-Pure functions."""
+"""The goals of launch files, judged by where the ranks of numalab's program may run. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _loose(ranks: Sequence[int], many: str) -> Reached:
 
 
 def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
-    """Both in one NUMA node, with a core for each."""
+    """Judge a goal of two ranks on one NUMA node, with a core for each."""
     wrong = _two(ranks)
     if wrong:
         return wrong
@@ -50,7 +50,7 @@ def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Re
 
 
 def _use_two_packages(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
-    """Each in a package of its own."""
+    """Judge a goal of two ranks, each on a package of its own."""
     wrong = _two(ranks)
     if wrong:
         return wrong
@@ -65,7 +65,8 @@ def _use_two_packages(ranks: Sequence[Rank], team: int, topology: Topology) -> R
 
 @dataclass(frozen=True)
 class _Unit:
-    """What a rank has to itself, or a thread: of a topology the unit that each PU is part of."""
+    """A kind of unit that a rank or a thread has to itself: its name, and a function that returns
+    the unit of each PU of a topology."""
 
     name: str
     unit_of: Callable[[Topology], Mapping[int, int]]
@@ -80,8 +81,8 @@ _PACKAGE = _Unit("package", lambda topology: topology.package)
 def _rank_in_each(
     ranks: Sequence[Rank], team: int, topology: Topology, place: _Unit, part: _Unit
 ) -> Reached:
-    """A rank in each place with cores, a thread on each of its parts. Misplaced are the ranks that
-    are too many or missing, and those that miss something themselves."""
+    """Judge a goal of one rank in each place, with one thread on each of its parts. Misplaced are
+    ranks that are missing or too many, and those whose own place or threads are wrong."""
     place_of, part_of = place.unit_of(topology), part.unit_of(topology)
     parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
     wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
@@ -138,13 +139,13 @@ GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
 
 
 def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> Reached:
-    """How far ranks with a team of threads each are from a goal. Threads beyond the team are
+    """Return how far ranks with a team of threads each are from a goal. Threads beyond the team are
     the MPI library's."""
     return GOALS[goal](ranks, team, topology_of_node(node))
 
 
 def is_out_of_reach(goal: str, ranks: Sequence[Rank], node: Json) -> bool:
-    """Whether no launch of so many ranks could reach the goal there: two packages are no use of a
-    node that has one, whatever its NUMA nodes."""
+    """Tell whether no launch of these ranks can reach the goal on a machine: one that needs two
+    packages on a machine with one."""
     packages = {pu.package for pu in topology_of_node(node).pus}
     return goal == "far" and len(ranks) == 2 and len(packages) == 1

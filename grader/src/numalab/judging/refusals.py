@@ -1,5 +1,7 @@
-"""What a node refuses to the kit, and which criteria nobody can judge there. Pure functions over
-the record of a node, in which describe_node says call by call what it tried."""
+"""Which criteria can't be judged on a machine that refuses a system call or file.
+
+Pure functions over a machine's record, in which describe_node has the result of each call.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,13 @@ from numalab.labs.declaration import Criterion, Lab
 
 @dataclass(frozen=True)
 class Loss:
-    """probe: its name in a node's record; serves: what it is for, behind the name and a comma;
-    loses: whether a criterion can't be judged without it, of those that ask for a run."""
+    """What is lost where a machine refuses a call.
+
+    Attributes:
+        probe: the call's name in the machine's record.
+        serves: what numalab uses it for, as a clause.
+        loses: tells whether a criterion can't be judged without it.
+    """
 
     probe: str
     serves: str
@@ -27,8 +34,8 @@ def _all_runs(lab: Lab, criterion: Criterion) -> bool:
 
 
 def _is_bound(lab: Lab, criterion: Criterion) -> bool:
-    """Threads that OpenMP binds: libomp ends a program that it can't bind. Ranks that mpiexec
-    binds go anywhere, without a word."""
+    """Tell whether a criterion needs threads that OpenMP can bind: libomp ends a program whose
+    threads it can't bind. Ranks that mpiexec can't bind run anywhere, without a message."""
     return (
         "OMP_PROC_BIND" in lab.environment
         or _needs("sched_setaffinity")(lab, criterion)
@@ -40,7 +47,8 @@ def _needs(probe: str) -> Callable[[Lab, Criterion], bool]:
     return lambda lab, criterion: probe in rule_of(criterion).needs
 
 
-# What costs criteria. What costs none, since there is another way, is doctor's alone.
+# Calls without which criteria can't be judged. Those with a replacement are reported by doctor
+# only.
 LOSSES = (
     Loss(
         "worker_memory",
@@ -58,11 +66,11 @@ _NAMES = {"worker_memory": "access to another process's memory"}
 
 
 def loss(lab: Lab, criterion: Criterion, node: Json) -> str | None:
-    """Why a criterion that asks for a run can't be judged on a node that refuses what it needs, as
-    a sentence; None where nothing is missing."""
-    told = refused(node)
+    """Return why a criterion that needs a run can't be judged on a machine that refuses what it
+    needs, as a sentence; None where nothing is missing."""
+    errors = refused(node)
     for lost in LOSSES:
-        error = told.get(lost.probe)
+        error = errors.get(lost.probe)
         if error is not None and lost.loses(lab, criterion):
             name = _NAMES.get(lost.probe, lost.probe)
             return (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from numalab.evidence.record import Evidence, Json
 from numalab.evidence.record import Kind as RunKind
@@ -27,6 +27,7 @@ JudgeOfLab = Callable[[Lab, Criterion, Evidence], CriterionVerdict]
 Amend = Callable[
     [Criterion, Evidence, CriterionVerdict, Criterion, CriterionVerdict], CriterionVerdict
 ]
+Run = TypeVar("Run")
 Subject = Literal["kernel", "file", "answers"]
 
 
@@ -82,7 +83,7 @@ class Rule:
 
     def register_with_lab(self, judge: JudgeOfLab) -> Rule:
         """Register a function of lab, criterion and evidence. Raises ValueError where another rule
-        has this one's name."""
+        has this name."""
         if self.name in _registered:
             raise ValueError(f"two rules are named {self.name}")
         return _registered.setdefault(self.name, replace(self, judge=judge))
@@ -97,6 +98,22 @@ class Rule:
 
 
 _registered: dict[str, Rule] = {}  # by name; rules.py has all of them
+
+
+def take_run(
+    find: Callable[[Criterion, Evidence], Run | CriterionVerdict],
+) -> Callable[[Callable[[Criterion, Evidence, Run], CriterionVerdict]], Judge]:
+    """Let a judge get the run that `find` returns. Where `find` returns a verdict instead, since no
+    run shows anything, that is the judge's."""
+
+    def take(judge: Callable[[Criterion, Evidence, Run], CriterionVerdict]) -> Judge:
+        def judge_run(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+            run = find(criterion, evidence)
+            return run if isinstance(run, CriterionVerdict) else judge(criterion, evidence, run)
+
+        return judge_run
+
+    return take
 
 
 def registered() -> dict[str, Rule]:

@@ -1,8 +1,9 @@
-"""What all rules for answers to seeded questions share: what is said of a file without answers, of
-the kit's own, and of wrong ones.
+"""What the rules for answers to seeded questions share: verdicts on a file without answers, on
+published answers, and the text on wrong ones.
 
-What could pass without having looked: answers that somebody else has found for the same seed, and
-the kit's own sources; so the answers that come with the kit's solution do not count for a student.
+The answers that come with numalab's solution do not count for a student. Other answers that a
+student did not find can't be recognised: another student's for the same seed, or those that
+numalab's sources compute.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numalab.labs.seeded_answers import SeededAnswers
 
 UNIT = "wrong answers"
 _MAX_LISTED = 3
-_MANY = 5  # wrong ones look like another seed's
+_MANY = 5  # so many wrong answers may be another seed's
 Answer = TypeVar("Answer")
 
 
@@ -34,19 +35,21 @@ Question = TypeVar("Question", bound=Keyed)
 
 
 def none_given(criterion: Criterion, count: int, command: str) -> CriterionVerdict:
-    """Of a file that answers none of so many questions. command: that asks them."""
+    """Return the verdict on a file without answers. command: the command that asks the
+    questions."""
     assert criterion.file is not None
     why = f"{criterion.file.name} answers none of the {count} questions: {command} asks them."
     return judge_value(criterion, float(count), why, UNIT)
 
 
 def are_published(answers: SeededAnswers[Answer], published_seed: int, evidence: Evidence) -> bool:
-    """Whether a student gives the answers that come with the kit's solution."""
+    """Tell whether a student hands in the answers that come with numalab's solution."""
     return answers.seed == published_seed and evidence.variant == SUBMISSION
 
 
 def refuse_published(criterion: Criterion, subject: str, instead: str) -> CriterionVerdict:
-    """about: what they are about; asked: to answer instead."""
+    """Return the verdict on published answers. subject: what they are about; instead: what the
+    student is to answer, both in words."""
     assert criterion.file is not None
     why = (
         f"The answers {subject} are the kit's own, which come with its solution. Write a seed of "
@@ -60,7 +63,8 @@ def list_mistakes(
     mistaken: Sequence[Question],
     mistake: Callable[[Question, Answer], str | None],
 ) -> str:
-    """Which, and by what mistake as far as it is known; never what would be right."""
+    """Return the questions with wrong answers, and the known mistakes, in words; never the correct
+    answers."""
     told = []
     for question in mistaken[:_MAX_LISTED]:
         given = answers.given[question.key]
@@ -72,5 +76,5 @@ def list_mistakes(
 
 
 def are_many(answers: SeededAnswers[Answer], mistaken: Sequence[Question]) -> bool:
-    """Whether they look like another seed's."""
+    """Tell whether there are so many wrong answers that they may be another seed's."""
     return sum(answers.given[question.key] is not None for question in mistaken) >= _MANY

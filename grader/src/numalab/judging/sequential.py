@@ -1,17 +1,17 @@
 """Deciding by signs: a betting e-process, and the interval that belongs to it.
 
-**What is claimed.** Each generation of fresh processes gives one margin: by which factor the
-submission is faster than a pass asks for. The claim is that a margin is above 1 with probability
-above 1/2: where all generations are alike, that the median of the margins is above 1. Nothing is
-assumed about their distribution.
+**What is claimed.** Each replicate, a round of fresh processes, gives one margin: by which factor
+the submission is faster than a pass asks for. The claim is that a margin is above 1 with
+probability above 1/2: where all replicates are alike, that the median of the margins is above 1.
+Nothing is assumed about their distribution.
 
-**One sign per generation.** Only whether a margin is above 1 counts. Repetitions inside a
-generation share the luck of its processes, so they are worked into one number there and are
+**One sign per replicate.** Only whether a margin is above 1 counts. Repetitions inside a
+replicate share the luck of its processes, so they are worked into one number there and are
 never counted one by one (levels of repetition: Kalibera and Jones). Magnitudes would save a
-fifth of the generations at best, and would ask for symmetry, which other load breaks.
+fifth of the replicates at best, and would ask for symmetry, which other load breaks.
 
 **Definition.** Under the null hypothesis that the claim is false, a sign is +1 with probability
-at most 1/2, whatever came before. A gambler who stakes a share s of her capital on +1 multiplies
+at most 1/2, whatever came before. A gambler who stakes a share s of the capital on +1 multiplies
 it by 1+s or 1-s. The e-value is the capital averaged over stakes that are Beta(A, B) distributed
 on [0, 1]; for k signs +1 among n
 
@@ -19,8 +19,8 @@ on [0, 1]; for k signs +1 among n
             = sum over j of binomial(k, j) Beta(j + A, n - k + B) / Beta(A, B)
 
 The opposite is put to the test in the same way, with signs of its own: E(losses, n). A loss is
-a generation that speaks against the claim. Where what speaks for it has to clear a higher bar, a
-generation may be neither.
+a replicate that speaks against the claim. Where what speaks for it has to clear a higher bar, a
+replicate may be neither.
 
 **A sign that can't be known** makes the count begin anew behind it. To leave out just that one
 would leave out the slow: repetitions are cut off when they take too long, and what is asked for
@@ -29,19 +29,19 @@ may have changed since.
 **Guarantee.** Under the null the expected capital after the next sign is at most the capital
 before it, for each stake and so for their average: a nonnegative supermartingale that starts at
 1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may look
-after every generation, stop when one likes, and go on another day. Of one criterion of one
+after every replicate, stop when one likes, and go on another day. Of one criterion of one
 program, graded until it is decided:
 
-- if in every generation, whatever came before, the chance of a win is at most 1/2, it is decided
-  "above" with probability at most 1/to_pass;
-- if in every generation the chance of a loss is at most 1/2, it is decided "below" with
-  probability at most 1/to_fail.
+- if in every replicate, whatever came before, the chance of a win is at most 1/2, it is decided
+  "above" with probability at most 1/e_to_pass;
+- if in every replicate the chance of a loss is at most 1/2, it is decided "below" with
+  probability at most 1/e_to_fail.
 
 Each criterion is a draw of its own, and so is each program that is another one. It is about
 these very binaries (where their code happens to lie is part of them) under the load of these
-sessions. What is required is that neither side gains from what was seen before: start order and
-order of repetitions are drawn anew in each generation, and the processes are new. What a node
-does to one program and not to the other for many generations on end is not drawn anew: then the
+gradings. What is required is that neither side gains from what was observed before: start order and
+order of repetitions are drawn anew in each replicate, and the processes are new. What a machine
+does to one program and not to the other for many replicates on end is not drawn anew: then the
 statement is about the node as it was.
 
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
@@ -52,7 +52,7 @@ the claim is decided at the interval's own level.
 
 **Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from what is asked
 for: 5, 8 and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes
-7, 9 and 13; for a sign that is right in 8 of 10 generations both take as long.
+7, 9 and 13; for a sign that is right in 8 of 10 replicates both take as long.
 
 Sources: J. Ville, "Etude critique de la notion de collectif", 1939; G. Shafer, "Testing by
 betting", J. R. Stat. Soc. A 184 (2021); A. Ramdas et al., "Game-theoretic statistics and safe
@@ -75,17 +75,18 @@ from typing import Literal
 STAKE_A, STAKE_B = 2.0, 0.5
 
 
-# What a sum is divided by before it leaves the range of floating-point numbers: a power of two, so
-# that nothing is rounded.
+# A sum is divided by this power of two before it leaves the range of floating-point numbers; so
+# nothing is rounded.
 _RESCALE_BITS = 900
-# Of a sum: what is smaller changes nothing in it.
+# A term below this share of the sum does not change it.
 _NOTHING = 2.0**-54
 _LARGEST_LOG = math.log(sys.float_info.max)
 
 
 @cache
 def log_e_value(wins: int, count: int) -> float:
-    """Natural logarithm of e_value, for any number of signs. Raises ValueError.
+    """Return the natural logarithm of e_value, for any number of signs. Raises ValueError where
+    wins are not among count.
 
     All terms of the sum are positive, and each follows from the one before by a quotient of small
     numbers; so no digits cancel, and of count signs about count rounding errors are left.
@@ -107,17 +108,24 @@ def log_e_value(wins: int, count: int) -> float:
 
 
 def e_value(wins: int, count: int) -> float:
-    """Evidence that a win has probability above 1/2, from wins among count signs; infinite where
-    it is more than a floating-point number can be (from 1030 signs that agree on). Raises
-    ValueError."""
+    """Return the evidence that a win has probability above 1/2, by wins among count signs.
+
+    Infinite where no floating-point number is so large (from 1030 signs that agree on). Raises
+    ValueError as log_e_value does.
+    """
     log = log_e_value(wins, count)
     return math.exp(log) if log < _LARGEST_LOG else math.inf
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """e-values at which a claim is taken as shown, or its opposite, and at which each end of an
-    interval excludes a ratio."""
+    """The e-values that decide.
+
+    Attributes:
+        e_to_pass: at which a claim counts as shown.
+        e_to_fail: at which its opposite does.
+        interval: at which each end of an interval excludes a ratio.
+    """
 
     e_to_pass: float
     e_to_fail: float
@@ -125,7 +133,7 @@ class Thresholds:
 
     @property
     def confidence(self) -> float:
-        """Of the interval, two-sided."""
+        """The confidence of the two-sided interval (0 to 1)."""
         return 1 - 2 / self.interval
 
 
@@ -136,33 +144,38 @@ QUICK = Thresholds(e_to_pass=20.0, e_to_fail=20.0, interval=20.0)  # alpha 0.05 
 
 
 def least_signs(threshold: float) -> int:
-    """How many signs that agree reach an e-value."""
+    """Return the number of signs that reach an e-value where all agree."""
     return next(count for count in itertools.count(1) if e_value(count, count) >= threshold)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a sequence of signs has shown; it may have shown it before its end. reached: that a
-    win is likelier than not ("above"), or less likely ("below"), or neither yet."""
+    """What a sequence of signs has shown.
+
+    Attributes:
+        reached: that a win is likelier than not ("above"), that a loss is ("below"), or neither
+        yet. signs: the number of signs that count, up to the one that decided.
+        wins, losses: how many of them are; a sign may be neither.
+    """
 
     reached: Literal["above", "below"] | None
-    signs: int  # how many were looked at
+    signs: int
     wins: int
-    losses: int  # as many as there are, or fewer where a sign may be neither
+    losses: int
 
     @property
     def e_for(self) -> float:
-        """Evidence that a win is likelier than not."""
+        """The evidence that a win is likelier than not."""
         return e_value(self.wins, self.signs)
 
     @property
     def e_against(self) -> float:
-        """Evidence that a loss is."""
+        """The evidence that a loss is likelier than not."""
         return e_value(self.losses, self.signs)
 
     @property
     def all_agree(self) -> bool:
-        """Also where there are none."""
+        """Tell whether all signs are wins, or all are losses; true where there are none."""
         return self.wins == self.signs or self.losses == self.signs
 
 
@@ -170,8 +183,8 @@ UNDECIDED = Decision(None, 0, 0, 0)
 
 
 def _reaches(wins: int, count: int, threshold: float) -> bool:
-    """Whether an e-value is so large. It is a mean of likelihood ratios, of which the largest, by
-    the share of wins that was seen, often tells without it that it is not."""
+    """Tell whether an e-value reaches a threshold. It is a mean of likelihood ratios, so it can't
+    exceed the largest one, that of the observed share of wins, which is cheap to compute."""
     losses = count - wins
     most = 0.0
     if wins > losses:
@@ -183,8 +196,13 @@ def _reaches(wins: int, count: int, threshold: float) -> bool:
 def decide_stepwise(
     signs: Sequence[bool | None], thresholds: Thresholds, losses: Sequence[bool] | None = None
 ) -> list[Decision]:
-    """What is known after each sign, up to the first that decides. None: it can't be known.
-    losses: which of them speak against the claim; left out: all that don't speak for it."""
+    """Return what is known after each sign, up to the first that decides.
+
+    Args:
+        signs: whether each replicate is a win; None where that can't be known, and the count begins
+            anew.
+        losses: whether each is a loss; left out: each that is no win.
+    """
     against = [not sign for sign in signs] if losses is None else losses
     count = wins = lost = 0
     decisions = []
@@ -208,16 +226,20 @@ def decide_stepwise(
 
 
 def decide(signs: Sequence[bool | None], thresholds: Thresholds) -> Decision:
-    """Looks after each sign and stops at the first that decides."""
+    """Return what signs show, up to the first that decides."""
     return (decide_stepwise(signs, thresholds) or [UNDECIDED])[-1]
 
 
 def interval(
     ratios: Sequence[float], thresholds: Thresholds, upper_bounds: Sequence[bool] = ()
 ) -> tuple[float | None, float | None]:
-    """For the median ratio of a generation, valid when one stops at will: the ratios that are
-    rejected on neither side. None: not bounded yet. at_most: which are known from above only,
-    and bound nothing from below; none, unless given."""
+    """Return the interval of the median ratio, which holds whenever sampling is stopped: the ratios
+    that are rejected on neither side. An end is None where it is not bounded yet.
+
+    Args:
+        upper_bounds: which of the ratios are upper bounds, and so bound nothing from below; left
+            out: none.
+    """
     size = len(ratios)
     count = _least_wins(size, thresholds.interval)
     if count is None:

@@ -1,4 +1,5 @@
-"""Rules on a kernel's stores: which cache lines threads write together, and where they count."""
+"""The rules for stores: which cache lines several threads write, and whether counters are where a
+kernel says. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
 from numalab.evidence.run_formats import Overrun, Slots
 from numalab.evidence.store_notes import Stores
 from numalab.judging import explain
-from numalab.judging.registry import Rule
+from numalab.judging.registry import Rule, take_run
 from numalab.judging.soundness import judge_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion
@@ -22,14 +23,14 @@ _ROOM_QUESTION = "Is there room for a block of each of any number of threads?"
 
 
 def is_unnoted(evidence: Evidence) -> bool:
-    """Whether stores of the kit's own, which are made in the end, were not seen: the kernel's doing
-    or the kit's, which the solution tells."""
+    """Tell whether the test stores that numalab makes at the end were not observed. The solution's
+    run shows whether that is the kernel's fault or numalab's."""
     runs = evidence.of(STORES)
     return bool(runs) and runs[-1].outcome.ok and not runs[-1].noted
 
 
 def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdict:
-    """The run that shows the kernel's stores, or the verdict where there is none."""
+    """Return the run that shows the kernel's stores, or the verdict where none does."""
     if evidence.race_refused is not None:
         why = f"Stores are noted as data races are looked for. {evidence.race_refused}"
         return verdict_on(criterion, "fail", "not_built", why)
@@ -75,8 +76,7 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
-    """A kernel that crashes with more threads than it has come to its end with is asked for the
-    commonest cause."""
+    """Add the most common cause to a crash of a kernel that came to its end with fewer threads."""
     run = next((run for run in evidence.of(STORES) if not run.outcome.ok), None)
     checks = evidence.of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)
@@ -87,8 +87,8 @@ def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionV
 
 
 def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
-    """What slots said in the program that is timed, after its last repetition, and how many keys
-    it had counted."""
+    """Return what slots reported in timed runs, after the last repetition, and the number of keys
+    that were counted."""
     return [
         (role.slots, replicate.n)
         for replicate in evidence.of(GENERATION)
@@ -98,8 +98,8 @@ def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
 
 
 def _idle(run: Stores) -> str | None:
-    """What is to be told of threads that do not count, or None. A kernel of one thread has no line
-    that others write, too."""
+    """Return a sentence on threads that do not count, or None. They would hide shared lines: one
+    thread alone has none."""
     if run.counting_threads >= run.threads:
         return None
     return (
@@ -110,7 +110,8 @@ def _idle(run: Stores) -> str | None:
 
 
 def _worst_line(run: Stores) -> str:
-    """The line that is shared most, as far as it is told; with a space before it."""
+    """Return a sentence on the line that is shared most, with a space before it; empty: not
+    known."""
     shared = [line for line in run.most_written if len(line.by_thread) > 1]
     if not shared:
         return ""
@@ -122,10 +123,9 @@ def _worst_line(run: Stores) -> str:
 
 
 @Rule("no_shared_lines", runs=(STORES,))
-def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _noted(criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
+@take_run(_noted)
+def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+    """Measure the stores per key that go to a cache line which another thread writes more."""
     idle = _idle(run)
     if idle is not None:
         return verdict_on(criterion, "fail", "missed", idle)
@@ -164,7 +164,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
 
 
 def _untrue(run: Stores) -> str | None:
-    """What is wrong with what slots says by itself, or None."""
+    """Return a sentence on what slots reports that can't be true, or None."""
     slots, threads = run.slots, run.threads
     if slots.count < threads:
         return (
@@ -200,7 +200,7 @@ def _untrue(run: Stores) -> str | None:
 
 
 def _team_slots_fault(run: Stores) -> str | None:
-    """A kernel whose slots are untrue in any case is not asked."""
+    """Return a sentence on slots that are wrong with another number of threads only, or None."""
     if run.counting_threads < run.threads or _untrue(run) is not None:
         return None
     for team in run.teams:
@@ -220,8 +220,8 @@ def _team_slots_fault(run: Stores) -> str | None:
 
 
 def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
-    """The verdict where the kernel goes wrong with some number of threads, in its own memory or in
-    what it counts, or None."""
+    """Return the verdict where the kernel goes wrong with some number of threads, in its own memory
+    or in what it counts; or None."""
 
     def failed(why: str) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")
@@ -248,7 +248,7 @@ def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> Criter
 
 
 def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
-    """A kernel whose team has another size than it is given is told so elsewhere."""
+    """Return a sentence on slots that are wrong in timed runs only, or None."""
     for slots, _ in _timed(evidence):
         has_mistake = (
             slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right
@@ -263,10 +263,9 @@ def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
 
 
 @Rule("slots_true", runs=(STORES,))
-def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    run = _noted(criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
+@take_run(_noted)
+def slots_true(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+    """Measure the share of the keys that were counted where slots points."""
     wrong = _idle(run) or _untrue(run) or _untrue_when_timed(run, evidence)
     if wrong is not None:
         return verdict_on(criterion, "fail", "missed", wrong)
@@ -282,11 +281,10 @@ def slots_true(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 @Rule("slots_apart", runs=(STORES,))
-def slots_apart(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Of blocks in which the threads count: others could lie anywhere."""
-    run = _noted(criterion, evidence)
-    if isinstance(run, CriterionVerdict):
-        return run
+@take_run(_noted)
+def slots_apart(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+    """Measure the bytes from one thread's counters to the next, in cache lines. The keys have to be
+    counted there: other blocks could be anywhere."""
     wrong = _idle(run) or _untrue(run)
     if wrong is None and run.slots.stores < (1 - MOST_LOST) * run.n:
         wrong = "The keys were not counted where slots points."

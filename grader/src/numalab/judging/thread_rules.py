@@ -1,4 +1,5 @@
-"""The rules for where threads are: what a kernel answers, and where a placement puts them."""
+"""The rules for where threads are: by a kernel's answers, and by placement files. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from numalab import words
 from numalab.evidence.kinds import BINDING, LOCATE
 from numalab.evidence.record import Binding, Evidence
 from numalab.judging import explain, thread_goals
+from numalab.judging.printed_words import runtime_warnings
 from numalab.judging.registry import Rule
-from numalab.judging.runtime_words import runtime_warnings
 from numalab.judging.soundness import NO_CORES, judge_value, missing_runs, not_measured
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, verdict_on
@@ -19,7 +20,7 @@ from numalab.labs.declaration import Criterion
 
 
 def _no_numa_node(language: str) -> str:
-    """Where an answer that is none comes from, with a space before it."""
+    """Return what a NUMA node of -1 may come from, with a space before it."""
     asked = "Which of its functions was asked"
     if language == "fortran":  # the PU goes in by address unless told
         asked += ", and did it get the PU by value"
@@ -31,6 +32,7 @@ def _no_numa_node(language: str) -> str:
 
 @Rule("located", runs=(LOCATE,))
 def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the wrong answers to which PU and NUMA node a thread is on."""
     missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
     if missing:
         return missing
@@ -66,7 +68,7 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
-    """What is wrong, and what becomes of the same file under each other runtime."""
+    """Return the worst placement's reason, and how the file does under each other runtime."""
     alike = [run.runtime for run, reach in reaches if reach == worst]
     why = f"Under {words.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
     for run, reach in reaches:
@@ -77,6 +79,7 @@ def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]
 
 @Rule("binding", runs=(BINDING,), needs=("sched_setaffinity",), subject="file")
 def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Count the threads that a placement file puts in the wrong place; the worst runtime counts."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)

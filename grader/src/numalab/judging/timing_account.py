@@ -68,40 +68,21 @@ class Side:
         return self.decisions[-1] if self.decisions else UNDECIDED
 
 
-def _ceiling_side(state: TimingState) -> Side:
-    return Side(
-        margins=state.margins,
-        cut=state.cut,
-        decisions=state.decisions,
-        good="fast enough",
-        bad="too slow",
-        holds="as fast as is asked for",
-        fails="not as fast as is asked for",
-        is_floor=False,
-    )
-
-
-def _floor_side(floor: ClaimSide) -> Side:
-    return Side(
-        margins=floor.margins,
-        cut=(False,) * len(floor.margins),
-        decisions=floor.decisions,
-        good="slow enough",
-        bad="too fast",
-        holds="no faster than a chain of loads",
-        fails="faster than a chain of loads",
-        is_floor=True,
-    )
-
-
 def side_shown(state: TimingState) -> Side:
     """Return the side to show: of two one that failed or is open, else that with less margin."""
-    ceiling = _ceiling_side(state)
+    ceiling = Side(
+        state.margins, state.cut, state.decisions, "fast enough", "too slow",
+        "as fast as is asked for", "not as fast as is asked for", is_floor=False,
+    )  # fmt: skip
     if state.floor is None or not state.margins:
         return ceiling
-    sides = (ceiling, _floor_side(state.floor))
+    margins = state.floor.margins
+    floor = Side(
+        margins, (False,) * len(margins), state.floor.decisions, "slow enough", "too fast",
+        "no faster than a chain of loads", "faster than a chain of loads", is_floor=True,
+    )  # fmt: skip
     order = {"below": 0, None: 1, "above": 2}
-    return min(sides, key=lambda side: (order[side.claim.reached], median(side.margins)))
+    return min((ceiling, floor), key=lambda side: (order[side.claim.reached], median(side.margins)))
 
 
 @dataclass(frozen=True)

@@ -336,7 +336,7 @@ def _fast_enough(times: _Times) -> CriterionVerdict | None:
 
 
 def _no_effect(times: _Times) -> CriterionVerdict | None:
-    """Where starting code is as fast as the solution, no speedup can be shown."""
+    """Call a speedup not gradable where starting code is as fast as the solution."""
     if times.state.outcome != "not_gradable":
         return None
     slow = times.criterion.slow

@@ -235,25 +235,19 @@ class CriterionVerdict:
             "where": self.where,
             "why": self.why,
         }
-        if self.at_least is not None:
-            data["at_least"] = self.at_least
-        if self.at_most is not None:
-            data["at_most"] = self.at_most
-        if self.interval is not None:
-            data["interval"] = list(self.interval)
-        if self.confidence is not None:
-            data["confidence"] = self.confidence
-        if self.began_in:
-            data["began_in"] = self.began_in
-        if self.explained_by:
-            data["explained_by"] = self.explained_by
-        if self.warnings:
-            data["warnings"] = [asdict(warned) for warned in self.warnings]
-        if self.withheld:
-            data["withheld"] = self.withheld
-            data["withheld_status"] = self.withheld_status
-            data["withheld_points"] = self.withheld_points
-        return data
+        optional = {
+            "at_least": self.at_least,
+            "at_most": self.at_most,
+            "interval": None if self.interval is None else list(self.interval),
+            "confidence": self.confidence,
+            "began_in": self.began_in or None,
+            "explained_by": self.explained_by or None,
+            "warnings": [asdict(warned) for warned in self.warnings] or None,
+            "withheld": self.withheld or None,
+            "withheld_status": self.withheld_status if self.withheld else None,
+            "withheld_points": self.withheld_points if self.withheld else None,
+        }
+        return data | {key: value for key, value in optional.items() if value is not None}
 
 
 def _worst(statuses: Collection[Status]) -> Status:
@@ -437,29 +431,22 @@ def _read_cause(data: Mapping[str, Any]) -> Cause:
     return "interrupted" if data["why"] in (NOT_GRADED, NOT_DECIDED) else "not_told"
 
 
+_REQUIRED_KEYS = ("name", "kind", "status", "why", "points", "max_points", "value", "unit", "where")
+_OPTIONAL_KEYS = (
+    "at_least", "at_most", "confidence", "explained_by", "withheld", "withheld_status",
+    "withheld_points",
+)  # fmt: skip
+
+
 def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
     interval = data.get("interval")
     return CriterionVerdict(
-        name=data["name"],
-        kind=data["kind"],
-        status=data["status"],
+        **{key: data[key] for key in _REQUIRED_KEYS},
+        **{key: data[key] for key in _OPTIONAL_KEYS if key in data},
         cause=_read_cause(data),
-        why=data["why"],
-        points=data["points"],
-        max_points=data["max_points"],
-        value=data["value"],
-        at_least=data.get("at_least"),
-        at_most=data.get("at_most"),
-        unit=data["unit"],
         interval=None if interval is None else (interval[0], interval[1]),
-        confidence=data.get("confidence"),
-        where=data["where"],
         began_in=data.get("began_in", data.get("wrong_array", "")),  # as it was called before
-        explained_by=data.get("explained_by", ""),
         warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
-        withheld=data.get("withheld", ""),
-        withheld_status=data.get("withheld_status"),
-        withheld_points=data.get("withheld_points", 0),
     )
 
 

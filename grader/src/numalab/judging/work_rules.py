@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from numalab import words
 from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.kinds import AT_WORK, PLACEMENT, RACE
 from numalab.evidence.page_work import busy_waiter
-from numalab.evidence.record import SOLUTION, Evidence, Kind, OneThread
+from numalab.evidence.record import SOLUTION, Evidence, Kind
 from numalab.evidence.work import Looks, WorkShare, judged_looks, speaks_against
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
@@ -19,23 +18,23 @@ from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
 
 
-def asks_one_thread(evidence: Evidence) -> bool:
-    """Whether a team's CPU time is held against one thread's: a virtual node's threads share
-    fewer cores, whose time they are not told."""
+def uses_single_thread(evidence: Evidence) -> bool:
+    """Tell whether a team's CPU time is compared with a single thread's. Not on a virtual machine,
+    whose threads share fewer cores of the real one and can't account for their time."""
     return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
 
 
 def judge_placements(criterion: Criterion, evidence: Evidence) -> Looks:
-    """What the looks at a kernel say that came to their end; there has to be one."""
+    """Return what the placement runs with CPU times say; there has to be one."""
     assert criterion.at_least is not None
     own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
-    of_solution = [run for run in evidence.of(PLACEMENT, SOLUTION) if run.cpu_time]
-    is_asked = asks_one_thread(evidence)
-    return judged_looks(own, criterion.at_least, of_solution, asks_one_thread=is_asked)
+    controls = [run for run in evidence.of(PLACEMENT, SOLUTION) if run.cpu_time]
+    is_compared = uses_single_thread(evidence)
+    return judged_looks(own, criterion.at_least, controls, asks_one_thread=is_compared)
 
 
 def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
-    """'uneven' or 'spins', None: it does not."""
+    """Return what the last placement run says against the kernel, 'uneven' or 'spins', or None."""
     own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
     if not own or criterion.at_least is None:
         return None
@@ -43,18 +42,17 @@ def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
         own[-1],
         criterion.at_least,
         evidence.of(PLACEMENT, SOLUTION),
-        asks_one_thread=asks_one_thread(evidence),
+        asks_one_thread=uses_single_thread(evidence),
     )
 
 
 def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """The verdict where the kernel does not come to its end with one thread, or None."""
-    ones: Sequence[OneThread | None] = [run.one_thread for run in evidence.of(PLACEMENT)]
-    for one in ones:
-        if one is not None and not one.outcome.ok:
+    """Return the verdict where the kernel does not come to its end with one thread, or None."""
+    for run in evidence.of(PLACEMENT):
+        if run.one_thread is not None and not run.one_thread.outcome.ok:
             return unusable(
                 criterion,
-                one.outcome,
+                run.one_thread.outcome,
                 evidence,
                 "With one thread, which the kit compares a team with, and which is what a runtime "
                 "may give: ",
@@ -63,7 +61,7 @@ def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
 
 
 def _needs_another_run(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
-    """Whether it is still open how the work is shared, and a further run of a kind may tell."""
+    """Tell whether a further run of a kind may decide how the work is shared."""
     if kind is AT_WORK and not any(map(busy_waiter, evidence.of(AT_WORK))):
         return False
     verdict = _judge_shares(criterion, evidence)
@@ -77,10 +75,9 @@ def _explain_slowness(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Say why a loop misses its speedup though its work is shared evenly: it is not what is dealt
-    out, but the dealing. That costs a time for each piece, so it weighs more the less work there is
-    in one. With a data race in the loop that would be a guess, since what threads share and write
-    is slow, too; and starting code needs no reason."""
+    """Add to a missed speedup of evenly shared work that dealing it out in small pieces costs time,
+    a fixed one per piece. With a data race that would be a guess, since what threads share and
+    write is slow, too. Starting code needs no reason."""
     is_slow = SPEEDUP.judges(other) and verdict.cause in ("too_slow", "unstable")
     is_started = KERNEL_FILES[evidence.language] not in evidence.unchanged_files
     if even.status != "pass" or other.part != criterion.part or not (is_slow and is_started):
@@ -98,13 +95,17 @@ def _explain_slowness(
 
 
 def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """By CPU time, which tells how the work was shared in each call. Other load takes a core
-    from a thread, and a schedule that deals out work on demand then rightly gives it less; nor
-    can the others take the piece from it that it holds just then. Such a team is uneven by CPU
-    time, and no thread of it works longer than another one works and is kept from its core
-    together; by others of its team it is not kept from it. So a look speaks against a kernel only
-    if one does, or if the team as a whole takes far more CPU time than one thread: whoever spins
-    while it waits looks busy. The share is over the threads that ran, however many they are."""
+    """Judge how evenly a team shares its work, by the CPU time of its threads.
+
+    The value is the team's mean of the part of the time in which a thread works, a call's time
+    being that of its longest thread. Two things change it that have nothing to do with the sharing:
+
+    - Other load takes a core from a thread, and a schedule that deals out work on demand rightly
+      gives that thread less. So a run counts against the kernel only where some thread works longer
+      than another one works and waits for its core together.
+    - A thread that spins while it waits looks busy. So a team that takes far more CPU time than one
+      thread, compared with the solution's team, fails as busy waiting.
+    """
     if evidence.node["cores"] < 2:
         return verdict_on(
             criterion,
@@ -141,7 +142,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             value=useful,
             unit="share",
         )
-    if asks_one_thread(evidence) and look.inflation is None and value >= criterion.at_least:
+    if uses_single_thread(evidence) and look.inflation is None and value >= criterion.at_least:
         return not_measured(criterion, evidence)
     open_why = "but other programs took cores from the threads meanwhile"
     if looks.is_told:
@@ -161,15 +162,15 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     has_own_control=True, needs_another_run=_needs_another_run, amend=_explain_slowness,
 )  # fmt: skip
 def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
+    """Measure the mean part of the time in which a thread of the team works, by CPU time."""
     return _judge_shares(criterion, evidence)
 
 
 def _judge_activity(
     criterion: Criterion, evidence: Evidence, even: CriterionVerdict
 ) -> CriterionVerdict:
-    """The verdict on a team that is even by CPU time: even, unless two looks at who uses the
-    arrays say that a thread does something else for much of its time, whatever that one thread's
-    CPU time was made to look like. One such look asks for the other."""
+    """Return the verdict on a team that is even by CPU time: `even`, unless two runs show a thread
+    that is busy and does not use the arrays for much of its time. One such run needs another."""
     runs = [run for run in evidence.of(AT_WORK) if run.outcome.ok and run.moments]
     waiters = [waiter for waiter in map(busy_waiter, runs) if waiter is not None]
     if 2 * len(waiters) <= len(runs):
@@ -188,20 +189,21 @@ def _judge_activity(
     return verdict_on(criterion, "fail", "busy_waiting", why, value=useful, unit="share")
 
 
-def _ran(look: WorkShare, evidence: Evidence) -> str:
-    """Of a kernel that ran more threads than the kit asks for, with a space behind it. Their share
-    is over all of them."""
+def _ran(share: WorkShare, evidence: Evidence) -> str:
+    """Return a sentence on a kernel that ran more threads than the team has, with a space behind
+    it; else empty. The share is over all of them."""
     team = evidence.of(PLACEMENT)[-1].team
-    if look.ran <= team:
+    if share.ran <= team:
         return ""
     return (
-        f"The kernel ran {look.ran} threads on {words.count(int(evidence.node['cores']), 'core')}. "
+        f"The kernel ran {share.ran} threads on "
+        f"{words.count(int(evidence.node['cores']), 'core')}. "
     )
 
 
 def _unlike(evidence: Evidence) -> str:
-    """Of a node whose cores are of several kinds, with a space before it: parts that are equal
-    elsewhere are not there."""
+    """Return a sentence on a machine with cores of several kinds, with a space before it; else
+    empty. Equal parts take unequal time there."""
     kinds = core_kinds(evidence.node)
     if kinds is None or len(kinds) < 2:
         return ""
@@ -211,13 +213,14 @@ def _unlike(evidence: Evidence) -> str:
     )
 
 
-def _spins(looks: Looks, useful: float) -> str:
-    """What a student is told whose threads are busy and don't work."""
-    look = looks.look
+def _spins(judged: Looks, useful: float) -> str:
+    """Return the reason for a team that is busy and does not work. useful: the share of its time
+    that is work."""
+    look = judged.look
     part = words.first_upper(words.percent(useful))
     return (
         f"The average thread is busy {words.percent(look.share)} of the time, but the team takes "
         f"{look.inflation or 0.0:.2f} times the CPU time of one thread, where the solution's takes "
-        f"{looks.inflation_of_solution:.2f} times: threads that wait are busy waiting, do again "
+        f"{judged.inflation_of_solution:.2f} times: threads that wait are busy waiting, do again "
         f"what others do, or contend for what they write. {part} of their time is work."
     )

@@ -497,7 +497,8 @@ class _TeamCores:
     """The cores that stand for a team's threads on a machine, counted over its NUMA nodes."""
 
     def __init__(self, machine: Machine, team: int, is_filled: bool) -> None:
-        """is_filled: a thread stands for an equal share of the cores, else for the first of it."""
+        """Let each thread stand for an equal share of the cores, or unless is_filled for the first
+        of them."""
         self._each, self._team, self._is_filled = machine.cores / team, team, is_filled
         count = machine.cores if is_filled else team
         self.all = tuple(range(count)) if is_filled else tuple(map(self._first, range(team)))

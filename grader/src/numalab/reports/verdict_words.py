@@ -11,9 +11,8 @@ from numalab.evidence.format import Build
 from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
-from numalab.judging.printed_words import printed_lines, refused_call
+from numalab.judging.printed_words import printed_lines, refused_call, warning_words
 from numalab.judging.rules import reads
-from numalab.judging.runtime_words import warning_words
 from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, combined_status
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted

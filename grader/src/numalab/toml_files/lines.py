@@ -21,8 +21,8 @@ _PLAIN = re.compile(r"[^,\]}#\n]+")  # a number, a truth value or a time
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    """The line, from 1 on, of each table, key and element of a valid TOML text; of a key that is
-    mentioned several times, such as labs in [labs.a] and [labs.b], the first."""
+    """Return the line, from 1 on, of each table, key and element of a valid TOML text; of a key
+    that is mentioned several times, such as labs in [labs.a] and [labs.b], the first."""
     return _Walk(text).lines
 
 
@@ -46,7 +46,7 @@ class _Walk:
                 self._assignment(table)
 
     def _things(self) -> Iterator[None]:
-        """One turn for each header and assignment."""
+        """Yield at each header and assignment."""
         while True:
             self._skip(_GAP)
             if self._at >= len(self._text):
@@ -69,7 +69,7 @@ class _Walk:
         return (*table, index)
 
     def _newest(self, table: KeyPath) -> KeyPath:
-        """The table itself, or the last one of an array of tables."""
+        """Return the table itself, or the last one of an array of tables."""
         self._note(table)
         return (*table, self._lengths[table] - 1) if table in self._lengths else table
 
@@ -105,7 +105,7 @@ class _Walk:
             self._skip(_PLAIN)
 
     def _closes(self, end: str) -> bool:
-        """Whether a list or an inline table ends here, past its commas."""
+        """Skip commas, and tell whether a list or an inline table ends here."""
         self._skip(_GAP)
         while self._takes(","):
             self._skip(_GAP)

@@ -4,10 +4,9 @@
     title = top.text("title", default="")
     late = top.table("late", ("per_day",))
 
-What can't be meant is told with file, line and key, what is wrong with it, and what is allowed.
-The kind of error is the file's: who wrote it decides who is told. Nobody's rules are here but
-TOML's own; a reader's rules end in `fail`.
-"""
+A mistake is reported with file, line and key, what is wrong, and what is allowed. The caller gives
+the class of the error: UserError for a user's file, NumalabError for numalab's own. Only TOML's
+rules are here; a reader's own rules call `fail` or `refuse`."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from numalab.strangers.visible import shortened, visible
 from numalab.toml_files.lines import KeyPath, lines_of
 
 MakeError = Callable[[str], Exception]
-LONGEST_VALUE = 60  # characters of a wrong value that are told
+LONGEST_VALUE = 60  # characters of a value that a message shows
 LONGEST_MESSAGE = 1_500
 LARGEST_FILE_BYTES = MIB  # the longest of the kit's own has 30 KiB
 # Of lists and tables inside one another, dotted keys too; the kit's own have four.
@@ -40,7 +39,7 @@ _NEEDED: Any = object()  # the default of a key that has none
 
 
 def toml_value(value: Any) -> str:
-    """A value about as it stands in the file, cut where it is long."""
+    """Return a value about as the file has it, cut where it is long."""
     if isinstance(value, bool):
         said = str(value).lower()
     elif isinstance(value, datetime | date | time):
@@ -51,14 +50,15 @@ def toml_value(value: Any) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """A sentence with a blank before it, or nothing where no known word is like it."""
+    """Return a sentence with a blank before it; nothing where no known word is like it."""
     plain = re.sub(r"[\s-]+", "_", word.lower())
     near = difflib.get_close_matches(plain, known, n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 class TomlFile:
-    """A file of this text. name: for messages; without one they begin with the line."""
+    """A file's text. name: for messages, which begin with the line without it; error: makes the
+    exception of a message."""
 
     def __init__(self, text: str, name: str, error: MakeError) -> None:
         self.text, self.name, self.error = text, name, error
@@ -69,7 +69,7 @@ class TomlFile:
         return lines_of(self.text.replace("\r\n", "\n"))
 
     def line(self, place: KeyPath) -> int:
-        """The line of a place, or of what surrounds it."""
+        """Return the line of a place, or of what surrounds it."""
         while place not in self._lines:
             place = place[:-1]
         return self._lines[place]
@@ -96,7 +96,7 @@ class Table:
             self.check_keys(keys)
 
     def check_keys(self, keys: Collection[str]) -> None:
-        """Fails where there is another one."""
+        """Fail where there is a key that is not among `keys`."""
         for key in self.values:
             if key not in keys:
                 self._refuse_key(key, keys)
@@ -112,27 +112,26 @@ class Table:
 
     @property
     def header(self) -> str:
-        """As it stands above the table, such as [late] or [[criterion]]; empty for the file's
-        own keys."""
+        """The table's header, such as [late] or [[criterion]]; empty for the file's own keys."""
         names = ".".join(str(part) for part in self.place if isinstance(part, str))
         if not names:
             return ""
         return f"[[{names}]]" if isinstance(self.place[-1], int) else f"[{names}]"
 
     def fail(self, message: str, *place: str | int) -> NoReturn:
-        """Raises the file's error with the line of a place in this table, or of what
-        surrounds it."""
+        """Raise the file's error with the line of a place in this table, or of what surrounds
+        it."""
         raise self.file.made_error(self.file.line((*self.place, *place)), message)
 
     def refuse(self, key: str, advice: str) -> NoReturn:
-        """As fail, for the value of a key."""
+        """Raise the file's error for the value of a key. advice: what to write instead."""
         self.fail(f"'{key}' is {toml_value(self.values[key])}; {advice}", key)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
     def need(self, *keys: str) -> None:
-        """Fails where one of them is missing."""
+        """Fail where one of the keys is missing."""
         for key in keys:
             if key not in self.values:
                 self.fail(f"{self.header or 'the file'} has no key '{key}'; add it")
@@ -145,11 +144,11 @@ class Table:
         return read(self.values[key])
 
     def maybe(self, key: str, take: Callable[[str], _T]) -> _T | None:
-        """What take, such as self.text, makes of the key; None where there is none."""
+        """Return what `take`, such as self.text, makes of a key; None where there is none."""
         return take(key) if key in self.values else None
 
     def text(self, key: str, default: str = _NEEDED) -> str:
-        """Of one that is needed, never an empty one."""
+        """Return a text; without a default never an empty one."""
 
         def read(value: Any) -> str:
             if not isinstance(value, str):
@@ -161,7 +160,7 @@ class Table:
         return self._taken(key, default, read)
 
     def choice(self, key: str, allowed: Collection[_T], default: _T = _NEEDED) -> _T:
-        """One of these texts."""
+        """Return one of the allowed words."""
 
         def read(value: Any) -> _T:
             for word in allowed:
@@ -185,7 +184,8 @@ class Table:
         return self._taken(key, default, lambda value: self.whole_value(value, least, key))
 
     def whole_value(self, value: Any, least: int, *place: str | int, name: str = "") -> int:
-        """A value of this table, at a place in it. name: what messages call it; else the key."""
+        """Check a value of this table, at a place in it. name: what messages call it; else the
+        key."""
         name = name or f"'{place[0]}'"
         if not isinstance(value, int) or isinstance(value, bool):
             self.fail(f"{name} is {toml_value(value)}; write a whole number", *place)
@@ -200,7 +200,7 @@ class Table:
         most: float = math.inf,
         default: float = _NEEDED,
     ) -> float:
-        """A finite one, whole or not as it stands there."""
+        """Return a finite number, an int or a float as the file has it."""
 
         def read(value: Any) -> float:
             if not isinstance(value, int | float) or isinstance(value, bool):
@@ -214,7 +214,7 @@ class Table:
         return self._taken(key, default, read)
 
     def moment(self, key: str, needs_zone: bool = True) -> datetime:
-        """With its zone; without needs_zone maybe without."""
+        """Return a time with its zone; with needs_zone=False it may have none."""
         example = "such as 2027-05-03T23:59:00+02:00"
 
         def read(value: Any) -> datetime:
@@ -241,7 +241,7 @@ class Table:
     def choices(
         self, key: str, allowed: Collection[_T], default: Sequence[_T] = _NEEDED
     ) -> tuple[_T, ...]:
-        """Some of these texts, one at least."""
+        """Return some of the allowed words, at least one."""
         if key not in self.values and default is not _NEEDED:
             return tuple(default)
         given = self.texts(key)
@@ -278,7 +278,7 @@ class Table:
         return Table(self.file, (*self.place, key), value, keys)
 
     def tables(self, key: str, keys: Collection[str] | None) -> list[Table]:
-        """Of all [[key]], in order. keys: as Table's."""
+        """Return all [[key]], in order. keys: as Table's."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             header = f"[[{self._header_of(key)}]]"
@@ -292,7 +292,7 @@ class Table:
         return ".".join([*(str(part) for part in self.place if isinstance(part, str)), key])
 
     def text_values(self) -> dict[str, str]:
-        """All of it, where the keys are free and each value is a text."""
+        """Return all keys and values of a table with free keys, whose values are texts."""
         return {key: self.text(key, default="") for key in self.values}
 
 
@@ -305,8 +305,15 @@ def _reach(least: float, most: float) -> str:
 def parse_table(
     text: str, name: str, error: MakeError, keys: Collection[str] | None, example: str = ""
 ) -> Table:
-    """The file's own keys. name: as TomlFile's; keys: as Table's; example: what a line of such a
-    file looks like, said where the text is no TOML. Raises the file's error."""
+    """Parse a text and return the table of the file's own keys.
+
+    Args:
+        name, error: as TomlFile's.
+        keys: as Table's.
+        example: advice where the text is no TOML, such as a line of such a file.
+
+    Raises the file's error.
+    """
     file = TomlFile(text, name, error)
     if len(text) > LARGEST_FILE_BYTES:
         raise file.made_error(1, f"it is longer than {LARGEST_FILE_BYTES >> 20} MiB")
@@ -335,7 +342,8 @@ def parse_table(
 
 
 def _is_too_deep(values: Mapping[str, Any]) -> bool:
-    """Looked at step by step: dotted keys nest as deep as they are long."""
+    """Tell whether values nest deeper than DEEPEST, without recursion: dotted keys nest as deep as
+    they are long."""
     level: list[Any] = [values]
     for _ in range(DEEPEST):
         inner = (v.values() if isinstance(v, dict) else v for v in level)
@@ -346,7 +354,7 @@ def _is_too_deep(values: Mapping[str, Any]) -> bool:
 
 
 def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
-    """All whole numbers, with where they stand."""
+    """Yield all whole numbers with their places."""
     if isinstance(value, int):
         yield place, value
     elif isinstance(value, dict | list):
@@ -355,8 +363,8 @@ def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
 
 
 def read_text(path: Path, error: MakeError) -> str:
-    """The text of a TOML file. Raises the error for what can't be read, and FileNotFoundError
-    where there is no such file."""
+    """Return the text of a TOML file. Raises the error for what can't be read, and
+    FileNotFoundError where there is no such file."""
     try:
         return read_plain_text(path, LARGEST_FILE_BYTES, follow_links=True)
     except NotPlain as cause:
@@ -366,7 +374,8 @@ def read_text(path: Path, error: MakeError) -> str:
 
 
 def read_table(path: Path, error: MakeError, keys: Collection[str] | None) -> Table:
-    """As parse_table. Raises the file's error, also where it can't be read."""
+    """Read and parse a file as parse_table does. Raises the file's error, also where it can't be
+    read."""
     try:
         text = read_text(path, error)
     except FileNotFoundError as cause:

@@ -1,4 +1,4 @@
-"""Brings guests up: from a state that is kept, else by a boot, of which the state is kept."""
+"""Start virtual machines: from a snapshot, else by a boot, of which a snapshot is kept."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from numalab.words import StepReport
 
 
 def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
-    """A guest that is up and set up. Raises UserError without QEMU, and NumalabError with what
-    the console said last, or with what the host refuses."""
+    """Return a guest that is up and set up. store: of snapshots; None: none is used.
+
+    Raises UserError without QEMU, and NumalabError with the console's last lines, or with what this
+    machine refuses.
+    """
     return boot_all(plan, store, progress, [None])[0]
 
 
@@ -28,8 +31,11 @@ def boot_all(
     progress: StepReport,
     members: Sequence[ClusterMember | None],
 ) -> list[Guest]:
-    """The same of several guests beside each other, the nodes of a cluster. Where none is kept the
-    first one boots, and the others are woken from its state: that takes less than booting all."""
+    """Start several guests at a time, the nodes of a cluster; raises as `boot`.
+
+    Without a snapshot the first one boots, and the others are woken from its state: that takes less
+    than booting all.
+    """
     program = find_qemu()
     try:
         initrd = plan.initrd()
@@ -56,7 +62,7 @@ def boot_all(
 
 @dataclass(frozen=True)
 class _Start:
-    """What guests of one plan are started with. key: of their snapshot."""
+    """The start of guests of one plan. key: of their snapshot."""
 
     plan: GuestPlan
     program: str
@@ -67,7 +73,7 @@ class _Start:
     def wake(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store
     ) -> list[Guest] | None:
-        """From the state that is kept; None where none is, or it does not work."""
+        """Return guests woken from a snapshot; None where there is none, or it does not work."""
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
             files = []  # each reads it on its own, so each has a position of its own in it
             for _ in members:
@@ -96,7 +102,7 @@ class _Start:
     def boot(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store | None
     ) -> list[Guest]:
-        """store: for the state of the first one."""
+        """Return booted guests. store: for a snapshot of the first one."""
         self.progress(f"booting {self._what(members)}")
         deadline = time.monotonic() + self.plan.boot_limit_s
         with contextlib.ExitStack() as started:
@@ -135,7 +141,8 @@ class _Start:
         return guest
 
     def _keep(self, guest: Guest, store: snapshots.Store) -> None:
-        """Where it can't be kept that only costs time: most often a full disk."""
+        """Keep a snapshot. Failure, most often a full disk, is only reported: the next start is
+        slower."""
         try:
             with store.writing(self.key) as file:
                 if file is not None:

@@ -17,7 +17,7 @@ SEND_LIMIT_S = 60.0  # a guest that hangs takes nothing
 
 
 class ChannelClosed(Exception):
-    """The other end is gone: QEMU has ended."""
+    """The line's other end is gone: QEMU has ended."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Channel:
             self._line.settimeout(None)
 
     def send_strings(self, kind: int, *strings: str | bytes) -> None:
-        """Strings with an end each, as C has them."""
+        """Send strings, each with a zero byte at its end."""
         encoded = (s if isinstance(s, bytes) else s.encode(errors="surrogateescape")
                    for s in strings)  # fmt: skip
         self.send(kind, b"".join(s + b"\0" for s in encoded))
@@ -66,7 +66,7 @@ class Channel:
         return frame
 
     def receive_ready(self) -> list[Frame]:
-        """The frames that are there, after one read that waits if nothing is."""
+        """Read once, waiting if nothing has arrived, and return all frames that are complete."""
         try:
             data = self._line.recv(RECEIVE_BYTES)
         except OSError as error:
@@ -80,7 +80,7 @@ class Channel:
         return frames
 
     def wait_for(self, kind: int, limit_s: float) -> Frame | None:
-        """The next frame of a kind, dropping others; None when the time is over."""
+        """Return the next frame of a kind, dropping others; None after limit_s seconds."""
         deadline = time.monotonic() + limit_s
         try:
             while (left_s := deadline - time.monotonic()) > 0:
@@ -107,7 +107,7 @@ class Channel:
 def run_payload(
     folder: str, arguments: Sequence[str], environment: dict[str, str], window: tuple[int, int]
 ) -> bytes:
-    """window: rows and columns of the terminal; zeros for none."""
+    """Encode a command to run. window: rows and columns of the terminal; zeros for none."""
     strings = [folder, *arguments, *(f"{k}={v}" for k, v in environment.items())]
     encoded = b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
     return struct.pack("<HHHH", *window, len(arguments), len(environment)) + encoded

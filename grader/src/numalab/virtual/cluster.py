@@ -71,7 +71,7 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         self.close()
 
     def close(self) -> None:
-        """Ends all nodes and the relay."""
+        """End all nodes and the relay."""
         for guest in self.guests:
             guest.close()
         self._relay.close()
@@ -86,13 +86,13 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
 
     @property
     def mpi_environment(self) -> dict[str, str]:
-        """By which mpiexec starts ranks on all nodes, in the order of their names, and MPICH talks
-        over the link. run() adds it."""
+        """Variables by which mpiexec starts ranks on all nodes, in the order of their names, and
+        MPICH uses the link. run() adds them."""
         return mpi_environment()
 
     def hold(self, programs: Mapping[str, Path]) -> None:
-        """Keeps these files of the host's in the memory of every node, by their paths there, and
-        none that they held before. Raises GuestFailed."""
+        """Put files of this machine into the memory of every node, by their paths there, in place
+        of those that they held before. Raises GuestFailed."""
         for guest in self.guests:
             guest.hold(programs)
 
@@ -108,10 +108,12 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
     ) -> Ended | None:
-        """Runs one command on a node (1 is node1), with mpi_environment added, to its end; None
-        when limit_s is over, with the command killed. What it has started on other nodes ends with
-        it. One command per node at a time. Raises GuestFailed, also where another node or the
-        relay ends."""
+        """Run one command on a node (1 is node1), with mpi_environment added, to its end; return
+        None after limit_s seconds, with the command killed.
+
+        What it has started on other nodes ends with it. One command per node at a time. Raises
+        GuestFailed, also where another node or the relay ends.
+        """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
         return guest.run(
@@ -126,16 +128,16 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         )
 
     def runner_of(self, node: int) -> Callable[..., Ended | None]:
-        """run() on this node, to be called as Guest.run is."""
+        """Return run() on this node, to be called as Guest.run is."""
         return functools.partial(self.run, node)
 
     def counts(self) -> Counts:
-        """What has crossed each node's link since the cluster was booted, once nothing has crossed
-        any for a moment. Raises GuestFailed."""
+        """Return what has crossed each node's link since the cluster was booted, once nothing has
+        crossed any for a moment. Raises GuestFailed."""
         return self._relay.counts()
 
     def pause(self) -> None:
-        """Stops all nodes, so that they take nothing of the host's cores."""
+        """Stop all nodes, so that they use none of this machine's cores."""
         for guest in self.guests:
             guest.pause()
 

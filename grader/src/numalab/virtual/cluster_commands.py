@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 from numalab.errors import NumalabError
@@ -22,8 +23,7 @@ from numalab.words import short
 
 
 class Lines:
-    """Hands on what comes in pieces as whole lines with a prefix, so that several can share a
-    stream."""
+    """Passes on output as whole lines with a prefix, so that several nodes can share a stream."""
 
     def __init__(self, prefix: str, write: Callable[[bytes], None]) -> None:
         self._prefix, self._write = prefix.encode(), write
@@ -50,15 +50,15 @@ def _writer(descriptor: int, turn: threading.Lock) -> Callable[[bytes], None]:
 def run_on_first(
     cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None
 ) -> int:
-    """With this process's input, output and Ctrl-C. Returns the exit code."""
+    """Run a command on node1 with this process's input, output and Ctrl-C; return its exit code."""
     return guest_commands.run_command(
         cluster.guests[0], command, folder, results, cluster.runner_of(1)
     )
 
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
-    """On all nodes at once, without input; each line with its node's name before it. Returns the
-    first exit code that is not 0, in the order of the nodes."""
+    """Run a command on all nodes at once, without input, each line of output with its node's name
+    before it. Returns the first exit code that is not 0, in the order of the nodes."""
     turn = threading.Lock()
     out, err = (_writer(stream.fileno(), turn) for stream in (sys.stdout, sys.stderr))
     ended: dict[int, Ended | None] = {}
@@ -119,7 +119,7 @@ def _row(what: str, traffic: LinkTraffic) -> str:
 
 
 def counts_text(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str:
-    """For the end of a command: of each node what it has sent and received."""
+    """Describe what each node has sent and received, for the end of a command."""
     lines = [f"On the links, of {rate_mbit_s:g} Mbit/s in each direction:"]
     for name, node in zip(names, counts.nodes, strict=True):
         lines.append(f"  {name} {_row('sent', node.sent)}")
@@ -130,18 +130,13 @@ def counts_text(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str
 
 
 def _traffic_json(traffic: LinkTraffic) -> Json:
-    return {
-        "frames": traffic.frames,
-        "bytes": traffic.bytes,
-        "tcp_frames": traffic.tcp_frames,
-        "tcp_payload_bytes": traffic.tcp_payload_bytes,
-        "largest_frame_bytes": traffic.largest_frame_bytes,
-        "peak_mbit_s": traffic.peak_mbit_s,
-    }
+    data = asdict(traffic) | {"peak_mbit_s": traffic.peak_mbit_s}
+    del data["most_bytes_in_100_ms"]
+    return data
 
 
 def json_record(machine: str, options: ClusterOptions, counts: Counts, exit_code: int) -> Json:
-    """What --json FILE gets."""
+    """Return what --json FILE gets."""
     return {
         "machine": machine,
         "rate_mbit_s": options.rate_mbit_s,

@@ -1,9 +1,8 @@
-"""A virtual node while it runs: boots it or brings it back from a snapshot, shows it
-folders of the host, runs commands in it, and ends it.
+"""A virtual machine while it runs: start it or wake it from a snapshot, mount folders of this
+machine in it, run commands there, and end it.
 
-It needs no temporary folder: beside the kernel and a snapshot, which are kept, QEMU reads
-memory files and sockets that it inherits, and it dies with the process that started it,
-however that ends.
+It needs no temporary folder: besides the kernel and a snapshot, which are kept, QEMU reads memory
+files and sockets that it inherits, and it dies with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ class Ended:
 
 @dataclass(frozen=True)
 class ClusterMember:
-    """What makes a guest a node of a cluster. link: QEMU's end of its link; finalize: the library
-    that MPI programs need there."""
+    """A guest's part in a cluster. link: QEMU's end of its link; finalize: the library that MPI
+    programs need there (common/guest/finalize.c)."""
 
     node: Node
     link: socket.socket
@@ -80,7 +79,7 @@ class ClusterMember:
 
 
 def _local_files() -> Iterator[tuple[str, bytes]]:
-    """Of /etc what programs of the host can't do without; nothing with secrets."""
+    """Yield the files of /etc that this machine's programs need, none with secrets."""
     for name in ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf"):
         with contextlib.suppress(OSError):
             yield name, Path(name).read_bytes()
@@ -89,7 +88,7 @@ def _local_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _local_links() -> Iterator[tuple[str, str]]:
-    """Symbolic links (target, path) at the top and of Debian's alternatives."""
+    """Yield symbolic links (target, path) of the root folder and of Debian's alternatives."""
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink() and path.name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
             yield str(path.readlink()), str(path)
@@ -104,7 +103,7 @@ def _local_links() -> Iterator[tuple[str, str]]:
 
 
 class Guest(contextlib.AbstractContextManager["Guest"]):
-    """Use boot(). As a context manager it ends the guest at the block's end."""
+    """A running virtual machine; booting.boot makes one. As a context manager it is ended."""
 
     def __init__(
         self,
@@ -155,7 +154,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self._console.close()
 
     def pause(self) -> None:
-        """Stops the whole machine, so that it takes nothing of the host's cores."""
+        """Stop the whole virtual machine, so that it uses none of this machine's cores."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -164,7 +163,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     # ---- coming up -----------------------------------------------------------------
 
     def console(self) -> str:
-        """The last lines of what the kernel, the first process and QEMU have printed."""
+        """Return the last lines that the kernel, the first process and QEMU have printed."""
         size = os.fstat(self._console.fileno()).st_size
         text = os.pread(self._console.fileno(), size, 0).decode(errors="replace")
         lines = [text_line.rstrip() for text_line in text.splitlines() if text_line.strip()]
@@ -185,7 +184,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.process.wait(END_LIMIT_S)
 
     def lost(self) -> GuestFailed:
-        """What to tell once its line is closed."""
+        """Return the error to raise once its line is closed: GuestEnded where the guest itself
+        brought it about."""
         self._wait_for_end()
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
         return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
@@ -214,7 +214,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _ping(self, limit_s: float) -> str:
-        """Waits until the guest has done all that it was told. Returns what went wrong."""
+        """Wait until the guest has done all that it was sent; return what went wrong."""
         try:
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
@@ -225,7 +225,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return answer.payload.decode(errors="replace")
 
     def save(self, file: int) -> None:
-        """Writes the guest's state to a file; it goes on whether that works or not."""
+        """Write a snapshot to a file; the guest goes on whether that works or not."""
         monitor = QemuMonitor(self._control)
         monitor.ask("stop")
         try:
@@ -244,7 +244,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             time.sleep(0.02)
 
     def wake(self) -> None:
-        """Lets the guest go on once its state is read; it was stopped when it was kept."""
+        """Let the guest go on once its snapshot is read: it was stopped when that was written."""
         monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
         while (state := monitor.ask("query-status").get("status")) == "inmigrate":
@@ -255,8 +255,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self._ping(RESTORE_LIMIT_S)
 
     def set_up(self) -> None:
-        """Gives the guest the time, its name, the host's files and the shared folders.
-        Raises GuestFailed."""
+        """Give the guest the time, its name, this machine's files and the shared folders. Raises
+        GuestFailed."""
         try:
             self._send_set_up()
         except ChannelClosed as error:
@@ -286,7 +286,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _send_network(self, member: ClusterMember) -> None:
-        """Its addresses, and what MPI needs."""
+        """Send a cluster node's addresses, and what MPI needs."""
         node = member.node
         names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
         self.channel.send(line.WRITE, f"{NODE_NAMES_FILE}\0{names}".encode())
@@ -296,9 +296,9 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self.channel.send_strings(line.NETWORK, *addresses)
 
     def hold(self, programs: Mapping[str, Path]) -> None:
-        """Keeps these programs of the host's, by their paths in the guest, and none that it held
-        before; what is there already stays. Raises GuestFailed, and GuestEnded where they are too
-        large for it."""
+        """Put programs into the guest's memory, by their paths there, in place of those that it
+        held before; one that it holds already isn't sent again. Raises GuestFailed, and GuestEnded
+        where they are too large for it."""
         contents = {path: file.read_bytes() for path, file in programs.items()}
         size, most = sum(map(len, contents.values())), PROGRAMS_SHARE * self.plan.memory_bytes
         if size > most:
@@ -341,9 +341,15 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
     ) -> Ended | None:
-        """Runs one command to its end; None when limit_s is over, with the command killed.
+        """Run one command to its end; return None after limit_s seconds, with the command killed.
 
-        window: rows and columns of a terminal for it; zeros for pipes. Raises GuestFailed.
+        Args:
+            arguments, folder, environment: of the command, as the guest has them.
+            write_output, write_errors: get what it writes.
+            source: what it reads; None: nothing.
+            window: rows and columns of a terminal for it; zeros for pipes.
+
+        Raises GuestFailed.
         """
         deadline = None if limit_s is None else time.monotonic() + limit_s
         killed = False
@@ -405,8 +411,9 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
 
 class _Heart:
-    """Whether a guest that runs a command is alive: it is asked now and then, and any word
-    from it will do. A busy one answers late, since its threads share the host's cores."""
+    """Watches whether a guest that runs a command is alive: it is pinged now and then, and any
+    frame from it counts. Under load it answers late, since its threads share this machine's
+    cores."""
 
     def __init__(self) -> None:
         self._heard_s = time.monotonic()
@@ -426,13 +433,13 @@ class _Heart:
 
 
 class Input:
-    """What a command gets while it runs; the interactive one is in terminal.py."""
+    """What a command reads while it runs: nothing. guest_commands.ForwardedInput has more."""
 
     def readers(self) -> Sequence[Any]:
         return ()
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
-        """Acts on the readers that are ready."""
+        """Act on the readers that are ready."""
 
     def consumed(self) -> None:
-        """The guest has taken what it was sent last."""
+        """Note that the guest has taken what it was sent last."""

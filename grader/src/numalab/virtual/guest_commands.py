@@ -36,7 +36,7 @@ INTERRUPTS_BEFORE_KILL = 2
 
 
 def _stdin() -> int | None:
-    """Its descriptor, where it can be read: not closed, not nohup's."""
+    """Return the descriptor of stdin; None where it can't be read (closed, nohup, background)."""
     if sys.stdin is None or sys.stdin.closed:
         return None
     descriptor = sys.stdin.fileno()
@@ -55,13 +55,13 @@ def is_interactive() -> bool:
 
 
 def window_size() -> tuple[int, int]:
-    """Rows and columns of the terminal."""
+    """Return rows and columns of the terminal."""
     size = os.get_terminal_size(sys.stdin.fileno())
     return max(1, size.lines), size.columns
 
 
 class ForwardedInput(Input):
-    """Passes on what this process gets while a command runs; see attached()."""
+    """Passes on this process's input and signals while a command runs, within attached()."""
 
     def __init__(self, interactive: bool) -> None:
         self.interactive = interactive
@@ -77,7 +77,7 @@ class ForwardedInput(Input):
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[ForwardedInput]:
-        """Takes over the signals and the terminal, and gives them back."""
+        """Take over the signals and the terminal, and give them back at the block's end."""
 
         def ignore(number: int, frame: FrameType | None) -> None:
             del number, frame  # the wakeup descriptor tells
@@ -167,7 +167,8 @@ _LEFT_OUT = ("SLURM", "PMI_", "PMIX_", "XDG_", "DBUS_", "SSH_", "NUMALAB_", "PYT
 def guest_environment(
     environment: Mapping[str, str], machine: str, results: Path | None
 ) -> dict[str, str]:
-    """The caller's, with what the guest does not have left out or replaced."""
+    """Return the caller's environment without what the guest does not have. results: the folder of
+    --results."""
     kept = {k: v for k, v in environment.items() if not k.startswith(_LEFT_OUT)}
     kept |= {
         "HOME": "/root",
@@ -184,8 +185,8 @@ def guest_environment(
 
 
 def shares_for(folder: Path, results: Path | None, more: Sequence[Path]) -> list[Share]:
-    """The current folder, the one for results and others that were asked for. Raises
-    UserError."""
+    """Return the folders to mount: the current one, the one for results, and those of --share.
+    Raises UserError."""
     own = [path for path in OWN_FOLDERS if folder == Path(path)]
     if own:
         raise UserError(
@@ -209,7 +210,7 @@ def shares_for(folder: Path, results: Path | None, more: Sequence[Path]) -> list
 
 
 def results_folder(path: Path) -> Path:
-    """The folder of --results, made if it is not there. Raises UserError."""
+    """Return the folder of --results, made if it is not there. Raises UserError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -220,7 +221,7 @@ def results_folder(path: Path) -> Path:
 
 
 def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]) -> str:
-    """What to tell of a command that the guest could not start."""
+    """Say why the guest could not start a command. reason: its errno."""
     visible = [share.path for share in shares]
     sees = f"It sees {', '.join(map(str, visible))}"
     program = shutil.which(command, path=os.environ.get("PATH"))
@@ -249,7 +250,7 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Raises OSError."""
+    """Write all data to a descriptor. Raises OSError."""
     while data:
         data = data[os.write(descriptor, data) :]
 
@@ -261,8 +262,10 @@ def run_command(
     results: Path | None,
     run: Callable[..., Ended | None] | None = None,
 ) -> int:
-    """Runs it with this process's input, output and Ctrl-C. run: in place of guest.run. Returns
-    its exit code, 128 and the signal's number where one ended it."""
+    """Run a command with this process's input, output and Ctrl-C. run: in place of guest.run.
+
+    Returns its exit code, or 128 plus the number of the signal that ended it.
+    """
     interactive = is_interactive()
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     environment = guest_environment(shell_variables.for_guests(), guest.plan.machine.name, results)
@@ -284,7 +287,7 @@ def run_command(
 
 
 def exit_code(ended: Ended, command: str, folder: Path, shares: Sequence[Share]) -> int:
-    """As a shell has it; says why a command could not be started."""
+    """Return an exit code as a shell does; print why a command could not be started."""
     if ended.refused:
         why = why_refused(ended.refused, command, folder, shares)
         print(f"numalab: {why}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a virtual node is started from, and the key of the snapshot that this makes."""
+"""What a virtual machine is started from, and the key of the snapshot that this makes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numalab.virtual.kernel import GuestKernel
 
 @dataclass(frozen=True)
 class Share:
-    """A folder of the host, seen in the guest at the same path. cached: the guest may
-    believe what it has read once."""
+    """A folder of this machine, mounted in the guest at the same path. cached: files do not change
+    while the guest runs."""
 
     path: Path
     writable: bool = False
@@ -43,7 +43,7 @@ class GuestPlan:
 
     @property
     def memory_bytes(self) -> int:
-        """Of all NUMA nodes together."""
+        """Memory of all NUMA nodes together."""
         return sum(self.machine.guest_memory_mib(self.node_memory_mib)) << 20
 
     @property
@@ -70,7 +70,8 @@ class GuestPlan:
         )  # fmt: skip
 
     def key(self, program: str, initrd: bytes) -> str:
-        """Of a snapshot: all but the host's folders, which are looked at later."""
+        """Return the key of a snapshot: of all but this machine's folders, which are mounted
+        later."""
         blank = [("/", False)] * qemu.SHARES
         command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()

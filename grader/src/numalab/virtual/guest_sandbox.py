@@ -48,7 +48,7 @@ _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/ns
 
 
 def library_folders(program: Path) -> set[Path]:
-    """Folders of the libraries that a program is linked to."""
+    """Return the folders of the libraries that a program is linked to."""
     done = starting.run(["ldd", program], shell_variables.for_observers())
     folders = set()
     for text in done.stdout.splitlines():
@@ -60,15 +60,15 @@ def library_folders(program: Path) -> set[Path]:
 
 
 def system_links() -> Iterator[tuple[str, str]]:
-    """The symbolic links (target, path) among the system's folders."""
+    """Yield the symbolic links (target, path) among the system's folders."""
     for name in _SYSTEM:
         if Path(name).is_symlink():
             yield str(Path(name).readlink()), name
 
 
 def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
-    """The host's folders that programs need in a guest, to read only: the system's, MPI's, and
-    those of the libraries that they are linked to. hidden: folders of which none is shown, nor
+    """Return the folders that programs need in a guest, to read only: the system's, MPI's, and
+    those of the libraries that they are linked to. hidden: folders that are never among them, nor
     what holds them, outside the system's."""
     system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
     others = {Path(root) for root in other_roots(["mpiexec"], {}, hidden[0])}
@@ -82,7 +82,7 @@ def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
 
 
 def environment_for(given: Mapping[str, str], visible: Sequence[Path]) -> dict[str, str]:
-    """Of the caller's environment what programs get in a guest that sees these folders."""
+    """Return the part of an environment that programs get in a guest with these folders."""
     kept = {
         name: value
         for name, value in given.items()
@@ -110,9 +110,11 @@ class GuestCommand:
 def command_for(
     command: Sequence[str], visible: Sequence[Path], hidden: Sequence[Path]
 ) -> GuestCommand:
-    """With the programs that it names, and that the guest does not see, where they will be there.
-    What a student may have written is never taken for one. hidden: folders that the guest does
-    not see where visible ones hold them, or sees as they were."""
+    """Return a command with the paths that its programs will have in the guest, if that lacks them.
+
+    A file of a student's is never taken for a program. hidden: folders that the guest lacks though
+    visible ones hold them, or has as they were.
+    """
     programs: dict[str, Path] = {}
 
     def is_visible(path: Path) -> bool:
@@ -144,8 +146,8 @@ def command_for(
 
 
 def worker_user() -> tuple[int, list[int]]:
-    """Who workers are in a guest, and their groups: who grades, since folders of libraries may be
-    for that user only, but never root."""
+    """Return the user and groups of workers in a guest: this process's, since folders of libraries
+    may be for that user only, but never root."""
     uid = os.getuid() or STRANGER
     groups = [group for group in (os.getgid(), *os.getgroups()) if group and os.getuid()]
     return uid, list(dict.fromkeys(groups))[:MOST_GROUPS] or [STRANGER]
@@ -153,8 +155,8 @@ def worker_user() -> tuple[int, list[int]]:
 
 @dataclass(frozen=True)
 class GuestView:
-    """What a guest with so many cores and so much memory lets a kernel see. visible: the host's
-    folders; hidden: what is covered where one of them holds it."""
+    """What a guest with so many cores and so much memory lets a kernel see. visible: folders of
+    this machine; hidden: what is covered where one of them holds it."""
 
     visible: Sequence[Path]
     hidden: Sequence[Path]
@@ -163,7 +165,8 @@ class GuestView:
 
 
 def sandbox_words(sight: GuestView, *options: str) -> list[str]:
-    """A command is run apart behind these and "--". options: of sandbox.h, more than usual."""
+    """Return the words before a command that run it in a sandbox, "--" between. options: further
+    ones of sandbox.h."""
     uid, groups = worker_user()
     visible, hidden, memory_bytes = sight.visible, sight.hidden, sight.memory_bytes
     # What lies there takes the guest's memory, and its kernel ends no file to get some back.
@@ -181,7 +184,7 @@ def sandbox_words(sight: GuestView, *options: str) -> list[str]:
 
 
 def monitor_options(confine: Path, sight: GuestView) -> list[str]:
-    """For a monitor in a guest. confine: what becomes the worker."""
+    """Return the options of a monitor in a guest. confine: the program that becomes the worker."""
     uid, _ = worker_user()
     words = sandbox_words(sight)
     return [
@@ -196,7 +199,7 @@ _CLUSTER_PATHS = (APART, FINALIZE, NODE_NAMES_FILE)
 
 
 def job_words(sight: GuestView, results: str) -> list[str]:
-    """As sandbox_words, for an MPI job on a cluster's nodes. results: a folder of each node that
+    """Return sandbox_words for an MPI job on a cluster's nodes. results: a folder of each node that
     ranks may write to, and that stays."""
     return sandbox_words(
         sight, "--share-net",

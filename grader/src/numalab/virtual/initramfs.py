@@ -1,6 +1,6 @@
-"""What a guest's kernel gets beside itself: an archive with the first process and the
-modules, and before it tables of processors and NUMA nodes that make Linux number them as
-the machine does. Pure functions."""
+"""The initramfs of a virtual machine: an archive with the first process and the modules, and before
+it ACPI tables of processors and NUMA nodes that make Linux number them as the machine does. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _FILE, _FOLDER, _CHARACTER_DEVICE = 0o100000, 0o040000, 0o020000
 
 
 def _entry(name: str, mode: int, content: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:
-    """One member in the format newc (Linux: early-userspace/buffer-format.rst)."""
+    """Return a member of a cpio archive in the format newc (Linux:
+    early-userspace/buffer-format.rst)."""
     encoded = name.encode() + b"\0"
     fields = (0, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(encoded), 0)
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
@@ -26,7 +27,7 @@ def archive(members: Iterable[bytes]) -> bytes:
 
 
 def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
-    """The guest's first file system; modules in the order in which they are loaded."""
+    """Return the guest's first file system. modules: contents by name, in the order of loading."""
     folders = ("dev", "proc", "sys", "tmp", "run", "root", "modules")
     members = [_entry(name, _FOLDER | 0o755) for name in folders]
     members.append(_entry("dev/console", _CHARACTER_DEVICE | 0o600, device=(5, 1)))
@@ -41,7 +42,7 @@ def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
 
 
 def processor_table(apic_ids: Sequence[int], numbers: Sequence[int]) -> bytes:
-    """An ACPI MADT that lists processors in Linux's order of PU numbers.
+    """Return an ACPI MADT that lists processors in Linux's order of PU numbers.
 
     apic_ids: of each PU in order; numbers: by which the machine's other tables go. The rest is
     what QEMU's q35 machine has: one I/O APIC, the usual interrupt overrides. Source: ACPI
@@ -58,8 +59,8 @@ def processor_table(apic_ids: Sequence[int], numbers: Sequence[int]) -> bytes:
 
 
 def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
-    """With a header that Linux takes for a newer one of QEMU's own: the same names, and a
-    higher revision of the maker's (its own is 1)."""
+    """Return a table with a header that Linux takes for a newer one of QEMU's own: the same names,
+    and a higher revision of the maker's (its own is 1)."""
     table = signature + struct.pack("<IBB", 36 + len(body), revision, 0) + b"BOCHS BXPC    "
     table += struct.pack("<I", 2) + b"NUMA" + struct.pack("<I", 1) + body
     checksum = -sum(table) & 0xFF
@@ -67,7 +68,7 @@ def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
 
 
 def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int]) -> bytes:
-    """An ACPI SRAT that lists NUMA nodes in the order of their numbers.
+    """Return an ACPI SRAT that lists NUMA nodes in the order of their numbers.
 
     apic_ids: of each node's processors. Linux numbers nodes as they appear, those of processors
     first (drivers/acpi/numa/srat.c), and QEMU lists them by package. A node of memory only gets its
@@ -94,8 +95,8 @@ def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int])
 
 
 def acpi_archive(tables: Mapping[str, bytes]) -> bytes:
-    """Tables where Linux looks for replacements: before the initramfs, uncompressed
-    (Linux: admin-guide/acpi/initrd_table_override.rst)."""
+    """Return an archive of tables where Linux looks for replacements: before the initramfs,
+    uncompressed (Linux: admin-guide/acpi/initrd_table_override.rst)."""
     folders = ("kernel", "kernel/firmware", "kernel/firmware/acpi")
     members = [_entry(name, _FOLDER | 0o755) for name in folders]
     for name, table in tables.items():

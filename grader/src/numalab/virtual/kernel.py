@@ -1,5 +1,5 @@
-"""The Linux kernel of virtual nodes: finds one, or fetches a package without installing
-it, and keeps what a guest needs of it (the kernel itself and a few modules).
+"""The Linux kernel of virtual machines: find one, or fetch a package without installing it, and
+keep what a guest needs of it (the kernel itself and a few modules).
 
 The uncompressed kernel is started through the PVH entry (Xen's note in its ELF file),
 which saves seconds of decompression under emulation.
@@ -60,7 +60,7 @@ class GuestKernel:
 
     @property
     def fingerprint(self) -> str:
-        """The same as long as the kernel is: its folder is named by its content."""
+        """A name of the kernel's content: its folder's."""
         return self.image.parent.name
 
 
@@ -68,7 +68,7 @@ class GuestKernel:
 
 
 def read_version(image: bytes) -> str | None:
-    """The release of a bzImage; None where this is none."""
+    """Return the release of a bzImage; None where this is none."""
     if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
         return None
     (offset,) = struct.unpack_from("<H", image, 0x20E)
@@ -78,7 +78,7 @@ def read_version(image: bytes) -> str | None:
 
 
 def payload(image: bytes) -> bytes:
-    """The compressed kernel within a bzImage (Linux: Documentation/arch/x86/boot.rst)."""
+    """Return the compressed kernel within a bzImage (Linux: Documentation/arch/x86/boot.rst)."""
     setup_sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     start = (setup_sectors + 1) * 512 + offset
@@ -86,7 +86,7 @@ def payload(image: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Undoes what kernels and modules are compressed with. Raises NumalabError."""
+    """Decompress a kernel or a module. Raises NumalabError, UserError for LZ4 and LZO."""
     try:
         if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
             return _first_stream(lzma.LZMADecompressor(), data)
@@ -115,7 +115,8 @@ def decompress(data: bytes) -> bytes:
 def _first_stream(
     reader: lzma.LZMADecompressor | zstandard.ZstdDecompressionObj, data: bytes
 ) -> bytes:
-    """Of what may have more behind it, as a kernel has. Raises EOFError where it is cut off."""
+    """Decompress the first stream of data; kernels have more behind it. Raises EOFError where it is
+    cut off."""
     content = reader.decompress(data)
     if not reader.eof:
         raise EOFError("its end is missing")
@@ -123,7 +124,7 @@ def _first_stream(
 
 
 def has_pvh_entry(image: bytes) -> bool:
-    """Whether an ELF file carries Xen's note of type 18, the physical 32-bit entry."""
+    """Tell whether an ELF file has Xen's note of type 18, the physical 32-bit entry (PVH)."""
     if image[:5] != b"\x7fELF\x02":
         return False
     offset, size, count = (
@@ -142,12 +143,12 @@ def has_pvh_entry(image: bytes) -> bool:
 
 
 def module_name(path: str) -> str:
-    """The name that modules call each other by, of a file's path."""
+    """Return the name that modules call each other by, from a file's path."""
     return PurePosixPath(path).name.split(".ko")[0].replace("-", "_")
 
 
 def dependencies(module: bytes) -> tuple[str, ...]:
-    """The modules that this one says it needs."""
+    """Return the names of the modules that a module needs."""
     match = re.search(rb"(?:^|\0)depends=([\w,\-]*)\0", module)
     names = match.group(1).decode().split(",") if match else []
     return tuple(name.replace("-", "_") for name in names if name)
@@ -166,8 +167,8 @@ class Modules:
 def find_modules(
     read: Callable[[str], bytes], files: Mapping[str, str], builtin: Sequence[str], version: str
 ) -> Modules:
-    """The modules that guests need; for the arguments see load_order. Raises UserError where one
-    is missing that every guest needs."""
+    """Return the modules that guests need; for the arguments see load_order. Raises UserError where
+    one is missing that every guest needs."""
     base = load_order(read, files, builtin, version)
     network: dict[str, bytes] = {}
     found = []
@@ -185,10 +186,16 @@ def load_order(
     version: str,
     names: Sequence[str] = MODULES,
 ) -> dict[str, bytes]:
-    """The modules that a guest needs, decompressed, each after those that it needs.
+    """Return modules by name, decompressed, each after those that it needs.
 
-    read gives a file's content, files maps a module's name to its path, builtin are
-    names of what the kernel has without modules. Raises UserError where one is missing.
+    Args:
+        read: returns the content of a path.
+        files: paths by the module's name.
+        builtin: names of what the kernel has without modules.
+        version: of the kernel, for messages.
+        names: of the modules that are needed.
+
+    Raises UserError where one is missing.
     """
     compiled_in = set(builtin)
     order: dict[str, bytes] = {}
@@ -220,7 +227,7 @@ def _prepare(
     image: bytes,
     modules: Modules,
 ) -> GuestKernel:
-    """Keeps a kernel for later: unpacked, named by its content, renamed into place."""
+    """Keep a kernel for later: unpacked, named by its content, renamed into place."""
     unpacked = decompress(payload(image))
     is_pvh = has_pvh_entry(unpacked)
     content = unpacked if is_pvh else image
@@ -282,7 +289,7 @@ def _load(folder: Path) -> GuestKernel | None:
 
 
 def _modules_in(folder: Path, version: str) -> Modules:
-    """The modules that guests need, from a folder like /lib/modules/VERSION."""
+    """Return the modules that guests need, from a folder like /lib/modules/VERSION."""
     if not folder.is_dir():
         raise UserError(
             f"the modules of the kernel {version} are not there: {folder}. {OTHER_KERNEL}"
@@ -294,7 +301,7 @@ def _modules_in(folder: Path, version: str) -> Modules:
 
 
 def prepare_named(store: Path, path: Path) -> GuestKernel:
-    """The kernel that --guest-kernel names. Raises UserError."""
+    """Return the kernel that --guest-kernel names. Raises UserError."""
     try:
         image = path.read_bytes()
     except OSError as error:
@@ -312,7 +319,8 @@ def _version_key(name: str) -> tuple[int, ...]:
 
 
 def _installed(store: Path) -> GuestKernel | None:
-    """A kernel of this system that may be read and has what a guest needs."""
+    """Return a kernel of this system that may be read and has what a guest needs; None: none
+    has."""
     images = sorted(
         Path("/boot").glob("vmlinuz-*"), key=lambda path: _version_key(path.name), reverse=True
     )
@@ -333,8 +341,8 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
-    """Packages to try, best first; each entry's packages belong together. lists: apt's options,
-    where it is to look elsewhere."""
+    """Return the packages to try, best first; each entry's packages belong together. lists: options
+    of apt for other package lists than the system's."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
         shown = _run(["apt-cache", *lists, "depends", meta], cwd).stdout
         images = re.findall(r"Depends: (linux-image-\S+)", shown)
@@ -348,7 +356,7 @@ def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
 
 
 def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
-    """Of the unpacked packages: the kernel, its modules of the right folders, lists."""
+    """Read the kernel, the modules that guests may need, and lists from packages."""
     kept: dict[str, bytes] = {}
     pattern = re.compile(
         r"(/boot/vmlinuz-[^/]+|/modules\.builtin|/kernel/(drivers/(virtio|char)|net/9p|fs)/.*"
@@ -391,14 +399,15 @@ NO_KERNEL = "there is no kernel to boot a virtual node with: "
 
 
 def _own_lists(folder: Path) -> list[str]:
-    """Options by which apt keeps package lists below a folder. Images come without any."""
+    """Return options by which apt keeps package lists below a folder, made here: container images
+    come without any."""
     (folder / "lists").mkdir()
     (folder / "cache").mkdir()
     return ["-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
 
 
 def _fetched(store: Path, progress: StepReport) -> GuestKernel:
-    """Downloads a kernel package, as any user may, and keeps what is needed of it."""
+    """Download a kernel package, as any user may, and keep what is needed of it."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise UserError(
             NO_KERNEL + "none in /boot can be read or has the 9p modules, and without apt none "
@@ -448,9 +457,16 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
 def find_kernel(
     store: Path, given: Path | None, progress: StepReport, installed: Path | None = None
 ) -> GuestKernel:
-    """The kernel that was given, else the newest that was kept, else one of this system, else a
-    fetched one. installed: a folder of kept ones beside the user's own, which is only read. Raises
-    UserError with what to do where there is none."""
+    """Return the kernel that is given, else the newest kept one, else one of this system, else a
+    fetched one.
+
+    Args:
+        store: the user's folder of kept ones.
+        given: the file of --guest-kernel.
+        installed: a further folder of kept ones, which is only read.
+
+    Raises UserError with what to do where there is none.
+    """
     if platform.machine() != "x86_64":
         raise UserError(
             f"virtual nodes need an x86-64 host, since they run the host's programs; this is "

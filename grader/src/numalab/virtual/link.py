@@ -52,11 +52,11 @@ class LinkTraffic:
 
     @property
     def peak_mbit_s(self) -> float:
-        """The most that crossed within a tenth of a second."""
+        """The highest rate within a tenth of a second."""
         return self.most_bytes_in_100_ms * 8 / 0.1 / 1e6
 
     def subtract(self, earlier: LinkTraffic) -> LinkTraffic:
-        """What has crossed since then. The largest frame and the peak stay those of all the
+        """Return what has crossed since then. The largest frame and the peak stay those of all the
         time."""
         return LinkTraffic(
             self.frames - earlier.frames,
@@ -85,7 +85,7 @@ class Counts:
     nodes: tuple[NodeCounts, ...]
 
     def subtract(self, earlier: Counts) -> Counts:
-        """What has crossed since then: of a job, where `earlier` was read before it."""
+        """Return what has crossed since then: of a job, where `earlier` was read before it."""
         return Counts(tuple(
             NodeCounts(
                 now.sent.subtract(then.sent),
@@ -100,7 +100,8 @@ class Counts:
 
 
 def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
-    """Of each node what crossed its link. Made, empty. Raises UserError."""
+    """Make an empty file for each node, for what crosses its link, and return them. Raises
+    UserError."""
     files = [folder / f"{node.name}.pcap" for node in nodes]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +165,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                     stream.close()
 
     def fileno(self) -> int:
-        """Becomes readable when the relay has ended, which it does not do by itself."""
+        """Return a descriptor that is readable once the relay has ended, as it never does
+        itself."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
@@ -176,40 +178,41 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         )
 
     def ask(self) -> Any:
-        """What it tells now (common/relay/relay.h). Raises GuestFailed."""
+        """Return its counts at this moment (common/relay/relay.h). Raises GuestFailed."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()
         except OSError as error:
             raise self.failure() from error
-        told = bytearray()
-        while not told.endswith(b"\n"):
+        text = bytearray()
+        while not text.endswith(b"\n"):
             if not select.select([self.fileno()], [], [], ANSWER_LIMIT_S)[0]:
                 raise GuestFailed(f"the relay does not answer within {ANSWER_LIMIT_S:g} s.")
             piece = os.read(self.fileno(), 1 << 16)
             if not piece:
                 raise self.failure()
-            told += piece
-        answer = json.loads(told)
+            text += piece
+        answer = json.loads(text)
         if answer["capture_errno"]:
             reason = os.strerror(answer["capture_errno"])
             raise GuestFailed(f"the captures can't be written: {reason}. Free space, then again.")
         return answer
 
     def counts(self) -> Counts:
-        """Once nothing has crossed for QUIET_MS, or after QUIET_LIMIT_S. Raises GuestFailed."""
+        """Return what has crossed, once nothing has for QUIET_MS, or after QUIET_LIMIT_S. Raises
+        GuestFailed."""
         deadline = time.monotonic() + QUIET_LIMIT_S
         while True:
-            told = self.ask()
-            is_quiet = told["quiet_ms"] >= QUIET_MS and told["waiting_frames"] == 0
+            answer = self.ask()
+            is_quiet = answer["quiet_ms"] >= QUIET_MS and answer["waiting_frames"] == 0
             if is_quiet or time.monotonic() > deadline:
-                return counts_of(told)
-            time.sleep(max(0.005, (QUIET_MS - told["quiet_ms"]) / 1000))
+                return counts_of(answer)
+            time.sleep(max(0.005, (QUIET_MS - answer["quiet_ms"]) / 1000))
 
 
 def counts_of(answer: Json) -> Counts:
-    """Of the relay's own words."""
+    """Read an answer of the relay."""
     return Counts(tuple(
         NodeCounts(LinkTraffic(**one["sent"]), LinkTraffic(**one["received"]),
         one["dropped_frames"]) for one in answer["nodes"]

@@ -1,5 +1,5 @@
-"""What virtual nodes depend on in this host: whether KVM is worth using, the rate of the
-time stamp counter, and where kernels and snapshots are kept."""
+"""What virtual machines depend on in this machine: whether KVM is worth using, the rate of the time
+stamp counter, and where kernels and snapshots are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PROBE_LIMIT_S = 30
 
 
 def cache_folder() -> Path:
-    """Where what can be made again is kept between calls, for all copies of the kit."""
+    """Return the folder, made if need be, of what can be made again, for all copies of numalab.
+    Raises UserError."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         folder = Path(base).expanduser().absolute() / "numalab"
@@ -31,7 +32,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class LocalMachine:
-    """kvm: whether it runs code at a useful speed; why: what was seen of it."""
+    """What the probe found. tsc_khz: rate of the time stamp counter, 0: unknown; kvm: whether KVM
+    runs code at a useful speed; why: the observation that says so."""
 
     tsc_khz: int
     kvm: bool
@@ -46,7 +48,7 @@ def _boot_id() -> str:
 
 
 def _kvm_access() -> str:
-    """Changes when permission for /dev/kvm is given or taken away."""
+    """Return a text that changes when permission for /dev/kvm is given or taken away."""
     try:
         status = Path("/dev/kvm").stat()
     except OSError:
@@ -56,7 +58,7 @@ def _kvm_access() -> str:
 
 
 def examine(probe: Path, cache: Path) -> LocalMachine:
-    """The probe's findings, remembered until the host boots again or access to /dev/kvm
+    """Return what the probe finds, kept until this machine boots again or access to /dev/kvm
     changes. Raises NumalabError."""
     kept = cache / "host.json"
     now = {"boot_id": _boot_id(), "kvm_access": _kvm_access()}

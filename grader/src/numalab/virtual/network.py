@@ -13,7 +13,7 @@ FINALIZE = "/numalab-finalize.so"  # common/guest/finalize.c
 
 @dataclass(frozen=True)
 class Node:
-    """One of a cluster, numbered from 1; nodes: how many there are."""
+    """A node of a cluster, numbered from 1; nodes: how many there are."""
 
     number: int
     nodes: int
@@ -28,7 +28,7 @@ class Node:
 
     @property
     def ethernet(self) -> str:
-        """As the relay goes by (common/relay/frame.h)."""
+        """The address by which the relay knows it (common/relay/frame.h)."""
         return f"52:54:00:6e:6c:{self.number:02x}"
 
     @property
@@ -41,16 +41,16 @@ def all_nodes(nodes: int) -> list[Node]:
 
 
 def address_table(node: Node) -> str:
-    """/etc/hosts of a node: under its own name it is known by its address on the link, since an MPI
-    launcher tells that name to the others."""
+    """Return /etc/hosts of a node: under its own name it is known by its address on the link, since
+    an MPI launcher tells that name to the others."""
     lines = ["127.0.0.1 localhost", *(f"{one.ip} {one.name}" for one in all_nodes(node.nodes))]
     return "\n".join(lines) + "\n"
 
 
 def mpi_environment() -> dict[str, str]:
-    """By which Hydra starts ranks on all nodes, and MPICH's UCX talks over the link: TCP on the
-    card, memory within a node. Left to itself UCX takes the loopback device for one that leads to
-    the others."""
+    """Return variables by which Hydra starts ranks on all nodes, and MPICH's UCX uses the link: TCP
+    on the card, memory within a node. Left to itself UCX takes the loopback device for one that
+    leads to the others."""
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,

@@ -1,5 +1,5 @@
-"""What a node says of itself where a machine is booted for nothing else, kept so that it is booted
-once: by all that the guest is made of, as its snapshots are, and the program that looked."""
+"""What describe_node reports on a virtual machine that is booted for nothing else, kept so that it
+is booted once: by all that the guest is made of, as snapshots are, and by that program."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def kept_folder() -> Path:
 
 
 def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
-    """What describe_node says on the machine, whole. The caller holds the build folder's lock.
-    Raises UserError and NumalabError where it can't be booted."""
+    """Return what describe_node reports on the whole machine. The caller holds the build folder's
+    lock. Raises UserError and NumalabError where it can't be booted."""
     program = find_qemu()
     build_programs(installation)
     system = guest_sandbox.folders_for([installation.describe_node], hidden_folders(installation))
     options = GuestOptions(full=True)
     plan, store = make_plan(installation, machine, [], options, progress, system)
     try:
-        looked = hashlib.sha256(installation.describe_node.read_bytes()).hexdigest()
-        key = snapshots.key_of([plan.key(program, plan.initrd()), looked])
+        program_digest = hashlib.sha256(installation.describe_node.read_bytes()).hexdigest()
+        key = snapshots.key_of([plan.key(program, plan.initrd()), program_digest])
     except OSError as error:
         raise NumalabError(f"{machine.name} can't be booted: {reason_of(error)}") from error
     kept = kept_folder() / f"{key}.json"

@@ -50,8 +50,13 @@ class NodeEnded(PlaceLost):
 
 
 class VirtualPlace:
-    """A running guest; node: what it says of itself; monitor_options: by which monitors keep
-    workers apart there."""
+    """A running virtual machine where programs of numalab run.
+
+    Attributes:
+        node: what describe_node reports there.
+        machine: the gallery's machine and how it runs, as records have it.
+        monitor_options: options by which the monitor isolates workers there.
+    """
 
     slowness = SLOWNESS
 
@@ -90,16 +95,16 @@ class VirtualPlace:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of this process's what programs get there."""
+        """The part of this process's environment that programs get there."""
         return guest_sandbox.environment_for(shell_variables.for_observers(), self._visible)
 
     def job_words(self, results: str) -> list[str]:
-        """Behind which an MPI job is run on nodes of boot_cluster()."""
+        """Return the words before an MPI job's command on nodes of boot_cluster()."""
         return guest_sandbox.job_words(self._sight, results)
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
-        """Two nodes like this one, with a link between them, for one job. They see what this one
-        sees, and hold nothing. Raises UserError and NumalabError."""
+        """Boot two nodes like this one, with a link between them, for one job. They have the
+        folders that this one has, and no programs. Raises UserError and NumalabError."""
         if not programs_are_built(self._installation, is_cluster=True):
             build_programs(self._installation, is_cluster=True)
         return boot_cluster(
@@ -114,7 +119,7 @@ class VirtualPlace:
 
     @property
     def note(self) -> str:
-        """What is smaller than in the machine."""
+        """What is smaller than in the machine, as a text."""
         return scaling_note(self._guest.plan.machine, self._guest.plan.node_memory_mib)
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
@@ -153,7 +158,7 @@ class VirtualPlace:
 
 
 class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
-    """Boots the machines that are asked for, each once; ends them at the block's end.
+    """The virtual machines of one command, each booted once; they end at the block's end.
 
     The caller holds the build folder's lock.
     """
@@ -171,8 +176,8 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
             place.close()
 
     def get(self, machine: Machine, programs: Sequence[Path], progress: StepReport) -> VirtualPlace:
-        """The machine's place. programs: what will run there, for their libraries. Raises
-        UserError or NumalabError, the same again until drop()."""
+        """Return the machine's place, booted if need be. programs: what will run there, for their
+        libraries. Raises UserError or NumalabError, the same again until drop()."""
         if machine.name in self._trouble:
             raise self._trouble[machine.name]
         if machine.name not in self._places:
@@ -191,8 +196,8 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         return self._places[machine.name]
 
     def drop(self, name: str) -> None:
-        """Ends a machine's guest and forgets what went wrong with it, and the state that it
-        came from; the next get() boots it anew."""
+        """End a machine's guest and forget its errors and its snapshot; the next get() boots it
+        anew."""
         self._trouble.pop(name, None)
         place = self._places.pop(name, None)
         if place is not None:
@@ -200,11 +205,11 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         self._is_fresh.add(name)
 
     def note(self, name: str) -> str:
-        """How the guest differs from the machine that it stands for."""
+        """Return how the guest differs from the machine that it stands for."""
         return self._notes[name]
 
     def numa_nodes(self) -> dict[str, int]:
-        """Of each machine that has run, its number of NUMA nodes."""
+        """Return the number of NUMA nodes of each machine that has run."""
         return dict(self._numa_nodes)
 
     def _boot(

@@ -1,5 +1,5 @@
-"""Decides what a virtual node is started from: how much of the machine this host can
-carry, how much memory, which folders the guest sees."""
+"""Decide what a virtual machine is started from: how many cores and how much memory this machine
+can carry, and which folders are mounted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEAST_CORES_PER_NODE = 2  # so that a node is more than one core
 
 @dataclass(frozen=True)
 class GuestOptions:
-    """What a user asks for beside the machine's name; None is left to the host."""
+    """A user's options; None: as this machine can carry it."""
 
     cores_per_node: int | None = None
     full: bool = False
@@ -51,8 +51,8 @@ def scale(
     accelerator: qemu.Accelerator,
     copies: int = 1,
 ) -> Machine:
-    """As much of the machine as the host can carry, or as was asked for. copies: how many of it
-    run beside each other, as a cluster's nodes do. Raises UserError."""
+    """Return as much of the machine as this one can carry, or as the options say. copies: how many
+    of it run at a time, as a cluster's nodes do. Raises UserError."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
     if machine.seed is not None:
@@ -74,8 +74,8 @@ def scale(
 
 
 def bootable(machine: Machine) -> Machine:
-    """The machine, or with as many cores per NUMA node as a virtual node can have. Raises
-    UserError where no part of it can be booted."""
+    """Return the machine with as many of its cores per NUMA node as a virtual machine can have.
+    Raises UserError where no part of it can be booted."""
     nodes = len(machine.numa_nodes)
     if nodes > qemu.MOST_NODES:
         raise UserError(
@@ -99,7 +99,7 @@ def bootable(machine: Machine) -> Machine:
 def largest_with(
     machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
 ) -> Machine:
-    """With as many cores per NUMA node, from least to most, as fit; with least where none do."""
+    """Return it with as many cores per NUMA node, from least to most, as fit; else with least."""
     sizes = range(least, most + 1)
     fitting = bisect_left(sizes, True, key=lambda cores: not fits(machine.scaled(cores)))
     return machine.scaled(least + max(fitting - 1, 0))
@@ -113,8 +113,8 @@ def free_memory_mib() -> int:
 
 
 def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int = 1) -> int:
-    """Memory of each NUMA node of each guest. copies: how many guests. Raises UserError where the
-    host has too little."""
+    """Return the memory of each NUMA node of each guest. copies: how many guests. Raises UserError
+    where this machine has too little."""
     nodes = sum(node.memory_mb != 0 for node in machine.numa_nodes)
     if machine.seed is not None:
         return _own_memory_mib(machine, options, free_mib, copies)
@@ -139,7 +139,7 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copi
 
 
 def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int) -> int:
-    """Of its smallest NUMA node: each has the memory that the machine has there."""
+    """Return the memory of a seeded machine's smallest NUMA node: each has that of the machine."""
     if options.node_memory_mib is not None:
         raise UserError(
             f"--node-memory: {machine.name} has memory of its own in each NUMA node; leave the "
@@ -164,7 +164,7 @@ def _more_than(free_mib: int) -> str:
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
-    """What of the machine is smaller in the guest."""
+    """Say what of the machine is smaller in the guest."""
     if machine.seed is not None:
         return f"{machine.name}, whole, with the memory of its own"
     notes = []
@@ -187,8 +187,8 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
 
 
 def programs_are_built(installation: Installation, is_cluster: bool = False) -> bool:
-    """Whether the guest's first process, the probe and what becomes a worker are there and up to
-    date; for a cluster its relay, too."""
+    """Tell whether the guest's first process, the probe and what becomes a worker are there and up
+    to date; for a cluster the relay, too."""
     common = installation.root / "common"
     sources = [
         *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
@@ -207,7 +207,7 @@ def _programs_for_guests(installation: Installation, is_cluster: bool) -> tuple[
 
 
 def build_programs(installation: Installation, is_cluster: bool = False) -> None:
-    """Builds them; the caller holds the build folder's lock. Raises NumalabError."""
+    """Build these programs; the caller holds the build folder's lock. Raises NumalabError."""
     configure(installation)
     programs = _programs_for_guests(installation, is_cluster)
     build_targets(installation, [program.stem for program in programs])
@@ -219,7 +219,7 @@ def build_programs(installation: Installation, is_cluster: bool = False) -> None
 
 
 def toolchain_folders() -> list[Path]:
-    """The host's programs and libraries; symbolic links at the top lead into these."""
+    """Return the folders of programs and libraries; links of the root folder lead into these."""
     names = ("usr", "opt", "bin", "sbin", "lib", "lib32", "lib64")
     folders = [Path("/") / name for name in names]
     return [
@@ -242,8 +242,8 @@ def is_under(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
-    """The shares without those that another one shows already, parents first. Raises
-    UserError where they are too many, or show a home folder."""
+    """Return the shares without those within another one, parents first. Raises UserError where
+    they are too many, or have a home folder in them."""
     kept: list[Share] = []
     for share in sorted(shares, key=lambda s: (len(s.path.parts), not s.writable)):
         if share.path in [other.path for other in kept]:
@@ -276,10 +276,17 @@ def make_plan(
     copies: int = 1,
     card: qemu.Card | None = None,
 ) -> tuple[GuestPlan, snapshots.Store | None]:
-    """The plan for a guest, and where its snapshots are kept, if they are. The kit's
-    programs for it are built. system: the host's programs and libraries; None: all folders that
-    may have some. copies, card: of a cluster, how many such guests, and what each has on its link.
-    Raises UserError and NumalabError with what to do, before anything is started."""
+    """Return the plan for a guest, and the store of its snapshots, None where none are kept.
+
+    Args:
+        shares: folders of this machine to mount.
+        system: folders of programs and libraries; None: all that may have some.
+        copies: how many such guests a cluster has.
+        card: their network card; None: no cluster.
+
+    Programs for guests have been built. Raises UserError and NumalabError with what to do, before
+    anything is started.
+    """
     find_qemu()
     system = toolchain_folders() if system is None else system
     cache = local_machine.cache_folder()

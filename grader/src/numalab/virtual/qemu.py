@@ -57,8 +57,8 @@ PROCESSOR_MODEL = f"{PROCESSOR_TYPE},vendor=GenuineIntel,family=6,model=85,stepp
 
 @dataclass(frozen=True)
 class Position:
-    """Where a PU sits, in the terms of QEMU's options; die within the package, core
-    within the die."""
+    """Where a PU is, in the terms of QEMU's options: die of the package (a socket there), core of
+    the die."""
 
     package: int
     die: int
@@ -74,7 +74,7 @@ class ApicLayout:
     threads: int
 
     def apic_id(self, position: Position) -> int:
-        """The number that the processor itself goes by: its fields are whole bits wide."""
+        """Return the APIC id of a position: its fields are whole bits wide."""
         number = position.package
         for part, count in (
             (position.die, self.dies), (position.core, self.cores), (position.thread, self.threads)
@@ -88,13 +88,14 @@ def _populated(machine: Machine, package: int) -> list[NumaNode]:
 
 
 def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
-    """The cores of a package by die, which is by L3 cache."""
+    """Return the cores of a package by die, which is by L3 cache."""
     return [group for node in _populated(machine, package) for group in node.core_groups]
 
 
 def apic_layout(machine: Machine) -> ApicLayout:
-    """With room for the PUs of the machine. Of a package of several dies each has room for two PUs
-    or more: Linux takes a processor that announces one PU for a package of its own."""
+    """Return a layout with room for the PUs of the machine. Each of several dies of a package has
+    room for two PUs or more: Linux takes a processor that announces one PU for a package of its
+    own."""
     by_package = [_dies(machine, package) for package in range(machine.packages)]
     dies = max(map(len, by_package))
     cores = max(len(die) for found in by_package for die in found)
@@ -105,32 +106,32 @@ def apic_layout(machine: Machine) -> ApicLayout:
 
 
 def highest_apic_id(machine: Machine) -> int:
-    """That QEMU would have to give out, to a PU or an empty slot."""
+    """Return the highest APIC id that QEMU gives out, to a PU or an empty slot."""
     shape = apic_layout(machine)
     last = Position(shape.packages - 1, shape.dies - 1, shape.cores - 1, shape.threads - 1)
     return shape.apic_id(last)
 
 
 def positions(machine: Machine) -> dict[int, Position]:
-    """For each PU, by Linux's number, its position."""
-    found: dict[int, Position] = {}
+    """Return each PU's position, by Linux's number."""
+    by_pu: dict[int, Position] = {}
     for package in range(machine.packages):
         for die, group in enumerate(_dies(machine, package)):
             for number, core in enumerate(group):
                 for thread, pu in enumerate(core.pus):
-                    found[pu] = Position(package, die, number, thread)
-    return found
+                    by_pu[pu] = Position(package, die, number, thread)
+    return by_pu
 
 
 def apic_ids(machine: Machine) -> list[int]:
-    """In the order of Linux's PU numbers."""
+    """Return the APIC ids in the order of Linux's PU numbers."""
     shape, at = apic_layout(machine), positions(machine)
     return [shape.apic_id(at[pu]) for pu in range(machine.pus)]
 
 
 def _empty_slots(machine: Machine) -> dict[Position, int]:
-    """Where a PU could be and none is, as on a processor that is sold with fewer cores than its
-    dies have; and the NUMA node that would have it."""
+    """Return the positions without a PU, as of a processor that is sold with fewer cores than its
+    dies have, and the NUMA node that would have it."""
     shape, taken = apic_layout(machine), set(positions(machine).values())
     found: dict[Position, int] = {}
     for package in range(machine.packages):
@@ -146,16 +147,16 @@ def _empty_slots(machine: Machine) -> dict[Position, int]:
 
 
 def processor_numbers(machine: Machine) -> list[int]:
-    """By which ACPI goes: for each PU, by Linux's number, its rank among all slots in the order of
-    their APIC ids, as QEMU's own tables have it."""
+    """Return ACPI's numbers of the PUs, in the order of Linux's: the rank among all slots in the
+    order of their APIC ids, as QEMU's own tables have it."""
     shape, ids = apic_layout(machine), apic_ids(machine)
     slots = sorted([*ids, *(shape.apic_id(slot) for slot in _empty_slots(machine))])
     return [slots.index(apic_id) for apic_id in ids]
 
 
 def lists_nodes_in_order(machine: Machine) -> bool:
-    """Whether QEMU's tables, which go by package and end with memory, have the nodes in order of
-    number."""
+    """Tell whether QEMU's tables, which go by package and end with memory, have the NUMA nodes in
+    the order of their numbers."""
     nodes = [n.number for p in range(machine.packages) for n in _populated(machine, p)]
     nodes += [node.number for node in machine.numa_nodes if not node.cores]
     return nodes == sorted(nodes)
@@ -167,17 +168,19 @@ def apic_ids_of_nodes(machine: Machine) -> list[list[int]]:
 
 
 def needs_physical_ids(machine: Machine) -> bool:
-    """Whether Linux may not send interrupts by logical ids, as it does with 8 processors or fewer:
-    emulated QEMU looks for their targets in the order of APIC ids up to the first one that nobody
-    has (hw/intc/apic.c, apic_get_delivery_bitmask). Those behind it wake up seconds late."""
+    """Tell whether Linux may not send interrupts by logical ids, as it does with 8 processors or
+    fewer: emulated QEMU looks for their targets in the order of APIC ids up to the first one that
+    nobody has (hw/intc/apic.c, apic_get_delivery_bitmask). Those behind it wake up seconds late."""
     return machine.pus <= FLAT_PUS and bool(_empty_slots(machine))
 
 
 def kernel_command_line(
     accelerator: Accelerator, tsc_khz: int, is_by_physical_ids: bool = False
 ) -> str:
-    """console: for what goes wrong; idle=halt and no checks of the clock: what costs much
-    under emulation; numa_balancing: it would move pages while they are looked at.
+    """Return Linux's command line.
+
+    console: for what goes wrong; idle=halt and no checks of the clock: they cost much under
+    emulation; numa_balancing: it would move pages while they are observed.
 
     maxcpus=1: the guest brings its other processors up itself, once it has booted. While it
     boots Linux patches its own code; before QEMU 8.1 a processor that translates such a
@@ -200,8 +203,8 @@ def kernel_command_line(
 
 @dataclass(frozen=True)
 class Devices:
-    """File descriptors that QEMU inherits, and the folders that it shows to the guest:
-    (folder, whether the guest may write to it), at most SHARES. link: of a cluster's node."""
+    """File descriptors that QEMU inherits, and the folders that it shares with the guest: (folder,
+    whether the guest may write to it), at most SHARES. link: of a cluster's node."""
 
     initrd: int
     channel: int
@@ -215,18 +218,19 @@ def share_tag(number: int) -> str:
 
 
 def _comma(path: str) -> str:
-    """QEMU's way to write a comma within an option."""
+    """Write a path with QEMU's form of a comma within an option."""
     return path.replace(",", ",,")
 
 
 def _where(machine: Machine, position: Position) -> str:
-    """A position as QEMU's options have it; it refuses a die's number where there is one."""
+    """Return a position as QEMU's options have it; with a single die QEMU refuses its number."""
     die = f"die-id={position.die}," if apic_layout(machine).dies > 1 else ""
     return f"socket-id={position.package},{die}core-id={position.core},thread-id={position.thread}"
 
 
 def _processor_options(machine: Machine) -> list[str]:
-    """All slots filled, or PU 0 and then one by one, since QEMU itself would fill the first."""
+    """Return the options of processors: all slots filled, or PU 0 and then each, since QEMU itself
+    would fill the first slots."""
     shape = apic_layout(machine)
     layout = (
         f"sockets={shape.packages},dies={shape.dies},cores={shape.cores},threads={shape.threads}"
@@ -242,22 +246,22 @@ def _processor_options(machine: Machine) -> list[str]:
 
 
 def has_hmat(machine: Machine) -> bool:
-    """Whether ACPI tells how fast its memory is: of all of it or of none (machine_file.py)."""
+    """Tell whether ACPI announces how fast memory is: of all or of none (machine_file.py)."""
     return machine.numa_nodes[0].peak_gb_s is not None
 
 
 def _initiator(machine: Machine, node: NumaNode) -> int:
-    """The NUMA node with processors that a memory is attached to: its own, or one of its package,
-    which memory without processors is beside in order."""
+    """Return the NUMA node with processors that a memory is attached to: its own, or one of its
+    package, over which memories without processors are spread in order."""
     if node.cores:
         return node.number
-    alone = [n for n in machine.nodes_of(node.package) if not n.cores]
-    beside = _populated(machine, node.package)
-    return beside[alone.index(node) * len(beside) // len(alone)].number
+    memories = [n for n in machine.nodes_of(node.package) if not n.cores]
+    populated = _populated(machine, node.package)
+    return populated[memories.index(node) * len(populated) // len(memories)].number
 
 
 def _hmat_options(machine: Machine) -> list[str]:
-    """What the processors of each package have from each memory of it: Linux tells of nothing
+    """Return the bandwidth of each memory for the processors of its package: Linux reports nothing
     farther away."""
     options = []
     for node in machine.numa_nodes:
@@ -297,8 +301,9 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
 
 
 def _card_options(card: Card | None, link: int | None) -> list[str]:
-    """The card has an address of QEMU's until its node gives it its own, so one snapshot serves all
-    nodes. Without romfile QEMU would try to boot from the network."""
+    """Return the options of a cluster node's card. It has an address of QEMU's until its node gives
+    it its own, so one snapshot serves all nodes. Without romfile QEMU would try to boot from the
+    network."""
     if card is None or link is None:
         return []
     return [
@@ -320,8 +325,8 @@ def command_line(
     snapshot: int | None = None,
     card: Card | None = None,
 ) -> list[str]:
-    """snapshot: descriptor of a stored state to go on from, instead of booting. card: of a
-    cluster's node."""
+    """Return QEMU's command. snapshot: descriptor of a snapshot to go on from, instead of booting;
+    card: of a cluster's node."""
     command = [
         qemu,
         "-name", machine.name,

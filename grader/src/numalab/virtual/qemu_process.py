@@ -26,8 +26,8 @@ class GuestFailed(Exception):
 
 
 class GuestEnded(GuestFailed):
-    """It has gone by its own doing: it switched itself off or began to boot again, or what it did
-    ended QEMU."""
+    """The guest brought its end about: it switched itself off or began to boot again, or what it
+    did ended QEMU."""
 
 
 # With which QEMU ends by a fault of its own; any other one comes from outside.
@@ -35,7 +35,7 @@ _FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 
 
 def is_own_end(code: int | None) -> bool:
-    """Whether QEMU's exit code, or None where it runs, says that the guest brought it about."""
+    """Tell whether QEMU's exit code, None where it runs, means that the guest brought it about."""
     return code is not None and (code == 0 or -code in _FAULTS)
 
 
@@ -58,12 +58,12 @@ def memory_file(name: str, content: bytes = b"") -> BinaryIO:
 
 @lru_cache
 def confining_words(program: str) -> tuple[str, ...]:
-    """By which QEMU gives up system calls that it needs for nothing here (seccomp): other
-    programs, other users, other priorities. None of a QEMU that was built without."""
+    """Return options by which QEMU gives up system calls that it does not need (seccomp): other
+    programs, other users, other priorities. Empty for a QEMU that was built without it."""
     words = ("-sandbox", _CONFINED)
     try:
-        asked = [program, *words, "-version"]
-        done = starting.run(asked, shell_variables.for_observers(), limit_s=STEP_LIMIT_S)
+        trial = [program, *words, "-version"]
+        done = starting.run(trial, shell_variables.for_observers(), limit_s=STEP_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     return words if done.returncode == 0 else ()
@@ -72,8 +72,8 @@ def confining_words(program: str) -> tuple[str, ...]:
 def start_qemu(
     command: list[str], console: BinaryIO, pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
-    """QEMU, in a session of its own so that the terminal's Ctrl-C passes it by, and told
-    to die with this process; the shell looks whether that is too late already."""
+    """Start QEMU in a session of its own, so that the terminal's Ctrl-C does not reach it, and to
+    die with this process; the shell checks that this one has not ended already."""
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
     program, *options = command
     words = [program, *confining_words(program), *options]
@@ -104,7 +104,8 @@ class QemuMonitor:
         return answer
 
     def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
-        """files: descriptors to hand over with the command."""
+        """Send a command and return its answer. files: descriptors to pass with it. Raises
+        GuestFailed."""
         text = json.dumps({"execute": command, "arguments": arguments or {}})
         try:
             socket.send_fds(self._socket, [text.encode()], files)

@@ -24,7 +24,7 @@ _LEFT_S = 3600  # since it was written to: its process is gone
 
 
 def key_of(parts: Sequence[str]) -> str:
-    """The name for a state that depends on these parts."""
+    """Return the name of a snapshot that depends on these parts."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -37,7 +37,7 @@ class Store:
         return self.folder / f"{key}.state"
 
     def read_state(self, key: str) -> int | None:
-        """A descriptor to read the state from, None where there is none."""
+        """Return a descriptor to read a snapshot from, None where there is none."""
         try:
             file = os.open(self._path(key), os.O_RDONLY)
         except OSError:
@@ -51,9 +51,12 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[int | None]:
-        """A descriptor to write a state to, kept if the block ends well. None where there can be
-        no file. It has no name till then, which a killed process would leave, where the file system
-        can have such files."""
+        """Yield a descriptor to write a snapshot to, which is kept if the block ends well; None
+        where there can be no file.
+
+        Where the file system can have such files, it has no name till then, so that a killed
+        process leaves none.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             file, name = self._new_file()
@@ -94,7 +97,7 @@ class Store:
             os.close(descriptors)
 
     def _tidy(self, keep: str) -> None:
-        """Drops the oldest beyond the limit; the one just written stays if it can."""
+        """Remove the oldest beyond the limit; the one just written stays if it can."""
         files = []
         for path in self.folder.glob("*.state"):
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Grades as the systems of courses take them.
+"""Write grades as the systems of courses take them.
 
 Imported by `commands` alone: gradebook export.
 """

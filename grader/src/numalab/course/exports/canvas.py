@@ -30,6 +30,7 @@ from numalab.course.exports.exports import (
     undecided_remark,
 )
 from numalab.course.gradebook.standing import StandingRow
+from numalab.course.intake.trees import letters
 from numalab.errors import UserError
 
 POINTS_POSSIBLE = "Points Possible"
@@ -82,23 +83,19 @@ def _layout(template: CsvTable, where: str) -> _Layout:
     )
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text.casefold())
-
-
 def _match(
     labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, int]]:
-    """Each lab with its column, as far as that is clear. named: a header or title by lab."""
+    """Yield each lab with its column, as far as that is clear. named: a header or title by lab."""
     titles = {header: _ASSIGNMENT.sub(r"\g<title>", header) for header in layout.assignments}
     for lab in labs:
         if lab in named:
             fitting = [h for h, title in titles.items() if named[lab] in (h, title)]
         else:
-            words = _letters(lab.partition("_")[2] or lab)
-            fitting = [h for h, title in titles.items() if words in _letters(title)]
-            same = (_letters(lab), words)
-            fitting = [h for h in fitting if _letters(titles[h]) in same] or fitting
+            words = letters(lab.partition("_")[2] or lab)
+            fitting = [h for h, title in titles.items() if words in letters(title)]
+            same = (letters(lab), words)
+            fitting = [h for h in fitting if letters(titles[h]) in same] or fitting
         if len(fitting) == 1:
             yield lab, layout.assignments[fitting[0]]
         elif fitting or lab in named:
@@ -111,7 +108,7 @@ def _match(
 
 
 def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
-    """Student ids by column and cell; Canvas does not compare logins with case."""
+    """Return student ids by column and cell; Canvas compares logins without case."""
     return {
         (column, row.student.external[key].casefold()): row.student.id
         for row in rows
@@ -124,8 +121,15 @@ def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
 def fill_table(
     template: CsvTable, rows: Sequence[StandingRow], named: Mapping[str, str], where: str
 ) -> ExportedFile:
-    """The instructor's table with the scores of all labs that it has a column for. named:
-    assignments by lab, where names don't tell. where: what messages call it. Raises UserError."""
+    """Fill the instructor's table with the scores of all labs that it has a column for.
+
+    Args:
+        named: titles of assignments by lab, where names don't tell.
+        where: the table's name in messages.
+
+    Raises:
+        UserError: it is not Canvas's, or a lab's column is not clear or has other points.
+    """
     layout = _layout(template, where)
     labs = sorted({row.lab for row in rows})
     column_of = dict(_match(labs, layout, named, where))

@@ -18,7 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from numalab.course.gradebook.feedback import has_criteria, part_line
+from numalab.course.gradebook.feedback import (
+    criterion_label,
+    explain_criterion,
+    has_criteria,
+    part_line,
+)
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.errors import NumalabError, UserError
@@ -31,9 +36,9 @@ _HUNDREDTHS = 100
 
 @dataclass(frozen=True)
 class RunnerContext:
-    """What Classroom 50's runner says of the submission that it has graded; each from the
-    environment variable of the same name in capitals. It puts its own owner, type and time in
-    their place once more. review_url: of the whole change; empty: commit_url."""
+    """What Classroom 50's runner tells of the submission that it has graded: each field is the
+    environment variable of that name in capitals. It overwrites owner, type and time with its
+    own. review_url: of the whole change; empty: commit_url."""
 
     classroom: str
     assignment: str
@@ -46,7 +51,7 @@ class RunnerContext:
 
 
 def read_runner_context(environment: Mapping[str, str]) -> RunnerContext:
-    """Raises UserError where it is not that of the runner."""
+    """Read the runner's environment. Raises UserError if it is not the runner's."""
     found = {one.name: environment.get(one.name.upper(), "") for one in fields(RunnerContext)}
     missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
     if missing:
@@ -63,7 +68,7 @@ def _hundredths(points: float) -> int:
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """One for each criterion that has points and that the node can show."""
+    """Return a test for each criterion that has points and that the node can show."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests: list[Json] = []
@@ -71,25 +76,23 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
         criterion = shown.criterion
         if not shown.points or criterion.points_status == "not_gradable":
             continue
-        place = "" if criterion.where == "here" else f" on {criterion.where}"
         is_decided = criterion.points_status in ("pass", "fail")
-        bound = verdict_words.bound_words(criterion)
         most = _hundredths(criterion.max_points * scale)
         tests.append(
             {
-                "test-name": f"{prefix}{criterion.name}{place}"
+                "test-name": f"{prefix}{criterion_label(criterion)}"
                 + ("" if is_decided else " (open, not decided yet)"),
                 "passed": criterion.status == "pass",
                 "score": min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
                 "max-score": most,
-                "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+                "output": explain_criterion(shown),
             }
         )
     return tests
 
 
 def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """The variant's criteria, and one for each part that has none."""
+    """Return tests for the variant's criteria, and for each part that has no criteria."""
     tests: list[Json] = []
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
@@ -110,7 +113,7 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
-    """The test of a lab for which there is nothing that could be graded."""
+    """Return the test of a lab of which nothing could be graded."""
     why = " ".join([*row.notes, *(problem.why for problem in problems)])
     return {
         "test-name": f"{row.lab}: handed in",
@@ -127,9 +130,15 @@ def result(
     run: RunnerContext,
     graded_at: datetime,
 ) -> Json:
-    """rows: one student's, of the labs that the assignment is about; problems: with what the
-    student handed in. Raises NumalabError where something has no grade through no fault of the
-    student's, and where there is nothing at all."""
+    """Return the result.json of one student's submission.
+
+    Args:
+        rows: of the labs that the assignment is about.
+        problems: with what the student handed in.
+
+    Raises:
+        NumalabError: something has no grade through no fault of the student's, or there is nothing.
+    """
     spoilt = [row for row in rows if row.points is None and row.is_handed_in]
     if spoilt or not (rows or problems):
         why = "; ".join(f"{row.lab}: {' '.join(row.notes)}" for row in spoilt)

@@ -1,5 +1,4 @@
-"""The gradebook for other systems: what each export tells of what it left out, and the plain
-table, which is for whatever else there is."""
+"""What each export tells of what it left out, and the plain table for any other system."""
 
 from __future__ import annotations
 
@@ -17,21 +16,21 @@ from numalab.course.gradebook.undecided_points import criteria_text
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """text: of the file; told: what the file does not show, a sentence each."""
+    """A file for another system. remarks: what the file does not show, a sentence each."""
 
     text: str
     remarks: tuple[str, ...] = ()
 
 
 def format_points(points: float | None) -> str:
-    """With a point, without zeros at its end; empty where there is no grade."""
+    """Return points with a decimal point and without zeros at the end; empty for no grade."""
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def list_remark(
     what: str, names: Sequence[str], most: int = 10, separator: str = ", "
 ) -> tuple[str, ...]:
-    """A sentence on students; nothing where there are none."""
+    """Return a sentence that lists students; none for no students."""
     if not names:
         return ()
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -43,7 +42,7 @@ def student_labels(rows: Iterable[StandingRow]) -> list[str]:
 
 
 def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """A sentence on grades of which points are open; nothing where there are none."""
+    """Return a sentence on grades with undecided points, if there are any."""
     return list_remark(
         "Provisional, since points are open, which count as not earned until batch grade has "
         "decided them",
@@ -57,7 +56,7 @@ def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
 
 
 def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """A sentence on those who are late by Canvas alone; nothing where there are none."""
+    """Return a sentence on students whom only Canvas calls late, if there are any."""
     return list_remark(
         "Late by Canvas, hours unknown, nothing taken off; a column handed_in_at in --students "
         "FILE tells when it was handed in",
@@ -70,7 +69,7 @@ def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
 
 
 def not_taken_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """A sentence on those whose hand-ins can't be taken; nothing where there are none."""
+    """Return a sentence on hand-ins that can't be taken, if there are any."""
     return list_remark(
         "Handed in, and can't be taken",
         [f"{row.student.name} ({row.student.id}) in {row.lab}" for row in rows if row.is_not_taken],
@@ -93,12 +92,12 @@ _GRADE = (
 
 
 def _header(standing: Standing) -> tuple[str, ...]:
-    """Of a grade, with a column for each part that the course weighs."""
+    """Return the titles of a grade's columns, with one for each part that the course weighs."""
     return (*_GRADE, *(f"{part}_points" for part in standing.parts))
 
 
 def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
-    """A part that was left out, or that the lab has not, is an empty cell."""
+    """Return a grade's cells; empty for a part that was left out or that the lab does not have."""
     found = [row.part(name) for name in parts]
     return [
         row.lab,
@@ -124,8 +123,8 @@ def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
 
 
 def export_csv(standing: Standing) -> ExportedFile:
-    """A row for each student and lab. With a byte order mark, without which spreadsheets take
-    UTF-8 for something else."""
+    """Return a row for each student and lab, with a byte order mark, without which spreadsheets
+    take UTF-8 for something else."""
     header = ("student", "name", "email", *_header(standing), "graded_at", "reason", "notes")
     rows = (
         [
@@ -146,8 +145,8 @@ def export_csv(standing: Standing) -> ExportedFile:
 
 
 def export_pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> ExportedFile:
-    """The same without what tells who somebody is: names, addresses, free text, and the order,
-    which else is that of names. pseudonyms: by student id."""
+    """Return the same table without what identifies a student: names, addresses, free text, and
+    the order, which otherwise is that of names. pseudonyms: by student id."""
     rows = sorted(
         (pseudonyms[row.student.id], *_grade(row, standing.parts)) for row in standing.rows
     )

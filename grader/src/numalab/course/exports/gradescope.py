@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.feedback import has_criteria, part_line, summary_lines
+from numalab.course.gradebook.feedback import (
+    criterion_label,
+    explain_criterion,
+    has_criteria,
+    part_line,
+    summary_lines,
+)
 from numalab.course.gradebook.parts import GradePart, round_points
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
@@ -21,18 +27,16 @@ _STATUS = {"pass": "passed", "fail": "failed"}
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """One for each criterion, on the scale of the lab's points; without a score where it is not
-    decided, or where another line of the same criterion has it."""
+    """Return a test for each criterion, on the scale of the lab's points; without a score if it
+    is undecided, or if another line of the same criterion has it."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests = []
     for shown in verdict_words.criterion_rows(verdict.criteria):
         criterion = shown.criterion
-        bound = verdict_words.bound_words(criterion)
-        place = "" if criterion.where == "here" else f" on {criterion.where}"
         test: Json = {
-            "name": f"{prefix}{criterion.name}{place}",
-            "output": f"{bound}{'. ' if bound else ''}{criterion.why}{shown.where_too}",
+            "name": f"{prefix}{criterion_label(criterion)}",
+            "output": explain_criterion(shown),
             "visibility": "visible",
         }
         if criterion.points_status in _STATUS:
@@ -48,7 +52,7 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """The variant's criteria, and one for each part that has none."""
+    """Return tests for the variant's criteria, and for each part that has no criteria."""
     tests: list[Json] = []
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
@@ -85,8 +89,8 @@ def _took_s(row: StandingRow) -> float:
 
 
 def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
-    """rows: one student's, of the labs that the assignment is about; problems: with what the
-    student handed in, which may be all there is."""
+    """Return the results.json of one student's submission. problems: with what the student
+    handed in, which may be all there is."""
     several = len(rows) > 1
     tests: list[Json] = []
     output = []

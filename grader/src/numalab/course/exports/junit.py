@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from numalab.course.gradebook.feedback import part_line, summary_lines
+from numalab.course.gradebook.feedback import (
+    criterion_label,
+    part_line,
+    summary_lines,
+)
 from numalab.course.gradebook.parts import NOTHING_OF_IT
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
@@ -43,8 +47,7 @@ def _counted(suite: Element) -> None:
 def _criteria(suite: Element, result: Json, prefix: str) -> None:
     for shown in verdict_words.criterion_rows(read_verdict(result).criteria):
         criterion = shown.criterion
-        place = "" if criterion.where == "here" else f" on {criterion.where}"
-        case = _case(suite, f"{prefix}{criterion.name}{place}")
+        case = _case(suite, f"{prefix}{criterion_label(criterion)}")
         if criterion.is_partial:  # the format has no part of a pass
             said = f"{shown.points} points. {criterion.why}"
             SubElement(case, "system-out").text = visible_lines(said)
@@ -56,7 +59,6 @@ def _criteria(suite: Element, result: Json, prefix: str) -> None:
 
 
 def _properties(suite: Element, row: StandingRow) -> None:
-    """What each part gives."""
     properties = SubElement(suite, "properties")
     for part in row.parts:
         value = f"{part.points:g} of {part.max_points:g}" if part.max_points else part.state
@@ -87,7 +89,7 @@ def _suite(root: Element, row: StandingRow) -> None:
 
 
 def report(rows: Sequence[StandingRow], problems: Sequence[Problem]) -> str:
-    """XML. problems: with what was handed in, each a failure of a suite "hand-in"."""
+    """Return the report as XML. Each problem is a failure of a suite "hand-in"."""
     root = Element("testsuites", name="numalab")
     for row in rows:
         _suite(root, row)

@@ -5,7 +5,7 @@ and uploaded there again. What is done here follows Moodle's importer
 (mod/assign/feedback/offline/importgradeslib.php and locallib.php, and grade/import/csv):
 
 - it finds the student by the number of the column Identifier, and wants the columns Grade and
-  Last modified (grade), in the language of whoever uploads it (moodle_words.py);
+  Last modified (grade), in the language of whoever uploads it (moodle_columns.py);
 - a grade above the assignment's maximum is left out, and says nothing;
 - feedback is HTML, and is taken even where the grade is not;
 - the course's own import (Grades, Import, CSV file) finds students by an e-mail address that is
@@ -52,20 +52,20 @@ _OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
 
 
 def comment(row: StandingRow) -> str:
-    """Feedback as HTML in which nothing that a student wrote is markup."""
+    """Return a grade's feedback as HTML in which nothing that a student wrote is markup."""
     lines = (html.escape(line, quote=False) for line in feedback_lines(row))
     return f'<div class="numalab">{"<br>".join(lines)}</div>'
 
 
 def _insert_comment(existing: str, ours: str) -> str:
-    """What somebody wrote by hand stays."""
+    """Return a comment with numalab's part replaced; what somebody wrote by hand stays."""
     if _OURS.search(existing):
         return _OURS.sub(lambda found: ours, existing, count=1)
     return existing + ours
 
 
 def worksheet(rows: Sequence[StandingRow]) -> ExportedFile:
-    """Made without a template. rows: of one lab. Who has no grade has no row."""
+    """Make a worksheet of one lab without a template; students without a grade have no row."""
     graded = [row for row in rows if row.points is not None]
     known = [row for row in graded if _identifier(row) or row.student.external.get("email")]
     cells = (
@@ -119,7 +119,7 @@ class _Columns:
 
 
 def _named(header: Sequence[str], title: str, where: str) -> int:
-    """The column of an option. Raises UserError."""
+    """Return the index of the column that an option names. Raises UserError."""
     titles = [cell.casefold() for cell in header]
     if title.casefold() not in titles:
         raise UserError(f"{where} has no column '{title}'; there are: {', '.join(header)}.")
@@ -127,7 +127,8 @@ def _named(header: Sequence[str], title: str, where: str) -> int:
 
 
 def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: str) -> _Columns:
-    """As Moodle calls them in the languages of moodle_words.py, or as the options name them."""
+    """Return where the columns are: by Moodle's titles (moodle_columns.py), or as the options
+    name them."""
     header = table.rows[0]
     known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
@@ -164,7 +165,7 @@ _Key = Callable[[StandingRow], str]
 
 
 def _unique(rows: Sequence[StandingRow], key: _Key) -> dict[str, StandingRow]:
-    """By a key that two students can't have: then it means neither."""
+    """Return rows by a key; a key that two students have finds neither."""
     counts = Counter(key(row) for row in rows)
     return {key(row): row for row in rows if key(row) and counts[key(row)] == 1}
 
@@ -200,9 +201,16 @@ def fill_worksheet(
     grade_column: str | None = None,
     feedback_column: str | None = None,
 ) -> ExportedFile:
-    """The instructor's worksheet with grade and feedback of one lab; all other cells as they
-    were. where: what messages call it; grade_column, feedback_column: their titles, None: as
-    Moodle calls them. Raises UserError."""
+    """Fill the instructor's worksheet with grades and feedback of one lab; other cells stay as they
+    are.
+
+    Args:
+        where: the worksheet's name in messages.
+        grade_column, feedback_column: their titles; None: Moodle's.
+
+    Raises:
+        UserError: a column is missing, or the assignment has other points.
+    """
     header = template.rows[0]
     columns = _columns(template, grade_column, feedback_column, where)
     students = _students(rows)
@@ -255,7 +263,7 @@ def fill_worksheet(
 
 
 def _check_maximum(cell: str, row: StandingRow, where: str) -> None:
-    """Moodle leaves out grades above its maximum and says nothing."""
+    """Check the assignment's maximum: Moodle silently leaves out grades above it."""
     try:
         maximum = float(cell.replace(",", "."))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Names that mean nothing, and the file that says whose they are."""
+"""Pseudonyms that tell nothing, and the file that says whose they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LENGTH = 8
 
 
 def _new(taken: set[str]) -> str:
-    """Random: one that is worked out of the name can be worked out by others, too."""
+    """Return a random pseudonym: one derived from the name could be derived by others, too."""
     while True:
         name = "p-" + "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
         if name not in taken:
@@ -31,7 +31,7 @@ def _new(taken: set[str]) -> str:
 
 
 def _read(path: Path) -> dict[str, tuple[str, str]]:
-    """Name and pseudonym by student id."""
+    """Return name and pseudonym by student id."""
     rows = read_table(path).rows
     if tuple(rows[0]) != HEADER:
         raise UserError(
@@ -48,8 +48,8 @@ def _read(path: Path) -> dict[str, tuple[str, str]]:
 
 
 def assign(path: Path, students: Iterable[Student]) -> dict[str, str]:
-    """Pseudonyms by student id: those of the file, and new ones for whoever has none, which are
-    added to it. Only its owner may read it. Raises UserError."""
+    """Return pseudonyms by student id: those of the file, and new ones, which are added to it,
+    for students who have none. Only its owner may read the file. Raises UserError."""
     known = _read(path) if path.exists() else {}
     taken = {pseudonym for _, pseudonym in known.values()}
     before = len(known)

@@ -46,9 +46,12 @@ LATE_UNKNOWN = (
 
 @dataclass(frozen=True)
 class HandIn:
-    """Just these files of a lab, however often a student handed them in. first_at: the earliest
-    time of it that a delivery shows; last_at: the latest one, or when they were first taken in
-    where none shows one."""
+    """The same files of a lab, however often a student handed them in.
+
+    Attributes:
+        first_at: the earliest time that a collection tells; None where none does.
+        last_at: the latest one, or when they were first taken in where none is told.
+    """
 
     digest: str
     first_at: datetime | None
@@ -58,10 +61,17 @@ class HandIn:
 
 @dataclass(frozen=True)
 class ScoredAttempt:
-    """A graded attempt under the course's rules. language: the better of those that count;
-    earned, gradable, of: as its criteria add up, gradable with what is open; open: what that is;
-    before: earned over gradable on the scale of the lab's points, None where nothing was
-    gradable; points: the same less the penalty."""
+    """A graded attempt under the course's rules.
+
+    Attributes:
+        language: the better of those that count.
+        earned, gradable, max_points: as its criteria add up; gradable includes what is undecided.
+        undecided: criteria that are.
+        unpenalized_points: earned over gradable, on the scale of the lab's points; None where
+            nothing
+        was gradable.
+        points: the same less the penalty.
+    """
 
     attempt: Attempt
     language: str
@@ -81,9 +91,13 @@ class ScoredAttempt:
 
 @dataclass(frozen=True)
 class GradeTrace:
-    """A row and what it follows from. hand_ins: oldest first; weighed: oldest first; replaced:
-    attempts that were judged again or graded on, and don't count beside what came of it; variant:
-    that of the lab's variant, where it is part of the grade."""
+    """A row of the gradebook, and what it follows from.
+
+    Attributes:
+        hand_ins, scored: oldest first.
+        replaced: attempts that were judged again or graded on, and no longer count.
+        variant: trace of the lab's variant, where that is part of the grade.
+    """
 
     row: StandingRow
     hand_ins: tuple[HandIn, ...]
@@ -94,7 +108,8 @@ class GradeTrace:
 
 
 def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rules) -> float:
-    """Seconds after the deadline; 0 in time, within the grace, or where it is not known."""
+    """Return the seconds after the deadline; 0 in time, within the grace, or where it is not
+    known."""
     if first_at is None or deadline is None:
         return 0.0
     late_s = (first_at - deadline).total_seconds()
@@ -110,12 +125,12 @@ def format_duration(late_s: float) -> str:
 
 
 def replaced_attempts(attempts: Iterable[Attempt]) -> set[tuple[GradingTarget, int]]:
-    """Items and numbers of those in whose place another attempt is."""
+    """Return targets and numbers of the attempts that another attempt replaces."""
     return {(a.target, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
 
 
 def is_refused(attempt: Attempt, rules: Rules) -> bool:
-    """Whether it was graded with --quick, in a course where that does not count."""
+    """Tell whether an attempt was graded with --quick in a course where that does not count."""
     return attempt.state == "graded" and attempt.target.effort == QUICK and not rules.allow_quick
 
 
@@ -128,7 +143,12 @@ def earned_points(result: Json, rules: Rules) -> float:
 
 
 def score_attempt(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> ScoredAttempt | None:
-    """None where it was not graded, in no language that counts, or with too little care."""
+    """Score an attempt under the course's rules.
+
+    Returns:
+        None if it was not graded, was graded in no language that counts, or with --quick where that
+        does not count.
+    """
     if attempt.state != "graded" or is_refused(attempt, rules):
         return None
     penalty = rules.late.penalty(late_s)
@@ -158,8 +178,9 @@ def score_attempt(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Sc
 
 
 def _ranking(scored: ScoredAttempt) -> tuple[float, ...]:
-    """Orders gradings; before the penalty, too, so that of two that earn nothing the better one
-    is shown, and of two that earn the same the one of which less is open."""
+    """Return what orders gradings. The points before the penalty count second, so that of two
+    that earn nothing the better one is shown, and of two that earn the same the one with less
+    undecided."""
     points = -1.0 if scored.points is None else scored.points
     before = -1.0 if scored.unpenalized_points is None else scored.unpenalized_points
     return points, before, -total_points(scored.undecided), scored.gradable
@@ -171,8 +192,15 @@ def _choose(
     late: Mapping[str, float],
     rules: Rules,
 ) -> tuple[ScoredAttempt | None, HandIn | None]:
-    """The one that counts, and what was handed in for it; weighed and hand_ins oldest first;
-    late: seconds, by digest. Without a grading the hand-in is the one that waits for it."""
+    """Choose the grading that counts, and the hand-in that it is of.
+
+    Args:
+        scored, hand_ins: oldest first.
+        late: seconds after the deadline, by digest.
+
+    Returns:
+        Without a grading the hand-in that waits for one.
+    """
     by_digest = {hand_in.digest: hand_in for hand_in in hand_ins}
     accepted = [w for w in scored if w.penalty < 1]
     if rules.counts == "last":
@@ -193,7 +221,7 @@ def _choose(
 
 
 def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
-    """A sentence on a lab without a grade."""
+    """Return a sentence on a lab that has no grade."""
     if hand_in is None:
         return "Nothing was handed in."
     of_it = [a for a in attempts if a.target.digest == hand_in.digest]
@@ -219,7 +247,8 @@ def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) 
 def _oldest_first(
     attempts: Iterable[Attempt], hand_ins: Sequence[HandIn]
 ) -> tuple[list[HandIn], list[Attempt]]:
-    """Both in order; a hand-in is made up where a delivery that would show it is not there."""
+    """Return hand-ins and attempts in order; a hand-in is added for an attempt whose collection
+    is not there."""
     known = {hand_in.digest for hand_in in hand_ins}
     every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
     for attempt in found:
@@ -241,7 +270,11 @@ def derive_grade(
     not_taken: str,
     rules: Rules,
 ) -> GradeTrace:
-    """not_taken: why what was handed in of the lab could not be, empty: nothing of the kind."""
+    """Derive a student's grade in a lab from all hand-ins and attempts.
+
+    Args:
+        not_taken: why what was handed in of the lab could not be taken; empty where that is not so.
+    """
     ordered, all_kept = _oldest_first(attempts, hand_ins)
     gone = replaced_attempts(all_kept)
     found = [a for a in all_kept if (a.target, a.number) not in gone]

@@ -29,7 +29,7 @@ _FULL_BYTES = 1 << 20
 
 
 def journal_files(path: Path) -> list[Path]:
-    """What SQLite may leave beside a database."""
+    """Return the files that SQLite may leave next to a database."""
     return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
 
 
@@ -45,14 +45,14 @@ def _other_version(path: Path) -> UserError:
 
 
 def _has_locks(course: CourseFolder) -> bool:
-    """Asked of the file beside the gradebook: a process that closes a file gives up all its record
-    locks on it."""
+    """Tell whether the file system has record locks, by the file next to the gradebook: a
+    process that closes a file gives up all its record locks on it."""
     lock = course.gradebook_lock
     return has_record_locks(lock if lock.exists() else course.gradebook)
 
 
 def _connect(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
-    """mode: rwc makes the file where there is none."""
+    """Connect to a file; mode rwc makes it where there is none."""
     options = f"mode={mode}" + ("" if has_locks else "&vfs=unix-none")
     name = f"{path.absolute().as_uri()}?{options}"
     return sqlite3.connect(name, uri=True, timeout=WAIT_S, isolation_level=None)
@@ -82,7 +82,8 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """Raises UserError, NumalabError and sqlite3.Error."""
+    """Connect to a course's gradebook for reading. Raises UserError, NumalabError and
+    sqlite3.Error."""
     path = course.gradebook
     if _has_locks(course):
         # A writer that was killed leaves a journal, and only who may write can undo what it holds

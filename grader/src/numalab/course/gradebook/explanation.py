@@ -74,7 +74,7 @@ def _attempt_line(
 
 
 def _share_words(unpenalized_points: float, penalty: float, worth: float) -> str:
-    """Of a part, whose points are the lab's to say."""
+    """Return the share of a part, whose points only the lab's parts together tell."""
     if not worth:
         return ""
     share = unpenalized_points / worth
@@ -91,7 +91,7 @@ def _line_of(
     rules: Rules,
     zone: tzinfo | None,
 ) -> str:
-    """With what became of it, or what it was made from."""
+    """Return a line on an attempt, with what became of it or what it was made from."""
     if attempt in trace.replaced:
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
@@ -110,7 +110,7 @@ def _line_of(
 
 
 def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
-    """How the points add up."""
+    """Yield how the points of the parts add up."""
     weights = ", ".join(f"{part.name} {part.weight:g}" for part in row.parts)
     yield (
         f"Parts: the {row.max_points:g} points are shared out by weight ({weights}), without what "
@@ -125,7 +125,7 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
 
 
 def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
-    """What was handed in of a lab or a variant, and how each grading of it counts."""
+    """Yield the hand-ins of a lab or a variant, and how each grading of them counts."""
     row = trace.row
     zone = None if trace.deadline is None else trace.deadline.tzinfo
     if trace.deadline is not None:
@@ -160,7 +160,8 @@ def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
 
 
 def explanation(trace: GradeTrace, rules: Rules) -> Iterator[str]:
-    """Paragraphs; one that begins with two spaces belongs to the one before."""
+    """Yield paragraphs on why a student has this grade; one that begins with two spaces belongs
+    to the one before."""
     row = trace.row
     yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
     override = rules.override(row.student.id, row.lab)

@@ -1,5 +1,5 @@
-"""What is said of a grade in a gradebook's comment, on a line each. Plain text; each target makes
-of it what it takes."""
+"""The sentences of a grade in a gradebook's comment. Plain text; each target adapts it to its
+format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalab.course.gradebook.parts import GradePart, PartState
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import earnable_points, student_sentences
 from numalab.course.records import Json
-from numalab.judging.verdict import Verdict, read_verdict
+from numalab.judging.verdict import CriterionVerdict, Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.reports import verdict_words
 
@@ -38,7 +38,7 @@ STATE_WORDS: Mapping[PartState, str] = {
 
 
 def part_words(part: GradePart) -> str:
-    """As kernel 3.2 of 4, without what it follows from."""
+    """Return "kernel 3.2 of 4" for a part, with its state if it is not graded."""
     if part.state == "left out":
         return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]
@@ -46,23 +46,23 @@ def part_words(part: GradePart) -> str:
 
 
 def has_criteria(row: StandingRow, part: GradePart) -> bool:
-    """Whether a list of criteria tells what a part gives."""
+    """Tell whether a list of criteria shows what a part gives."""
     of = {"kernel": row, "variant": row.variant}.get(part.name)
     return of is not None and of.result is not None
 
 
 def part_line(part: GradePart) -> str:
-    """The same with it."""
+    """Return part_words and what the part follows from."""
     return part_words(part) + (f": {part.score.why}" if part.score.why else "")
 
 
 def parts_words(row: StandingRow) -> str:
-    """All parts of a grade, which add up to it."""
+    """Return all parts of a grade, which add up to it."""
     return ", ".join(map(part_words, row.parts))
 
 
 def share_words(result: Json) -> str:
-    """What the points follow from: as the criteria add up."""
+    """Return a result's points as the criteria add up, with what they don't include."""
     gradable = earnable_points(result)
     notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]
@@ -71,7 +71,7 @@ def share_words(result: Json) -> str:
 
 
 def notices(row: StandingRow) -> Iterator[str]:
-    """What the grade rests on beside the criteria, a sentence each."""
+    """Yield what a grade rests on besides the criteria, a sentence each."""
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
     elif row.result is not None and row.result.get("unchanged") and not row.points:
@@ -99,8 +99,20 @@ def _late_words(what: str, row: StandingRow) -> str:
     return f"{what} {format_duration(row.late_s)} after the deadline: {took} taken off."
 
 
+def criterion_label(criterion: CriterionVerdict) -> str:
+    """Return a criterion's name, with its machine if that is another one."""
+    return criterion.name + ("" if criterion.where == "here" else f" on {criterion.where}")
+
+
+def explain_criterion(row: verdict_words.CriterionRow) -> str:
+    """Return a criterion's bound and why it has its status."""
+    bound = verdict_words.bound_words(row.criterion)
+    return f"{bound}{'. ' if bound else ''}{row.criterion.why}{row.where_too}"
+
+
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
-    """As the report has them: status, name, points, and why unless it earned all of them."""
+    """Yield a line per criterion as the report has it: status, name, points, and why unless it
+    earned all of them."""
     for row in verdict_words.criterion_rows(verdict.criteria):
         criterion = row.criterion
         points = f" {row.points}" if row.points else ""
@@ -109,12 +121,11 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
             yield line
             continue
         place = "" if criterion.where == "here" else f"on {criterion.where}: "
-        bound = verdict_words.bound_words(criterion)
-        yield f"{line}. {place}{bound}{'. ' if bound else ''}{criterion.why}{row.where_too}"
+        yield f"{line}. {place}{explain_criterion(row)}"
 
 
 def summary_lines(row: StandingRow) -> list[str]:
-    """The grade and what it rests on, without the criteria."""
+    """Return the grade and what it rests on, without the criteria."""
     result = row.result
     if row.parts:
         grade = f"{grade_words(row)}: {parts_words(row)}." if row.is_handed_in else ""
@@ -130,6 +141,7 @@ def summary_lines(row: StandingRow) -> list[str]:
 
 
 def feedback_lines(row: StandingRow) -> list[str]:
+    """Return the lines of a gradebook's comment on a grade: the summary, then the criteria."""
     result = row.result
     lines = summary_lines(row)
     lines += criterion_lines(read_verdict(result)) if result is not None else ()

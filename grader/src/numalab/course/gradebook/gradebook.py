@@ -64,8 +64,12 @@ _NEWEST = (
 
 @dataclass(frozen=True)
 class _Contents:
-    """All that standings are made from. external_of: a student's keys as they came with a lab;
-    not_taken: why what was handed in was not, by student and lab, empty: of any."""
+    """Everything that standings are derived from.
+
+    Attributes:
+        external_of: a student's keys as they came with a lab, by student and lab.
+        not_taken: why what was handed in was not taken, by student and lab; lab empty: any.
+    """
 
     students: dict[str, Student]
     external_of: dict[tuple[str, str], dict[str, str]]
@@ -75,7 +79,7 @@ class _Contents:
     not_taken: dict[tuple[str, str], str]
 
     def pairs(self, rules: Rules) -> list[tuple[Student, str]]:
-        """Students by name, each with every lab that the course or a delivery names."""
+        """Return students by name, each with every lab that the course or a collection names."""
         labs = set(rules.labs)
         labs |= {lab for _, lab in self.hand_ins} | {lab for _, lab in self.attempts}
         if rules.parts:
@@ -84,7 +88,8 @@ class _Contents:
         return [(student, lab) for student in ordered for lab in sorted(labs)]
 
     def derive_grade(self, student: Student, lab: str, rules: Rules) -> GradeTrace:
-        """A variant's with its lab's, where the course weighs the parts of a grade."""
+        """Derive the grade of a lab, with its variant's where the course weighs the parts of a
+        grade."""
         if not rules.parts:
             return self._derive_single(student, lab, rules)
         # What was set by hand for a lab is its points, and not its kernel's.
@@ -109,7 +114,7 @@ class _Contents:
 
 
 class Gradebook:
-    """An open gradebook; use_gradebook makes one."""
+    """An open gradebook; use_gradebook yields one."""
 
     def __init__(self, course: CourseFolder, database: sqlite3.Connection) -> None:
         self._course, self._database = course, database
@@ -127,8 +132,8 @@ class Gradebook:
         self._database.execute("COMMIT")
 
     def add_submissions(self, intake: Intake) -> None:
-        """Keeps a delivery, unless it is the last one once more. Its problems take the place of
-        those before."""
+        """Add a collection unless it is the last one once more. Its problems replace those
+        before."""
         files = _collection_files(self._course)
         if files:
             number, path = files[-1]
@@ -146,7 +151,7 @@ class Gradebook:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Takes in the deliveries that are kept and not yet here."""
+        """Add the collections that are kept in files and are not in the database yet."""
         (here,) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
         for number, path in _collection_files(self._course):
             if number > here[0]:
@@ -155,12 +160,12 @@ class Gradebook:
                     insert_collection(database, number, intake, taken_in_at)
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
-        """Those that are here already change nothing. Returns how many were new."""
+        """Add attempts that are not there yet; return how many those were."""
         with self._transaction() as database:
             return sum(insert_attempt(database, attempt) for attempt in attempts)
 
     def rebuild(self, progress: StepReport = lambda step: None) -> None:
-        """Makes the database again from deliveries and attempts. Overrides lie in course.toml."""
+        """Make the database again from collections and attempts. Overrides are in course.toml."""
         self._database.close()
         _rebuild_file(self._course, progress)
         self._database = connect(self._course, self._course.gradebook)
@@ -210,7 +215,7 @@ class Gradebook:
         return _Contents(students, external_of, hand_ins, attempts, problems, not_taken)
 
     def states(self) -> dict[tuple[GradingTarget, int], AttemptState]:
-        """How each attempt that is here has ended, by its item and number."""
+        """Return how each attempt ended, by its target and number."""
         return {
             (GradingTarget(*row[:5]), row[5]): row[6]
             for row in self._database.execute(
@@ -219,7 +224,7 @@ class Gradebook:
         }
 
     def undecided_attempts(self) -> set[tuple[GradingTarget, int]]:
-        """The attempts that are to be graded on, since points of them are not decided."""
+        """Return the attempts that are to be graded on, since points of them are undecided."""
         return {
             (GradingTarget(*row[:5]), row[5])
             for row in self._database.execute(
@@ -231,13 +236,13 @@ class Gradebook:
         }
 
     def undecided_hand_ins(self) -> list[Attempt]:
-        """Of what each student has handed in last the last grading, where points of it are not
-        decided."""
+        """Return the last grading of each student's last hand-in of a lab, where points of it
+        are undecided."""
         last = set(self._database.execute(f"SELECT student, lab, digest FROM {_NEWEST}"))
-        maybe = {_files(item) for item, _ in self.undecided_attempts()} & last
+        maybe = {target.files for target, _ in self.undecided_attempts()} & last
         found: dict[tuple[str, str, str], Attempt] = {}
         for attempt in read_attempts(self._database) if maybe else ():
-            files = _files(attempt.target)
+            files = attempt.target.files
             if attempt.state == "graded" and files in maybe:
                 found[files] = max(
                     found.get(files, attempt), attempt, key=lambda a: (a.ended_at, a.number)
@@ -247,15 +252,15 @@ class Gradebook:
         ]
 
     def handed_in(self) -> dict[tuple[str, str], list[HandIn]]:
-        """By student and lab, oldest first."""
+        """Return hand-ins by student and lab, oldest first."""
         return self._contents().hand_ins
 
     def attempts(self) -> Iterator[Attempt]:
-        """All that are here, with their results in short."""
+        """Yield all attempts, with their results in short."""
         return read_attempts(self._database)
 
     def hand_ins_graded(self) -> tuple[int, int]:
-        """How many of the newest hand-ins have been graded, and how many there are."""
+        """Return how many of the newest hand-ins have been graded, and how many there are."""
         graded, known = self._database.execute(
             "SELECT coalesce(sum(EXISTS (SELECT * FROM attempts AS a WHERE a.student = s.student "
             "AND a.lab = s.lab AND a.digest = s.digest AND a.state = 'graded')), 0), count(*) "
@@ -264,7 +269,7 @@ class Gradebook:
         return graded, known
 
     def standing(self, rules: Rules) -> Standing:
-        """Where the class stands under these rules."""
+        """Return the class's grades under these rules."""
         contents = self._contents()
         rows = tuple(
             contents.derive_grade(student, lab, rules).row for student, lab in contents.pairs(rules)
@@ -286,7 +291,8 @@ class Gradebook:
         )
 
     def grade_traces(self, rules: Rules, student_id: str) -> list[GradeTrace]:
-        """What one student's rows follow from. Raises UserError where there is no such student."""
+        """Return what one student's rows follow from. Raises UserError if there is no such
+        student."""
         contents = self._contents()
         if student_id not in contents.students:
             raise UserError(
@@ -299,13 +305,8 @@ class Gradebook:
         ]
 
 
-def _files(target: GradingTarget) -> tuple[str, str, str]:
-    """Whose files of which lab, whatever they were graded with."""
-    return target.student_id, target.lab, target.digest
-
-
 def _suggest_ids(student_id: str, contents: _Contents) -> str:
-    """Who may have been meant: an id like it, or somebody whose name holds it."""
+    """Return a hint on who may have been meant: an id like it, or a student whose name has it."""
     ids = difflib.get_close_matches(student_id, contents.students, n=3)
     ids += [
         s.id
@@ -334,7 +335,7 @@ def _read_collection(path: Path) -> tuple[Intake, str]:
 
 
 def _rebuild_file(course: CourseFolder, progress: StepReport) -> None:
-    """Beside the old one, and then in its place."""
+    """Make the database next to the old one, and then rename it to its place."""
     path = partial_path(course.gradebook)
     _remove(path, *journal_files(path))
     try:
@@ -369,8 +370,9 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
 
 @contextmanager
 def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
-    """The course's gradebook, made where there is none. For reading only it takes no lock, and
-    what the head writes meanwhile is seen whole or not at all. Raises LockedError and UserError."""
+    """Yield the course's gradebook, which is made if there is none. With read_only no lock is
+    taken, and each change by the head of a batch is visible as a whole or not at all. Raises
+    LockedError and UserError."""
     if not read_only:
         try:
             course.root.mkdir(parents=True, exist_ok=True)
@@ -396,7 +398,7 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
-    """As Gradebook.rebuild, whatever state the file is in."""
+    """Make a course's database again, whatever state its file is in."""
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
     with lock(course), explain_errors(course):

@@ -1,12 +1,12 @@
-"""A lab's grade of its parts, from what counts of its kernel and of its variant. Pure functions.
+"""Combine a lab's grade from its parts, given what counts of its kernel and of its variant. Pure
+functions.
 
-What each part's share is:
+The share of each part is:
 
-- kernel, variant: points over what the node can show, less what being late costs;
-- diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and
-  of predictions.toml in the variant's, less what that hand-in's being late costs: what is said
-  after a grading has shown what is right earns nothing;
-- viva: the mark.
+- kernel, variant: points over what the node can show, less the penalty for being late; - diagnose,
+prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and of
+predictions.toml in the variant's, less that hand-in's penalty: answers given after a grading has
+shown what is right earn nothing; - viva: the mark.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _ungraded_state(row: StandingRow) -> PartState:
 
 
 def _share_of_points(row: StandingRow) -> float:
-    """The share that its points are, of a row that has some."""
+    """Return the share of max_points of a row that has points."""
     assert row.points is not None
     return row.points / row.max_points if row.max_points else 0.0
 
 
 def _score_code(name: PartName, row: StandingRow) -> PartScore:
-    """Of a kernel or a variant."""
+    """Score a kernel or a variant."""
     if row.override_reason:
         return PartScore(
             name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"
@@ -73,9 +73,11 @@ def _score_code(name: PartName, row: StandingRow) -> PartScore:
 
 
 def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
-    """Of all gradings of a lab, the score that was given first, and the penalty of its hand-in.
-    Hand-ins are in the order in which they were first graded: what a grading shows is known from
-    then on, whatever time a hand-in bears. Of one hand-in the grading that counts, or the last."""
+    """Return the score that was given first among all gradings of a lab, and its hand-in's penalty.
+
+    Hand-ins are ordered by when they were first graded: what a grading shows is known from then on,
+    whatever time a hand-in bears. Of one hand-in the grading that counts is taken, or the last.
+    """
     row = trace.row
     attempts = [*trace.replaced, *row.others, *([row.attempt] if row.attempt else [])]
     number = {hand_in.digest: place for place, hand_in in enumerate(trace.hand_ins)}
@@ -106,7 +108,7 @@ def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
 
 
 def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
-    """Of the first hand-in that has one, in whatever language it was graded."""
+    """Score the first hand-in that has answers, in whatever language it was graded."""
     row = trace.row
     if row.result is None:
         return PartScore(name, _ungraded_state(row))
@@ -134,14 +136,15 @@ def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
 
 
 def _gradable_share(row: StandingRow) -> float:
-    """Of what was handed in, how much the node can show."""
+    """Return the share of the points that the node can show."""
     if row.gradable_points is None or not row.max_points:
         return 1.0
     return row.gradable_points / row.max_points
 
 
 def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
-    """That there is no kernel or no variant the parts say, why one was not taken the notes."""
+    """Yield the notes of kernel and variant. Parts tell what was not handed in, notes why
+    something was not taken."""
     if variant is None or kernel.is_handed_in or not variant.is_handed_in:
         yield from kernel.notes
     if variant is None:
@@ -152,8 +155,12 @@ def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
 
 
 def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) -> GradeTrace:
-    """The lab's account. kernel, variant: as they would count by themselves, the kernel's without
-    what was set by hand for the lab as a whole; variant: None where it is no part of its grade."""
+    """Derive a lab's grade from its parts.
+
+    Args:
+        kernel: as it would count by itself, without what was set by hand for the lab as a whole.
+        variant: the same of the variant; None where it is no part of the grade.
+    """
     row, lab, student_id = kernel.row, kernel.row.lab, kernel.row.student.id
     of_variant = variant.row if variant is not None else None
     shown = [
@@ -197,7 +204,7 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
 
 
 def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
-    """The variant's row with the points of the part. part: None where the lab has the prediction
+    """Return the variant's row with the points of its part; None: the lab has the prediction
     alone."""
     most = part.max_points if part is not None else 0.0
     return replace(

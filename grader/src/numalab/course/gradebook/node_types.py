@@ -1,5 +1,5 @@
-"""Which nodes are of one type. Gradings are relative to the solution on the same node, but what a
-node can show, and so how many points can be graded, follows from its type."""
+"""Tell types of node apart. Gradings are relative to the solution on the same node, but how many
+points can be graded depends on what a node can show, and so on its type."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ KEPT = ("name", "cpu_model", "packages", "numa_nodes", "cores", "pus", "huge_pag
 
 
 def stored_facts(node: Json) -> Json:
-    """The node's facts without those that change from one hour to the next."""
+    """Return a node's facts without those that change from one hour to the next."""
     return {key: node[key] for key in KEPT if key in node}
 
 
 def node_type(node: Json) -> str:
-    """For people, and equal where two nodes are alike; empty where nothing is known."""
+    """Return a text on a node's type, equal for equal nodes; empty where nothing is known."""
     if "numa_nodes" not in node:
         return ""
     parts = [
@@ -31,6 +31,6 @@ def node_type(node: Json) -> str:
 
 
 def node_types(attempts: Iterable[Attempt]) -> tuple[str, ...]:
-    """Each type on which something was graded, in the order of the attempts."""
+    """Return each type on which something was graded, in the order of the attempts."""
     found = (node_type(a.node) for a in attempts if a.state == "graded")
     return tuple(dict.fromkeys(name for name in found if name))

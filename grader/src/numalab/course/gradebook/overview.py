@@ -40,7 +40,7 @@ _PART_HEADS: Mapping[PartName, str] = {"prediction": "predict."}
 
 
 def _cell(row: StandingRow | None) -> tuple[str, str]:
-    """Points, and marks."""
+    """Return points and marks of a cell."""
     if row is None or (row.points is None and not row.is_handed_in):
         return "", "#" if row is not None and row.is_not_taken else "."
     if row.points is None:
@@ -53,15 +53,15 @@ def _cell(row: StandingRow | None) -> tuple[str, str]:
 
 
 def _blocks(labs: Sequence[str], name_width: int) -> Iterator[Sequence[str]]:
-    """As many labs as fit beside the names."""
+    """Yield as many labs as fit next to the names."""
     size = max(1, (WIDTH - name_width) // CELL)
     for start in range(0, len(labs), size):
         yield labs[start : start + size]
 
 
 def table_lines(standing: Standing) -> Iterator[str]:
-    """A line for each student, with a column for each lab; several tables where there are more
-    labs than fit."""
+    """Yield a line per student with a column per lab; several tables if there are more labs than
+    fit."""
     students = {row.student.id: row.student for row in standing.rows}
     labs = sorted({row.lab for row in standing.rows})
     cells = {(row.student.id, row.lab): row for row in standing.rows}
@@ -115,7 +115,7 @@ def table_lines(standing: Standing) -> Iterator[str]:
 
 
 def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[str]:
-    """A line for each student, with what the parts give over all labs."""
+    """Yield a line per student with the points of each part over all labs."""
     room = WIDTH - PART_CELL * len(standing.parts)
     width = min(room, MOST_NAME + 1, max(map(cell_len, label_of.values()), default=7) + 1)
     labs = {row.lab for row in standing.rows}
@@ -138,7 +138,7 @@ def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[st
 
 
 def _part_cell(rows: Iterable[StandingRow], name: PartName) -> tuple[str, str]:
-    """Points over some labs, and a mark."""
+    """Return the points of a part over some labs, and a mark."""
     parts = [
         part
         for row in rows
@@ -154,13 +154,12 @@ def _part_cell(rows: Iterable[StandingRow], name: PartName) -> tuple[str, str]:
 
 
 def _head(lab: str) -> str:
-    """Of a column."""
     mark = VARIANT if is_variant_name(lab) else ""
     return f"{lab.partition('_')[0][: CELL - 1 - len(mark)]}{mark}"
 
 
 def _named_lines(rows: Sequence[StandingRow], what: str, text: str) -> Iterator[str]:
-    """Of whom something holds, where it does of anybody."""
+    """Yield a sentence and the names of those whom it is about; nothing if there are none."""
     if not rows:
         return
     yield ""
@@ -170,7 +169,7 @@ def _named_lines(rows: Sequence[StandingRow], what: str, text: str) -> Iterator[
 
 
 def _undecided_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
-    """Who has open points, and of which criteria."""
+    """Yield who has undecided points, and of which criteria."""
     left = [row for row in rows if row.undecided]
     if not left:
         return

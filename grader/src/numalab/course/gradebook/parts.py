@@ -1,8 +1,8 @@
 """Parts of a lab's grade: what each is worth, and what it gives. Pure functions.
 
-A part has a share, 0 to 1, of what it asks for. What the parts of a lab can give, in hundredths of
-a point, adds up to what the lab is worth, and what they give adds up to its points: so every sum
-that is shown is one that can be done again by hand.
+A part has a share, 0 to 1, of what it requires. What the parts of a lab can give, in hundredths of
+a point, adds up to the lab's points, and what they give adds up to the student's: every sum that is
+shown can be done again by hand.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
 
 @dataclass(frozen=True)
 class PartScore:
-    """What a student has shown of a part. share: 0 to 1; why: what it follows from, in words that
-    go on after a colon; empty: nothing is to be said."""
+    """What a student has reached in a part.
+
+    Attributes:
+        share: 0 to 1.
+        why: what it follows from, in words that go on after a colon; may be empty.
+    """
 
     name: PartName
     state: PartState
@@ -36,7 +40,11 @@ class PartScore:
 
 @dataclass(frozen=True)
 class GradePart:
-    """most: points that it can give, 0 where it is left out; points: that it gives."""
+    """Attributes:
+    weight: of the part, from course.toml.
+    max_points: that it can give; 0 if it is left out.
+    points: that it gives.
+    """
 
     score: PartScore
     weight: float
@@ -53,12 +61,12 @@ class GradePart:
 
 
 def round_points(points: float) -> float:
-    """To two digits, which is what the systems that grades are handed to keep."""
+    """Round to two digits, which is what the systems that grades are exported to keep."""
     return round(points + 1e-9, 2)
 
 
 def _most(weights: Sequence[float], worth: float) -> list[float]:
-    """What each can give: in hundredths, and what rounding leaves goes to the heaviest."""
+    """Return what each part can give, in hundredths; what rounding leaves goes to the heaviest."""
     whole = sum(weights)
     most = [round_points(worth * weight / whole) if whole else 0.0 for weight in weights]
     if whole:
@@ -70,8 +78,12 @@ def _most(weights: Sequence[float], worth: float) -> list[float]:
 def score_parts(
     scores: Iterable[PartScore], weights: Mapping[PartName, float], worth: float
 ) -> tuple[GradePart, ...]:
-    """In the order of what is shown. weights: of those that the lab has, above 0; worth: of the
-    lab."""
+    """Return the parts with their points, in the order of the scores.
+
+    Args:
+        weights: above 0, of the parts that the lab has.
+        worth: points of the lab.
+    """
     every = [one for one in scores if one.name in weights]
     counted = [weights[one.name] if one.state in _COUNTED else 0.0 for one in every]
     return tuple(
@@ -81,7 +93,8 @@ def score_parts(
 
 
 def sum_points(parts: Iterable[GradePart]) -> float | None:
-    """What a lab's parts give together; None where one waits to be graded, or none can be."""
+    """Return what a lab's parts give together; None if one is waiting to be graded, or none can
+    be."""
     found = list(parts)
     if any(part.state == "waiting" for part in found) or not any(part.max_points for part in found):
         return None

@@ -33,8 +33,11 @@ DAY_S = 24 * 60 * 60
 
 @dataclass(frozen=True)
 class LabRules:
-    """deadline: None where there is none; points: what the lab is worth in this course, whatever
-    its criteria add up to; parts: those of its grade, None: all that the kit has for it."""
+    """Attributes:
+    deadline: None where there is none.
+    points: what the lab is worth in the course, whatever its criteria add up to.
+    parts: of its grade; None: all that numalab has for it.
+    """
 
     deadline: datetime | None = None
     points: float = LAB_POINTS
@@ -43,9 +46,12 @@ class LabRules:
 
 @dataclass(frozen=True)
 class LateRules:
-    """daily_share: share of the points taken off per day begun after the deadline; max_share: of
-    all days together; grace_s: who is no later than that is in time; cut_off_s: who is later
-    earns nothing, None: never."""
+    """Attributes:
+    daily_share: share of the points taken off per day begun after the deadline.
+    max_share: of all days together.
+    grace_s: a hand-in that is no later than this is in time.
+    cut_off_s: a hand-in that is later earns nothing; None: never.
+    """
 
     daily_share: float = 0.0
     max_share: float = 1.0
@@ -53,7 +59,7 @@ class LateRules:
     cut_off_s: float | None = None
 
     def penalty(self, late_s: float) -> float:
-        """Share of the points that is taken off, 0 to 1."""
+        """Return the share of the points that is taken off, 0 to 1."""
         if late_s <= self.grace_s:
             return 0.0
         if self.cut_off_s is not None and late_s > self.cut_off_s:
@@ -63,7 +69,8 @@ class LateRules:
 
 @dataclass(frozen=True)
 class Override:
-    """Points set by hand, of the lab's points; nothing is taken off them. at: as written."""
+    """Points set by hand, of the lab's points; nothing is taken off them. The date is as
+    written."""
 
     student_id: str
     lab: str
@@ -75,8 +82,13 @@ class Override:
 
 @dataclass(frozen=True)
 class VivaMark:
-    """What a student has shown when asked. lab: empty where it holds for every lab; share: 0 to 1;
-    at: as written."""
+    """A mark of an oral examination.
+
+    Attributes:
+        lab: empty if it holds for every lab.
+        share: 0 to 1.
+        date: as written.
+    """
 
     student_id: str
     lab: str
@@ -98,13 +110,19 @@ class Extension:
 
 @dataclass(frozen=True)
 class Rules:
-    """min_gradable_share: a grade is preliminary where nodes can show a smaller share of the lab's
-    points; languages: those that count; allow_quick: gradings with --quick do, too;
-    starting_code_counts: what nobody has changed earns what its criteria would; parts: of a
-    grade by weight, none: kernels alone, and a variant is a lab of its own; variant_labs: labs
-    that have them, None: any may; labs_by_part: labs that have the other parts, left out: all
-    may; kept_until, contact: what students are told of what is kept; timezone: of the IANA
-    database, in which times without a zone are meant, empty: the course does not say."""
+    """What course.toml says.
+
+    Attributes:
+        min_gradable_share: a grade is preliminary if nodes can show a smaller share of the points.
+        languages: those that count.
+        allow_quick: gradings with --quick count, too.
+        starting_code_counts: unchanged starting code earns what its criteria would.
+        parts: of a grade by weight; empty: kernels alone, and a variant is a lab of its own.
+        variant_labs: labs that have variants; None: any may.
+        labs_by_part: labs that have the other parts; a part that is left out: all may.
+        kept_until, contact: what students are told of what is kept.
+        timezone: in which times without a zone are meant, of the IANA database; empty: not said.
+    """
 
     title: str = ""
     counts: Counts = "last"
@@ -128,13 +146,14 @@ class Rules:
         return self.labs.get(name, LabRules())
 
     def override(self, student_id: str, lab: str) -> Override | None:
-        """The last one in the file, so that a change of mind can be written below the first."""
+        """Return the last override in the file, so that a change of mind can be written below
+        the first."""
         found = [o for o in self.overrides if (o.student_id, o.lab) == (student_id, lab)]
         return found[-1] if found else None
 
     def deadline(self, student_id: str, lab: str) -> datetime | None:
-        """The student's own, or the lab's. A variant that is part of its lab's grade has the lab's
-        unless it has one of its own."""
+        """Return the student's own deadline, or the lab's. A variant that is part of its lab's
+        grade has the lab's unless it has one of its own."""
         found = [e for e in self.extensions if (e.student_id, e.lab) == (student_id, lab)]
         deadline = found[-1].deadline if found else self.lab(lab).deadline
         if deadline is None and self.parts and is_variant_name(lab):
@@ -142,7 +161,7 @@ class Rules:
         return deadline
 
     def weights(self, lab: str) -> dict[PartName, float]:
-        """Of the parts of a lab's grade that count for anything."""
+        """Return the weights of the parts of a lab's grade that count for anything."""
         has = self.lab(lab).parts
         if has is None:
             lacking: set[PartName] = {
@@ -155,14 +174,15 @@ class Rules:
 
     @cached_property
     def _vivas_of(self) -> Mapping[str, list[VivaMark]]:
-        """By student: each of a class may have one, and is asked for with every lab."""
+        """Marks by student; each of a class may have one, and is looked up with every lab."""
         found: dict[str, list[VivaMark]] = {}
         for mark in self.vivas:
             found.setdefault(mark.student_id, []).append(mark)
         return found
 
     def viva(self, student_id: str, lab: str) -> VivaMark | None:
-        """That of the lab, or the one for all; the last one in the file of its kind."""
+        """Return the mark of the lab, or the one for all labs; the last one of its kind in the
+        file."""
         own = self._vivas_of.get(student_id, [])
         found = [m for m in own if m.lab == lab] or [m for m in own if not m.lab]
         return found[-1] if found else None
@@ -205,8 +225,8 @@ def _timezone(course: Table) -> str:
 
 
 def _deadline(table: Table, timezone: str) -> datetime:
-    """Of the key deadline; one without a zone is meant in the course's, if that has one. Of an
-    hour that clocks show twice the later one."""
+    """Read the key deadline. A time without a zone is the course's, if that has one; of an hour
+    that clocks show twice the later one is taken."""
     moment = table.moment("deadline", needs_zone=not timezone)
     return moment if moment.tzinfo is not None else last_moment(moment, zone_named(timezone))
 
@@ -220,7 +240,7 @@ def _lab(lab: Table, timezone: str) -> LabRules:
 
 
 def _parts(course: Table) -> dict[PartName, float]:
-    """Raises UserError, as all of these do."""
+    """Read the weights of parts. Raises UserError, as all of these functions do."""
     if "parts" not in course:
         return {}
     parts = course.table("parts", PART_NAMES)
@@ -234,7 +254,7 @@ def _parts(course: Table) -> dict[PartName, float]:
 
 
 def _check_lab_parts(labs: Table, rules: Rules) -> None:
-    """That each lab is left with something that counts."""
+    """Check that each lab is left with a part that counts."""
     for name, lab in rules.labs.items():
         if lab.parts is None:
             continue
@@ -265,7 +285,7 @@ def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
 def _check_lab(
     table: Table, name: str, lab_names: Collection[str] | None, *place: str | int
 ) -> str:
-    """The name, of a lab that there is."""
+    """Return the name of a lab that exists."""
     if lab_names is not None and name not in lab_names:
         near = difflib.get_close_matches(name, lab_names, n=1, cutoff=0.3)
         meant = f" Did you mean {near[0]}?" if near else ""
@@ -276,7 +296,7 @@ def _check_lab(
 
 
 def _read_date(table: Table, key: str = "at") -> str:
-    """A date or a time, with quotes or without."""
+    """Read a date or a time, with quotes or without."""
     at = table.values.get(key, "")
     if isinstance(at, str):
         return at
@@ -300,7 +320,7 @@ def parse_rules(
     lab_names: Collection[str] | None = None,
     labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
-    """As read_rules; where: what messages call it."""
+    """Parse the text of a course.toml, as read_rules does; `where` is its name in messages."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
     labs = course.table("labs", None)
     for name in labs.values:
@@ -358,8 +378,15 @@ def read_rules(
     lab_names: Collection[str] | None = None,
     labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
-    """The defaults where there is no such file. lab_names: of the kit; None: any may be named;
-    labs_by_part: as in Rules. Raises UserError, which names file, line and key."""
+    """Read a course.toml; the defaults hold if there is none.
+
+    Args:
+        lab_names: labs that numalab has; None: any may be named.
+        labs_by_part: as in Rules.
+
+    Raises:
+        UserError: names file, line and key.
+    """
     try:
         text = read_text(path, UserError)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Where a class stands: for each student and lab the attempt that counts, and what it is worth.
+"""The grades of a class: for each student and lab the attempt that counts, and what it is worth.
 
-Made from the gradebook under the course's rules; what reports and exports are made from. Points
-here are final: late penalty taken off, override put in.
+Derived from the gradebook under the course's rules; reports and exports are made from it. Points
+here are final: late penalty taken off, overrides applied.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class StandingRow:
 
     @property
     def result(self) -> Json | None:
-        """What counts: of the attempt, in its language."""
+        """The result that counts: of the attempt, in its language."""
         found = self.attempt.results if self.attempt is not None else ()
         if self.language:
             found = tuple(result for result in found if result["language"] == self.language)
@@ -89,7 +89,7 @@ class StandingRow:
 
     @property
     def undecided(self) -> tuple[UndecidedPoints, ...]:
-        """What of the grade is not decided; nothing where it was set by hand."""
+        """What of the grade is undecided; nothing if it was set by hand."""
         if self.override_reason:
             return ()
         own = () if self.result is None or not self.kernel_points else undecided_points(self.result)
@@ -98,7 +98,7 @@ class StandingRow:
 
     @property
     def undecided_points(self) -> float:
-        """How many of max_points are open."""
+        """How many of max_points are undecided."""
         if self.override_reason:
             return 0.0
         result, own = self.result, 0.0
@@ -108,7 +108,7 @@ class StandingRow:
 
     @property
     def is_quick(self) -> bool:
-        """Times of it were decided with --quick, at its larger risk."""
+        """Whether times of it were decided with --quick, at its larger risk."""
         if self.variant is not None and self.variant.is_quick and not self.override_reason:
             return True
         result = self.result
@@ -122,14 +122,14 @@ class StandingRow:
 
 
 def _share(result: Json) -> float:
-    """Points over those that can be earned, 0 to 1; -1 where none can."""
+    """Return the points over those that can be earned, 0 to 1; -1 if none can."""
     earnable = earnable_points(result)
     return result["points"] / earnable if earnable else -1.0
 
 
 @dataclass(frozen=True)
 class HandInTime:
-    """When a student has handed in just these files of a lab, for the first time that is known."""
+    """When a student has handed in these files of a lab for the first time that is known."""
 
     student_id: str
     lab: str
@@ -139,9 +139,14 @@ class HandInTime:
 
 @dataclass(frozen=True)
 class Standing:
-    """rows: by student, then lab, one for each that the delivery or the course names. problems:
-    of the last delivery; title: of the course; made_at: ISO 8601 with zone; handed_in: all that
-    ever was; parts: those that the course weighs."""
+    """Attributes:
+    rows: by student, then lab, one for each that a collection or the course names.
+    problems: of the last collection.
+    title: of the course.
+    made_at: ISO 8601 with zone.
+    handed_in: all hand-ins that ever were.
+    parts: those that the course weighs.
+    """
 
     rows: tuple[StandingRow, ...]
     problems: tuple[Problem, ...]
@@ -152,7 +157,7 @@ class Standing:
 
     @property
     def rows_with_variants(self) -> Iterator[StandingRow]:
-        """Behind each row that of its variant, as far as that is a part of its grade."""
+        """Yield each row, and behind it that of its variant if that is part of its grade."""
         for row in self.rows:
             yield row
             if row.variant is not None:

@@ -57,12 +57,12 @@ def compact_json(data: Any) -> str:
 
 
 def normalize_time(time: str) -> str:
-    """The same moment in one zone and of one length, so that texts compare as times do."""
+    """Return the same moment in UTC and to the second, so that texts compare as times do."""
     return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
 
 
 def drop_timing(results: Iterable[Json]) -> list[Json]:
-    """Without what takes most room and is in the attempt's folder."""
+    """Return results without what takes most room and is in the attempt's folder."""
     return [
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
         | {
@@ -76,6 +76,7 @@ def drop_timing(results: Iterable[Json]) -> list[Json]:
 
 
 def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
+    """Yield all attempts of the database, in chunks that are parsed together."""
     nodes = {
         number: json.loads(facts)
         for number, facts in database.execute("SELECT id, facts FROM nodes")
@@ -116,7 +117,8 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
 
 
 def insert_student(database: sqlite3.Connection, student: Student) -> None:
-    """The newest name; keys of the course's system are added to those known."""
+    """Insert a student under the newest name; keys of the course's system are added to those
+    known."""
     known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
     external = (json.loads(known[0]) if known else {}) | dict(student.external)
     database.execute(
@@ -161,7 +163,8 @@ def insert_collection(
 
 
 def _forget_other_zone(database: sqlite3.Connection, submission: Submission, time: str) -> None:
-    """The same time without a zone, once taken in another one, is no other time of handing in."""
+    """Replace the moment of a time without a zone that was once taken in another zone: it is no
+    other time of handing in."""
     assert submission.handed_in_at is not None
     local = submission.handed_in_at[: len("2026-01-31T18:00:00")]
     key = (submission.student.id, submission.lab, submission.digest)
@@ -180,7 +183,8 @@ def _forget_other_zone(database: sqlite3.Connection, submission: Submission, tim
 
 
 def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
-    """Of a student's files that are of no lab that shows, for each lab of the delivery."""
+    """Keep why hand-ins could not be taken. If a student's files belong to no known lab, the
+    reason holds for each lab of the collection."""
     labs = {submission.lab for submission in intake.submissions}
     labs |= {problem.lab for problem in intake.problems if problem.lab}
     found: dict[tuple[str, str], list[str]] = {}
@@ -195,7 +199,7 @@ def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
 
 
 def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Why, by student and lab."""
+    """Return why hand-ins could not be taken, by student and lab."""
     known = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'not_taken'").fetchone()
     if known is None:
         return {}
@@ -206,7 +210,7 @@ def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
 
 
 def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
-    """Whether it was not there."""
+    """Insert an attempt; return whether it was not there."""
     facts = compact_json(stored_facts(attempt.node))
     database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
     item = attempt.target

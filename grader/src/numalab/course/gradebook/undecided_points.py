@@ -1,9 +1,9 @@
-"""What of a result is not decided. Pure functions of `grade --json`'s results, as they are kept.
+"""Find what of a result is undecided. Pure functions of `grade --json`'s results, as they are kept.
 
-Points that stay open, or that a fault of the kit has left ungraded, count as not earned until they
-are decided, and stay among those that can be earned. Else what is open would be worth more than
-what failed, and who makes a kernel noisy would gain by it. What a node can't show is another
-matter: no grading on it would ever decide that.
+Points that are undecided, or that an internal error has left ungraded, count as not earned until
+they are decided, and stay among those that can be earned. Otherwise undecided points would be worth
+more than failed ones, and a student who makes a kernel noisy would gain by it. What a node can't
+show is another matter: no grading on it would ever decide that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UndecidedPoints:
 
 
 def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
-    """Of each criterion its status over all places, and the points that it gives."""
+    """Return each criterion's status over all machines, and the points that it gives."""
     statuses: dict[str, list[Status]] = {}
     points: dict[str, int] = {}
     for criterion in result["criteria"]:
@@ -37,13 +37,14 @@ def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
 
 
 def earnable_points(result: Json) -> int:
-    """All that the node can show."""
+    """Return the points that the node can show."""
     most: int = result["max_points"]
     not_shown = (p for status, p in _status_and_points(result).values() if status == "not_gradable")
     return most - sum(not_shown)
 
 
 def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
+    """Return the criteria of a result that are undecided, or ended as an error."""
     return tuple(
         UndecidedPoints(name, points, status == "error")
         for name, (status, points) in _status_and_points(result).items()
@@ -52,8 +53,8 @@ def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
 
 
 def is_worth_regrading(result: Json) -> bool:
-    """Whether grading it again would decide something. What is too fast to be paid unseen is for an
-    instructor to decide."""
+    """Tell whether grading again would decide something. A time that is implausibly short is for
+    an instructor to decide."""
     names = {each.criterion for each in undecided_points(result)}
     return any(
         criterion["name"] in names
@@ -68,7 +69,7 @@ def total_points(some: Iterable[UndecidedPoints]) -> int:
 
 
 def criteria_text(some: Iterable[UndecidedPoints]) -> str:
-    """As speedup (2 points) and efficiency (1 point)."""
+    """Return "speedup (2 points) and efficiency (1 point)"."""
     return words.listed([f"{each.criterion} ({_points(each.points)})" for each in some])
 
 
@@ -77,7 +78,8 @@ def _points(number: int) -> str:
 
 
 def student_sentences(some: Iterable[UndecidedPoints]) -> list[str]:
-    """A sentence for what is open, and one for what the kit has spoilt."""
+    """Return a sentence on what is undecided, and one on what an internal error has left
+    ungraded."""
     every = list(some)
     told = []
     left = [each for each in every if not each.is_internal_error]

@@ -1,4 +1,4 @@
-"""Deliveries of a class: what was handed in, by whom, for which lab.
+"""Read the hand-ins of a class: who has handed in what, for which lab.
 
 Imported by `commands` (batch grade), `codes` and `exports`, which need lists of students.
 """

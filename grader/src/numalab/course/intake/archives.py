@@ -42,9 +42,13 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """archive_bytes: as it was handed in; members: in it; expanded_bytes: of all that is read of
-    it; ratio: of what has been read to what that took in the archive; reader: of the process that
-    reads it."""
+    """Attributes:
+    archive_bytes: size of the archive as it was handed in.
+    members: number of members in it.
+    expanded_bytes: of everything that is read of it.
+    ratio: bytes read over the bytes that they take in the archive.
+    reader: limits of the process that reads it.
+    """
 
     archive_bytes: int
     members: int
@@ -67,7 +71,7 @@ COLLECTION_LIMITS = ArchiveLimits(
 
 
 def archive_suffix(name: str) -> str:
-    """ ".tar.gz" of "x.tar.gz"; empty: the name is not an archive's."""
+    """Return ".tar.gz" for "x.tar.gz"; empty if the name is not an archive's."""
     lowered = name.casefold()
     return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIXES) if lowered.endswith(s)), "")
 
@@ -78,7 +82,7 @@ def strip_suffix(name: str) -> str:
 
 @dataclass
 class _Archive:
-    """One that is open. read_bytes: of all its members so far."""
+    """An archive that is being read; read_bytes counts all its members so far."""
 
     reading: Reading
     name: str
@@ -87,7 +91,7 @@ class _Archive:
 
 
 class _Stream:
-    """A member, of which is counted what is read; raises Refused when that can't be honest."""
+    """A member whose bytes are counted as they are read; raises Refused when a limit is passed."""
 
     def __init__(self, archive: _Archive, index: int, member: Member) -> None:
         self._archive, self._index, self._name = archive, index, shown(member.name)
@@ -103,7 +107,7 @@ class _Stream:
             raise Refused(f"{self._name} {error}") from error
 
     def read(self, most: int = -1) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Return at most so many bytes; none at the end."""
         data = self._request(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
         self._read += len(data)
         self._archive.read_bytes += len(data)
@@ -136,7 +140,7 @@ class ForeignArchive(Refused):
 
 
 def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
-    """A stream as a file without a name, which goes away with the stack. Raises Refused."""
+    """Copy a stream to a file without a name, which goes away with the stack. Raises Refused."""
     file: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     for chunk in iter(lambda: source.read(_CHUNK_BYTES), b""):
         if file.tell() + len(chunk) > most_bytes:
@@ -148,9 +152,15 @@ def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack)
 def read_archive(
     file: IO[bytes], name: str, limits: ArchiveLimits, readers: Readers, stack: ExitStack
 ) -> tuple[Entry, ...]:
-    """The entries of an archive, whose kind its first bytes tell. file: can be sought in; the
-    entries can be read as long as the stack is open. Raises Refused, and Foreign of a kind that is
-    not read."""
+    """Return the entries of an archive, whose kind its first bytes tell.
+
+    Args:
+        file: seekable; the entries can be read as long as the stack is open.
+
+    Raises:
+        ForeignArchive: its kind is not read here.
+        Refused: it passes a limit, is empty or damaged.
+    """
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
         raise Refused(f"{shown(name)} is larger than {bytes_allowed(limits.archive_bytes)}")
@@ -182,8 +192,8 @@ def _entries(archive: _Archive) -> Iterator[Entry]:
 
 
 def _entry(member: Member, opener: Opener) -> Entry:
-    """Of a member. One with a path that is refused keeps the last part of it, so that whoever
-    looks for that file is told."""
+    """Return a member as an entry. One whose path is refused keeps the last part of it, so that
+    a student who expects that file learns why it was not taken."""
     try:
         path = safe_path(member.name)
     except Refused as error:

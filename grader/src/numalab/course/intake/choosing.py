@@ -28,7 +28,7 @@ from numalab.course.intake.taking import (
     take_files,
     ticket_of,
 )
-from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored
+from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored, letters
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import variant_name
 from numalab.strangers.visible import shown
@@ -47,8 +47,12 @@ LabPath = tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Place:
-    """A folder that may hold files of a lab. rank: 0 of one that is called as the lab, 1 of one
-    below it, 2 of another one, by what lies in it."""
+    """A folder that may have files of a lab.
+
+    Attributes:
+        rank: 0: it is named after the lab; 1: it lies below such a folder; 2: another one, by its
+        content.
+    """
 
     path: LabPath
     lab: str
@@ -56,8 +60,8 @@ class _Place:
 
     @property
     def order(self) -> tuple[bool, int, bool, int, LabPath]:
-        """Of places with the same files the first is taken: the kit's solutions last, in a copy of
-        the kit labs/NN_name/, and else the least deep."""
+        """Of places with the same files the first is taken: solutions/ last, in a copy of
+        numalab labs/NN_name/, otherwise the least deep."""
         is_kits = len(self.path) > 1 and self.path[-2] == "labs"
         return SOLUTIONS in self.path, self.rank, not is_kits, len(self.path), self.path
 
@@ -72,8 +76,15 @@ def choose_files(
     hint: str | None = None,
     is_starting: IsStarting = never_starting,
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """What is taken of the files of one student, and a sentence for each thing that can't be.
-    hint: the lab that the delivery is of, as far as its name tells; is_starting: of files."""
+    """Choose what is taken of one student's files.
+
+    Args:
+        hint: the lab that the collection is about, as far as its name tells.
+        is_starting: tells whether a file is starting code.
+
+    Returns:
+        What is taken for each lab, and a sentence for each thing that can't be taken.
+    """
     files = [
         entry
         for entry in entries
@@ -106,16 +117,12 @@ def choose_files(
 # ---- which folder is which lab's ---------------------------------------------------------------
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text.casefold())
-
-
 def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
-    """The lab that a folder, or an archive in place of one, is named after: 01_first_touch, and
-    what comes near it: 01, Lab 1, first-touch, lab01_first_touch."""
-    text = _letters(strip_suffix(name)).removeprefix("lab")
+    """Return the lab that a folder or an archive is named after: 01_first_touch, or a similar
+    name such as 01, Lab 1, first-touch, lab01_first_touch."""
+    text = letters(strip_suffix(name)).removeprefix("lab")
     for lab in labs.values():
-        title = _letters(lab.name.removeprefix(lab.number))
+        title = letters(lab.name.removeprefix(lab.number))
         number = lab.number.lstrip("0") or "0"
         if text in {lab.number, number, title, lab.number + title, number + title}:
             return lab.name
@@ -123,10 +130,10 @@ def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
 
 
 def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
-    """The one lab whose name is part of a longer one, such as a downloaded file's."""
-    letters = _letters(text)
+    """Return the only lab whose name is part of a longer one, such as a downloaded file's."""
+    inside = letters(text)
     found = [
-        lab.name for lab in labs.values() if _letters(lab.name.removeprefix(lab.number)) in letters
+        lab.name for lab in labs.values() if letters(lab.name.removeprefix(lab.number)) in inside
     ]
     # Of a lab and its variant the one with the longer name.
     found = [name for name in found if variant_name(name) not in found]
@@ -134,13 +141,14 @@ def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
 
 
 def _numbered(part: str) -> str:
-    """The number of a folder, or of an archive, that is called NN_something; empty: of none."""
+    """Return the number of a folder or an archive named NN_something; empty for another name."""
     found = _NUMBERED.fullmatch(strip_suffix(part))
     return found[1] if found else ""
 
 
 def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | None:
-    """The lab that the nearest folder of a path is called after, and the rank; None: none is."""
+    """Return the lab that the nearest folder of a path is named after, and the rank; None: none
+    is."""
     for up, part in enumerate(reversed(path)):
         lab = lab_of_folder(part, labs)
         if lab is not None:
@@ -152,7 +160,7 @@ def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | N
 
 
 def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
-    """Places in a copy of the kit that are nobody's work, such as its tests."""
+    """Return places in a copy of numalab that are no student's work, such as its tests."""
     paths = list(files_by_folder)
     roots = {path[: path.index("labs")] for path in paths if "labs" in path}
     return frozenset(
@@ -166,7 +174,7 @@ def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
 def _places(
     files_by_folder: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[dict[str, list[_Place]], list[str]]:
-    """Where each lab's files are, by lab; and where that does not show, why."""
+    """Return the places of each lab's files, by lab; and why, if that is not clear."""
     known = {name for lab in labs.values() for name in graded_names(lab)}
     by_lab: dict[str, list[_Place]] = {}
     unclear: list[LabPath] = []
@@ -202,7 +210,7 @@ def _places(
 
 
 def _refused(files: Sequence[Entry]) -> Iterator[str]:
-    """Why kernels among files can't be read, or other files are none."""
+    """Yield why kernels can't be read, and which other entries are no plain files."""
     for entry in files:
         if entry.refused:
             yield f"{shown(entry.name)} {entry.refused}; hand in plain files"
@@ -214,9 +222,9 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
 
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
-    """The lab of files that lie in no lab's folder: the only one in question, the one that the
-    delivery is of, or the one whose contract the kernels name or fulfil. Variants lie in a folder
-    of theirs, which says whose they are."""
+    """Return the lab of files that are in no lab's folder: the only one that is graded, the one
+    that the collection is about, or the one whose contract the kernels name or fulfil. Variants
+    are in a folder of their own, which says whose they are."""
     labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))
@@ -248,8 +256,11 @@ def _choose_place(
     files_by_folder: Mapping[LabPath, Sequence[Entry]],
     is_starting: IsStarting,
 ) -> tuple[Chosen | None, list[LabPath], list[str]]:
-    """What is taken for a lab, None and why where that is nothing; and the places of which that
-    says something."""
+    """Choose the place from which a lab's files are taken.
+
+    Returns:
+        What is taken, or None; the places that this covers; why nothing is taken.
+    """
     ordered = sorted(places, key=lambda place: place.order)
     own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
     of_place = {place: ticket_of(files_by_folder[place.path]) for place in own if lab.is_variant}
@@ -296,8 +307,8 @@ def _choose_place(
 def _unused_kernels(
     files: Sequence[Entry], used: Collection[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
-    """Kernels in other places than those that something is said of, and than the folders of labs
-    that are not asked for."""
+    """Return kernels outside of the places that were considered, and outside of folders of labs
+    that are not graded now."""
     kernels = {name for lab in labs.values() for name in kernels_of(lab)}
     numbers = {lab.number for lab in labs.values()}
     return [

@@ -58,8 +58,8 @@ _LONG_AFTER = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class _ScoreLine:
-    """Somebody of the class, by scores.csv. is_late: as Classroom 50 marks the newest
-    submission."""
+    """A member of the class, by scores.csv. is_late: Classroom 50 marks the newest submission
+    so."""
 
     login: str
     name: str
@@ -74,7 +74,7 @@ class _ScoreLine:
 
 
 def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
-    """Empty where it can't be read."""
+    """Return a file's text; empty if it can't be read."""
     if entry is None or entry.opener is None:
         return ""
     try:
@@ -85,7 +85,7 @@ def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
 
 
 def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
-    """Of the class, by login without case; None: there is no scores.csv of Classroom 50."""
+    """Return the class by login without case; None if there is no scores.csv of Classroom 50."""
     found = next((entry for entry in entries if entry.path == (SCORES,)), None)
     scored: dict[str, _ScoreLine] = {}
     try:
@@ -109,7 +109,7 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
 
 
 def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, Entry]:
-    """The clones that say to be of Classroom 50."""
+    """Return the clones that claim to be Classroom 50's."""
     known = set(places)
     return {
         entry.path[:-1]: entry
@@ -119,8 +119,8 @@ def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, En
 
 
 def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Names at the top that are clones, where the delivery is Classroom 50's: by its name, by
-    scores.csv, or by what most of the clones say."""
+    """Return the names of clones at the top if the collection is Classroom 50's: by its name, by
+    scores.csv, or by what most of the clones claim."""
     clones = list(flat_clones(entries))
     is_its = (
         _FOLDER.fullmatch(context.name) is not None
@@ -131,8 +131,8 @@ def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> s
 
 
 def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list[str]:
-    """What the clones' names may begin with: as the delivery's name says, and as most of the
-    clones do."""
+    """Return prefixes that the clones' names may have: by the collection's name, and by most
+    clones."""
     named = _FOLDER.fullmatch(context.name)
     said = Counter(
         f"{found['classroom']}-{found['assignment']}-".casefold()
@@ -144,7 +144,7 @@ def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list
 
 
 def _recorded(results: Entry | None) -> tuple[str, ...]:
-    """What results.json tells of the newest submission that its commit does not."""
+    """Return notes on what results.json tells of the newest submission and its commit does not."""
     try:
         newest = json.loads(_text(results, _MOST_RESULTS))[0]
         tag = _TAG.fullmatch(newest["submission_tag"])
@@ -188,7 +188,7 @@ def _notes(scored: _ScoreLine | None, results: Entry | None) -> tuple[str, ...]:
 
 
 def _missing(scored: _ScoreLine) -> StudentUpload:
-    """Of somebody without a repository."""
+    """Return the entry of a student who has no repository."""
     why = (
         "Classroom 50 credits a submission in somebody else's repository, a group's; it is graded "
         "there."

@@ -44,7 +44,7 @@ Place = tuple[str, ...]
 
 
 def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
-    """Where clones lie, and their .git; one in another is part of that one."""
+    """Return where clones are, and their .git; a clone in another is part of that one."""
     found = {
         entry.path[:-1]: entry.folder
         for entry in entries
@@ -58,7 +58,7 @@ def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
 
 
 def flat_clones(entries: Sequence[Entry]) -> dict[Place, Path]:
-    """Of those the ones at the top."""
+    """Return the clones at the top."""
     return {place: path for place, path in clones_of(entries).items() if len(place) == 1}
 
 
@@ -71,9 +71,16 @@ def assignment_prefix(
     logins: Iterable[str] = (),
     candidates: Iterable[str] = (),
 ) -> str:
-    """What clones' names, which are sorted, begin with before the login, as most of the logins
-    need it; where none are known as the folder says, as is told otherwise, or what the names
-    share. Empty: that does not show. logins: without case; told: other prefixes that may be."""
+    """Return what clones' names begin with before the login; empty if that is not clear.
+
+    If logins are known, the prefix that fits most of them is taken; else the folder's name, one of
+    the candidates, or what the names share.
+
+    Args:
+        names: of clones, sorted.
+        logins: of the class, without case.
+        candidates: other possible prefixes.
+    """
     said = folder_name.removesuffix(_CLASSROOM_FOLDER)
     first, last = names[0], names[-1]  # of sorted names all share what these two do
     differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
@@ -115,7 +122,8 @@ def _unclear(places: Sequence[Place]) -> UserError:
 
 
 def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
-    """Which part of the clones' paths, all equally long, names the student. Raises UserError."""
+    """Return which part of the clones' paths, all equally long, names the student. Raises
+    UserError."""
     count = len(places[0])
     values = [{place[part] for place in places} for part in range(count)]
     known = [sum(folded(value) in context.logins for value in of_part) for of_part in values]
@@ -142,7 +150,7 @@ def person_of(login: str) -> Person:
 
 
 def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Place, list[Entry]]:
-    """What lies below each of some folders, with paths from there."""
+    """Return the entries below each folder, with paths relative to it."""
     found: dict[Place, list[Entry]] = {folder: [] for folder in folders}
     depths = sorted({len(folder) for folder in found})
     for entry in entries:
@@ -155,7 +163,7 @@ def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Pl
 
 
 def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str) -> list[Problem]:
-    """Of what lies neither in one of these folders nor above one, once for each."""
+    """Return a problem for each entry that is neither in one of these folders nor above one."""
     taken = set(folders)
     above = {folder[:depth] for folder in taken for depth in range(len(folder))}
     told: set[Place] = set()
@@ -170,7 +178,7 @@ def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str)
 
 
 def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: int) -> list[Place]:
-    """Folders at a depth that are clones, or lie beside them, as of somebody whose clone lost
+    """Return folders at a depth that are clones, or lie next to clones, as if a clone had lost
     its .git."""
     found = {place for place in clones if len(place) == depth}
     parents = {place[:-1] for place in found}
@@ -184,7 +192,7 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
 
 
 def _is_other_server(repository: Path) -> bool:
-    """Whether a clone's remote is at a host that is not GitHub's."""
+    """Tell whether a clone's remote is on a server that is not GitHub's."""
     try:
         with plain_file(repository / "config") as file:
             text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")
@@ -196,7 +204,7 @@ def _is_other_server(repository: Path) -> bool:
 
 
 def match_github_classroom(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Names at the top that are clones, unless they are of another host: then none."""
+    """Return the names of clones at the top; none if most are another server's."""
     del context
     flat = flat_clones(entries)
     elsewhere = sum(map(_is_other_server, flat.values()))
@@ -227,14 +235,14 @@ def read_github_classroom(entries: Sequence[Entry], context: CollectionContext) 
 
 
 def match_gitlab(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Names at the top that are clones or hold some."""
+    """Return the names at the top that are clones or have some."""
     del context
     return {place[0] for place in clones_of(entries)}
 
 
 def _student_places(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Place]:
-    """Where the students' folders are at the top: their clones, or the folder itself where it has
-    no clone or something beside one."""
+    """Return the students' folders at the top: their clones, or the folder itself if it has no
+    clone or other files next to one."""
     of_top: dict[str, list[Place]] = {}
     for place in clones:
         of_top.setdefault(place[0], []).append(place)
@@ -248,7 +256,8 @@ def _student_places(entries: Sequence[Entry], clones: Iterable[Place]) -> list[P
 
 
 def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
-    """Raises UserError where it does not show which part of the paths is the student."""
+    """Read clones of a GitLab group. Raises UserError if it is not clear which part of the paths
+    names the student."""
     clones = clones_of(entries)
     if not clones:
         return None

@@ -25,7 +25,7 @@ _LIMITS = ToolLimits(
 
 
 def make_empty_repository(folder: Path) -> Path:
-    """With the three things that git knows one by."""
+    """Make a folder that git takes for a repository."""
     (folder / "objects").mkdir(parents=True)
     (folder / "refs").mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -33,8 +33,8 @@ def make_empty_repository(folder: Path) -> Path:
 
 
 def last_commit_at(repository: Path, empty: Path) -> str | None:
-    """When the commit that is checked out was made, as the committer's clock said, which a
-    student may set; None where that can't be read. repository: a clone's .git."""
+    """Return when the commit that is checked out was made, by the committer's clock, which a
+    student may set; None if that can't be read. repository: a clone's .git."""
     commit = _head(repository)
     if commit is None:
         return None
@@ -64,7 +64,7 @@ def _git(command: list[str], environment: dict[str, str]) -> str | None:
 
 
 def _text(path: Path) -> str:
-    """Empty where it can't be read."""
+    """Return a file's text; empty if it can't be read."""
     try:
         with plain_file(path) as file:
             return read_limited(file, _REFS_BYTES, path.name).decode("utf-8", "replace")

@@ -21,8 +21,11 @@ HAND_IN_INSTEAD = "hand in a .zip or a .tar.gz"
 
 @dataclass(frozen=True)
 class ForeignKind:
-    """called: with its article; commands: that make the folder {folder} of {file}, the best first,
-    each with the Debian package that has it."""
+    """Attributes:
+    called: its name in sentences, with an article.
+    commands: that make the folder {folder} of {file}, the best first, each with its Debian
+    package.
+    """
 
     called: str
     commands: Mapping[str, str]
@@ -55,7 +58,7 @@ SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
 def kind_by_head(head: bytes) -> ForeignKind | None:
-    """By a file's first bytes; None: it is of no such kind."""
+    """Return the kind of a file by its first bytes; None if it is no such archive."""
     return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
 
 
@@ -64,13 +67,12 @@ def kind_by_suffix(suffix: str) -> ForeignKind | None:
 
 
 def _argument(name: str) -> str:
-    """For a shell; what can't be seen in a name is not to be copied from a screen."""
+    """Quote a name for a shell; FILE in place of one that can't be copied from a screen."""
     return shlex.quote(name) if name.isprintable() and not name.startswith("-") else "FILE"
 
 
 def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
-    """For whoever grades, each with the package that has it. file, folder: names or paths as they
-    stand in the commands."""
+    """Return the commands that unpack a file, for the instructor, each with its package."""
     name, into = _argument(file), _argument(folder)
     return {
         command.format(file=name, folder=into): package
@@ -79,8 +81,7 @@ def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
 
 
 def explain_kind(kind: ForeignKind, name: str, folder: str) -> str:
-    """For the student whose archive it is, and for whoever grades; without a full stop. name: of
-    the file; folder: that it is to become."""
+    """Return a sentence for the student and the instructor, without a full stop."""
     found = commands_for(kind, name, folder)
     commands = " or ".join(f"`{command}` (package {found[command]})" for command in found)
     after = "" if kind.called == _SINGLE_FILE else f", and then `rm {_argument(name)}`"

@@ -1,8 +1,8 @@
-"""Takes a delivery in: who has handed in what, and the files, into the course's folder.
+"""Import a collection of hand-ins: who has handed in what, and the files, into the course's folder.
 
-Whatever is in a delivery ends as a submission or as a problem with a sentence for the student;
-only what systems leave there by themselves (.DS_Store and the like) is passed over. The same
-delivery taken in again changes nothing.
+Whatever is in a collection ends as a submission or as a problem with a sentence for the student;
+only files that systems leave by themselves (.DS_Store and the like) are passed over. Importing the
+same collection again changes nothing.
 """
 
 from __future__ import annotations
@@ -104,12 +104,21 @@ def import_submissions(
     columns: Mapping[str, str] | None = None,
     is_starting: IsStarting = never_starting,
 ) -> Intake:
-    """Reads a delivery, a folder or an archive, and writes what is taken to the course. labs:
-    those that are asked for, by name; students: a list of the class, of whom those who handed in
-    nothing are problems; layout: as read_layout's asked; rules: the course's, by which times
-    without a zone are understood; columns: of the list, as read_student_list's named; is_starting:
-    whether a kernel is the starting code. Raises UserError where it is no delivery or no list, and
-    NumalabError where the course can't be written. The caller holds the course's lock."""
+    """Read a collection, a folder or an archive, and write what is taken to the course. The caller
+    holds the course's lock.
+
+    Args:
+        labs: those that are graded, by name.
+        students: a list of the class; those who handed in nothing become problems.
+        layout: one of LAYOUTS; None: by how most entries are named.
+        rules: the course's, by which times without a zone are understood.
+        columns: of the list, as parse_column_options returns them.
+        is_starting: tells whether a kernel is starting code.
+
+    Raises:
+        UserError: it is no collection, or no list.
+        NumalabError: the course can't be written.
+    """
     if course.root.resolve().is_relative_to(collection.resolve()):
         raise UserError(
             f"the course's folder {course.root} lies in the delivery {collection}, as if it were a "
@@ -197,8 +206,8 @@ def _import_layout(
 
 @dataclass(frozen=True)
 class _Selection:
-    """Of a delivery: the labs that are asked for, the one that its name tells of, if any, and
-    whether a kernel is the starting code."""
+    """What is to be taken of a collection: the labs, the one that its name tells of, if any, and
+    the test for starting code."""
 
     labs: Mapping[str, Lab]
     hint: str | None
@@ -207,15 +216,19 @@ class _Selection:
 
 @dataclass
 class _Zones:
-    """Times of a list, held against the course's rules. remarks: which zone times without one were
-    taken in, a sentence each; listed: the list's name."""
+    """Converts a list's times under the course's rules.
+
+    Attributes:
+        listed: the list's name.
+        remarks: which zone times without one were taken in, a sentence each.
+    """
 
     rules: Rules
     listed: str
     remarks: dict[str, None] = field(default_factory=dict)
 
     def moment(self, local: datetime | None, student: Student, lab: Lab) -> str | None:
-        """As ISO 8601 with a zone. Raises UserError of a year that no zone has."""
+        """Return a time in ISO 8601 with a zone. Raises UserError for a year that no zone has."""
         if local is None:
             return None
         try:
@@ -237,7 +250,7 @@ class _Zones:
 def _read_entries(
     collection: Path, readers: Readers, stack: ExitStack, labs: Mapping[str, Lab]
 ) -> tuple[Entry, ...]:
-    """The entries of a delivery. Raises UserError."""
+    """Return the entries of a collection. Raises UserError."""
     try:
         if collection.is_dir():
             entries = tuple(walk_folder(collection))
@@ -285,9 +298,9 @@ def _read_entries(
 
 
 def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
-    """What shows that these are not of a class but of one student: labs' folders, or files that
-    are graded, at the top, and not more of anything else that could be a student's. Empty: nothing
-    does."""
+    """Return what shows that entries are one student's and not a class's: labs' folders or
+    graded files at the top, at least as many as anything else that could be a student's. Empty:
+    nothing does."""
     wanted = {folded(name) for lab in labs.values() for name in graded_names(lab)}
     labs_own: dict[str, None] = {}
     others: set[str] = set()
@@ -305,7 +318,7 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
 
 
 def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
-    """Nobody is called as a lab is: whose such a folder is does not show."""
+    """Turn folders that are named as a lab into problems: it is not clear whose they are."""
     named = {one.source for one in layout.uploads if lab_of_folder(one.source, labs) == one.source}
     problems = tuple(
         Problem(
@@ -322,7 +335,7 @@ def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
 def _apply_list(
     layout: Layout, listed: Sequence[ListedStudent], name: str, remarks: Sequence[str]
 ) -> Layout:
-    """Under the list's names; who handed in nothing is there with nothing."""
+    """Give students the list's names; those who handed in nothing are added without entries."""
     lines = match_students([entry.person for entry in layout.uploads], listed)
     found = []
     for entry, line in zip(layout.uploads, lines, strict=True):
@@ -347,7 +360,8 @@ def _apply_list(
 def _choose(
     upload: StudentUpload, selection: _Selection, readers: Readers
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """What is taken of one entry of a delivery, its archives opened, and what can't be."""
+    """Choose what is taken of one student's entries, archives included; return that, and
+    problems."""
     if upload.is_missing:
         return (), ()
     problems: list[str] = []
@@ -379,7 +393,7 @@ def _choose(
 def _members(
     entry: Entry, folders: tuple[str, ...], readers: Readers, stack: ExitStack
 ) -> list[Entry]:
-    """Of a student's archive, in the folder above. Raises Refused."""
+    """Return the members of a student's archive as entries in some folders. Raises Refused."""
     if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
     kind = kind_by_suffix(archive_suffix(entry.name))
@@ -396,8 +410,8 @@ def _members(
 def _resolve_duplicates(
     handed: Sequence[PendingHandIn],
 ) -> tuple[list[PendingHandIn], list[Problem]]:
-    """One hand-in per student and lab. Of several with the same files the first; of several with
-    other files none, since which one is meant can't be told."""
+    """Keep one hand-in per student and lab: the first of several with the same files; none of
+    several with different files, since it is not clear which is meant."""
     groups: dict[tuple[str, str], list[PendingHandIn]] = {}
     for hand_in in handed:
         groups.setdefault((hand_in.student.id, hand_in.chosen.lab.name), []).append(hand_in)
@@ -421,7 +435,7 @@ def _resolve_duplicates(
 
 
 def _write(course: CourseFolder, hand_in: PendingHandIn) -> None:
-    """Writes the files, unless the same are there. Raises OSError."""
+    """Write the files, unless they are there. Raises OSError."""
     lab = hand_in.chosen.lab.name
     folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)
     if folder.exists():
@@ -434,7 +448,6 @@ def _write(course: CourseFolder, hand_in: PendingHandIn) -> None:
 
 
 def _write_changed(path: Path, data: dict[str, Any]) -> None:
-    """Leaves the file alone where it says the same."""
     as_read = json.loads(json.dumps(data))  # with lists for tuples
     if read_json(path) != as_read:
         write_json(path, as_read)

@@ -129,7 +129,7 @@ def _moodle(entries: Sequence[Entry], context: CollectionContext) -> Layout | No
 
 
 def _canvas_name(file: str, graded_names: Collection[str]) -> str:
-    """As it was before Canvas has numbered it."""
+    """Return the name that a file had before Canvas numbered it."""
     first = _CANVAS_AGAIN.sub("", file)
     return first if first in graded_names or archive_suffix(first) != archive_suffix(file) else file
 
@@ -185,8 +185,11 @@ def _match_moodle(entries: Sequence[Entry], context: CollectionContext) -> set[s
 
 @dataclass(frozen=True)
 class _System:
-    """called: in sentences; fitting: which entries at the top are of it, by their names or by
-    what they are; read: None where nothing is."""
+    """Attributes:
+    called: its name in sentences.
+    match: returns the entries at the top that are the system's, by name or content.
+    read: returns the layout; None if there is nothing to read.
+    """
 
     called: str
     match: Callable[[Sequence[Entry], CollectionContext], set[str]]
@@ -208,7 +211,7 @@ LAYOUTS = (*_SYSTEMS, "plain")
 
 
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
-    """What is in the one folder that is all of a delivery, as unpacking makes it; None: there is
+    """Return what is in the only folder of a collection, as unpacking makes it; None: there is
     more."""
     tops = top_entries(entries)
     if len(tops) != 1 or next(iter(tops.values())).kind != "folder":
@@ -217,13 +220,13 @@ def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
 
 
 def _is_students(top: Entry) -> bool:
-    """Whether it can be somebody's in a plain delivery."""
+    """Tell whether an entry can be a student's in a plain collection."""
     return top.kind == "folder" or (top.kind == "file" and bool(archive_suffix(top.name)))
 
 
 def _system_of(entries: Sequence[Entry], context: CollectionContext) -> tuple[str, dict[str, str]]:
-    """The system that most entries are of, or "plain"; then also which entries are named as which
-    system does. As many of one as of none is plain, where none is lost."""
+    """Return the system that most entries are of, or "plain"; then also which entries are named
+    as in which system. A tie is plain, where none is lost."""
     fitting = {name: system.match(entries, context) for name, system in _SYSTEMS.items()}
     system = max(fitting, key=lambda name: len(fitting[name]))
     students = {name for name, top in top_entries(entries).items() if _is_students(top)}
@@ -246,9 +249,15 @@ def _strange(name: str, system: str) -> Problem:
 def read_layout(
     entries: Sequence[Entry], context: CollectionContext, requested: str | None = None
 ) -> Layout:
-    """asked: one of LAYOUTS, None: as most entries are named. What is named otherwise is a
-    problem. Raises UserError where nothing is named as asked, or where it does not show whose
-    clones are."""
+    """Return whose each entry is.
+
+    Args:
+        requested: one of LAYOUTS; None: by how most entries are named. What is named differently
+        becomes a problem.
+
+    Raises:
+        UserError: nothing is named as requested, or it is not clear whose clones are.
+    """
     trees = [(entries, context)]
     inside = unwrapped(entries)
     if inside:

@@ -29,14 +29,14 @@ _HALVES = {"am": "am", "pm": "pm"}
 
 
 def _plain(word: str) -> str:
-    """Without case, full stops and blanks: `a. m.` is am."""
+    """Return a word without case, full stops and blanks: `a. m.` is am."""
     return re.sub(r"[\s.]", "", word).casefold()
 
 
 @dataclass(frozen=True)
 class _Names:
-    """Of one language: months and days of the week by number, halves of the day as am or pm, and
-    what may stand behind a time and says nothing."""
+    """Words of one language: months and days of the week by number, halves of the day as am or
+    pm, and fillers that may follow a time."""
 
     months: Mapping[str, int]
     days: Mapping[str, int]
@@ -47,7 +47,7 @@ class _Names:
 def _value_by_name(
     contexts: Mapping[str, Mapping[str, Mapping[Any, str]]],
 ) -> Iterator[tuple[str, Any]]:
-    """Each name with what it is of; letters of a calendar's column are not names."""
+    """Yield each name with its value, without the single letters of a calendar's columns."""
     for widths in contexts.values():
         for width in widths:
             if width != "narrow":
@@ -72,14 +72,15 @@ def _names(locale: str) -> _Names:
 
 
 def _hour(hour: int, half: str | None) -> int | None:
-    """Of 24. Polish packs write a half of the day beside an hour of 24: so far it says nothing."""
+    """Return the hour of 24. Polish packs write a half of the day next to an hour of 24."""
     if half is None or hour > 12 or hour == 0:
         return None if half == "am" and hour else hour
     return hour % 12 + (12 if half == "pm" else 0)
 
 
 def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> datetime:
-    """Of year, month and day; 24:00 is the end of a day. Raises ValueError and OverflowError."""
+    """Return the time of a date; 24:00 is the end of the day. Raises ValueError and
+    OverflowError."""
     if (hour, minute, second) == (24, 0, 0):
         return datetime(*date) + timedelta(days=1)
     return datetime(*date, hour, minute, second)
@@ -88,7 +89,7 @@ def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> 
 def _parse_units(
     text: str, date: re.Match[str], clock: re.Match[str], names: _Names
 ) -> datetime | None:
-    """Of a date in numbers with their units; a half of the day may stand before the time."""
+    """Parse a date in numbers with their units; a half of the day may stand before the time."""
     between = [_plain(word) for word in _WORD.findall(text[date.end() : clock.start()])]
     halves = [names.halves[word] for word in between if word in names.halves]
     days = {names.days[word] for word in between if word in names.days}
@@ -105,10 +106,11 @@ def _parse_units(
 
 
 def parse_time(text: str, locale: str) -> datetime | None:
-    """The time of a text in a language, without a zone; None where it is not understood.
+    """Return the time of a text in a language, without a zone; None if it is not understood.
 
-    Needed are a day, a month by its name, a year of four digits and a time. Short words between
-    them are passed over, but none behind the time, where it could be a half of the day."""
+    A day, a month by its name, a year of four digits and a time are needed. Short words between
+    them are passed over, but none behind the time, where it could be a half of the day.
+    """
     text = " ".join(text[:_MOST_LETTERS].split())
     clocks = list(_CLOCK.finditer(text))
     if len(clocks) != 1:
@@ -145,7 +147,7 @@ def parse_time(text: str, locale: str) -> datetime | None:
 
 
 def _locales(preferred: Iterable[str]) -> Iterator[str]:
-    """The preferred ones, then every language of CLDR's."""
+    """Yield the preferred locales, then every language of CLDR."""
     yield from preferred
     for name in sorted(localedata.locale_identifiers()):
         if "_" not in name and name != "root":
@@ -153,8 +155,8 @@ def _locales(preferred: Iterable[str]) -> Iterator[str]:
 
 
 def read_times(texts: Sequence[str], preferred: Sequence[str]) -> list[datetime | None]:
-    """The times of a column, which is in one language; preferred: CLDR's locales that are tried
-    first. Those that are not understood are None. ISO 8601 is in every language."""
+    """Return the times of a column, which is in one language; None for those not understood. ISO
+    8601 is read in every language. preferred: CLDR locales that are tried first."""
     found = [_iso(text) for text in texts]
     left = [index for index, time in enumerate(found) if time is None]
     best: dict[int, datetime] = {}

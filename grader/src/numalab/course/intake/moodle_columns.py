@@ -1,12 +1,12 @@
-"""What Moodle's offline grading worksheet and lists of participants call their columns.
+"""The titles of columns in Moodle's offline grading worksheet and lists of participants.
 
 A worksheet has Moodle's strings in the language of whoever downloads it: `assign` recordid,
 hiddenuser, maxgrade, gradecanbechanged, lastmodifiedsubmission, lastmodifiedgrade; `moodle`
 fullname, email, firstname, lastname, idnumber, username, grade, no; `assignfeedback_comments`
-pluginname (mod/assign/gradingtable.php has their order). The strings are those of Moodle's
-language packs (https://download.moodle.org/langpack/): of version 5.0 fr, of 4.5 de, of 4.1 es, it
-and pt, of 4.0 pl, of 3.5 pt_br, of 3.9 and 2.8 nl, as they lie in public repositories; older
-spellings beside them where a pack has changed.
+pluginname (mod/assign/gradingtable.php has their order). The strings are those of Moodle's language
+packs (https://download.moodle.org/langpack/): of version 5.0 fr, of 4.5 de, of 4.1 es, it and pt,
+of 4.0 pl, of 3.5 pt_br, of 3.9 and 2.8 nl, as they lie in public repositories; older spellings
+beside them where a pack has changed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ Column = Literal[
 
 @dataclass(frozen=True)
 class MoodleLanguage:
-    """Of a language. columns: what they are called; no: a cell's word for it; locales: of CLDR, by
-    which its times are written."""
+    """Moodle's words in one language.
+
+    Attributes:
+        columns: titles that a column may have.
+        no: a cell's word for it.
+        locales: of CLDR, by which times are written.
+    """
 
     columns: Mapping[Column, Sequence[str]]
     no: str
@@ -212,20 +217,24 @@ _MAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 def _key(header: str) -> str:
-    """The same for spellings that differ in case, apostrophes, blanks or a full stop."""
+    """Return a title without case, blanks, full stop and kinds of apostrophes."""
     return folded(header.replace("\u2019", "'")).rstrip(".")
 
 
 def participant(identifier: str) -> str:
-    """The number in `Participant 123`, in whatever language; empty where there is none."""
+    """Return the number in `Participant 123`, in whatever language; empty if there is none."""
     found = re.search(r"(\d+)\s*$", identifier)
     return found[1] if found else ""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table by what Moodle means by them. language: whose words most of them are,
-    None: no language's; places: each column's index."""
+    """The columns of a table by what Moodle means by them.
+
+    Attributes:
+        language: whose words most of them are; None: no language's.
+        places: index of each column.
+    """
 
     language: str | None
     places: Mapping[Column, int]
@@ -254,11 +263,12 @@ def _match_columns(header: Sequence[str], words: MoodleLanguage) -> dict[Column,
 
 
 def read_header(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> Header:
-    """The columns of a table of Moodle's, in the language that knows most of them. rows: below it.
+    """Recognize the columns of a table of Moodle's, in the language that knows most of them.
 
-    Beside the names Moodle's order tells, where a site or another version has words of its own: the
-    grade stands before its maximum, and one column after the time of the grade is the feedback. A
-    column of e-mail addresses is one, whatever it is called."""
+    Besides the names Moodle's order tells, where a site or another version has words of its own:
+    the grade stands before its maximum, and one column after the time of the grade is the feedback.
+    A column of e-mail addresses is one, whatever its title. rows: those below the header.
+    """
     by_language = {name: _match_columns(header, words) for name, words in LANGUAGES.items()}
     language = max(by_language, key=lambda name: len(by_language[name]))
     places = by_language[language]

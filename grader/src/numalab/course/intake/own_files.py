@@ -1,5 +1,5 @@
-"""Whether what was made for one student, a variant or answers to a case, was made for her who hands
-it in: by the code that the course's secret gives her."""
+"""Check that what was made for one student, a variant or answers to a case, is handed in by that
+student: by the code that the course's secret gives them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,14 @@ _DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
 def check_owner(
     course: CourseFolder, student: Student, chosen: Sequence[Chosen]
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """What of a student's files is a lab's or her own, and a sentence for each variant and each
-    file of answers that is not. Raises UserError where the course's secret is spoilt."""
+    """Drop variants and answers that were made for somebody else.
+
+    Returns:
+        What is left, and a sentence for each file that is dropped.
+
+    Raises:
+        UserError: the course's secret is damaged.
+    """
     kept, refused = [], []
     for one in chosen:
         if one.lab.is_variant:
@@ -44,7 +50,7 @@ def check_owner(
 
 
 def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen) -> str:
-    """Empty where it is."""
+    """Return why a variant is not the student's; empty if it is."""
     again = (
         f"Write yours by ./numalab variant {chosen.lab.number} --for {student.id} --code CODE, "
         "with the code that your instructor sent you, and hand in that folder."
@@ -63,7 +69,7 @@ def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen)
 
 
 def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) -> str:
-    """The same of answers."""
+    """Return why answers are not to the student's case; empty if they are."""
     again = (
         f"{DIAGNOSIS} is not taken; all else is. Answer to your own case: ./numalab diagnose "
         f"{chosen.lab.number} --for {student.id} --code CODE, with the code that your instructor "
@@ -84,7 +90,7 @@ def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) ->
 
 
 def _text(chosen: Chosen, name: str) -> str:
-    """Raises UserError where it is longer than what the kit writes can be."""
+    """Return a file's text. Raises UserError if it is longer than numalab writes one."""
     content = chosen.files[name]
     if len(content) > TICKET_BYTES:
         raise UserError(f"{name} is larger than {TICKET_BYTES >> 10} KiB; a few lines are enough.")

@@ -1,4 +1,4 @@
-"""Whether a file that was handed in is the starting code, whatever comments and blanks it has."""
+"""Tell whether a file that was handed in is starting code, whatever its comments and blanks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numalab.labs.variants import draw_variant, lab_files, lab_of_variant, read_
 
 @dataclass(frozen=True)
 class StartingCode:
-    """What students get. root: of the kit."""
+    """The starting code that students get. root: of numalab's folders."""
 
     root: Path
 
@@ -40,7 +40,7 @@ class StartingCode:
 
 @lru_cache(maxsize=16)
 def _variant_digests(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
-    """The digests of all that is written for a seed. Raises NumalabError."""
+    """Return the digests of everything that is written for a seed. Raises NumalabError."""
     draws = read_draws(root, lab)
     files = lab_files(root, draws, draw_variant(draws, seed))
     return {name: (digest_of(name, text.encode()),) for name, text in files.items()}

@@ -1,7 +1,7 @@
 """The list of a class: who was expected, and how the course's system calls them.
 
 A CSV file with a line of column names: Moodle's grading worksheet, list of participants or grade
-export in the languages of moodle_words.py, Canvas's gradebook export, Classroom 50's roster.csv
+export in the languages of moodle_columns.py, Canvas's gradebook export, Classroom 50's roster.csv
 (students.csv before) or the scores.csv of its downloads, the CSV export of a GitLab group's
 members, GitHub Classroom's roster, or id, name and email.
 
@@ -13,7 +13,6 @@ request 170889). Who is an owner there teaches.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,12 +23,12 @@ from numalab.course.csv_files import MOST_BYTES
 from numalab.course.intake.list_times import read_times
 from numalab.course.intake.moodle_columns import Header, participant, read_header
 from numalab.course.intake.students import Person, clean_name, keys_of
-from numalab.course.intake.trees import folded
+from numalab.course.intake.trees import folded, letters
 from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
 from numalab.strangers.visible import shortened, visible
 
-# Of columns, by what systems call them that have one language; Moodle's are in moodle_words.py.
+# Of columns, by what systems call them that have one language; Moodle's are in moodle_columns.py.
 _COLUMNS = {
     "name": "name",
     "student": "name",
@@ -56,14 +55,14 @@ _MAX_INSPECTED_ROWS = 200  # for what a column holds
 
 @dataclass(frozen=True)
 class ListedStudent:
-    """A line of the list. handed_in_at: where it says so, without a zone where it names none."""
+    """A line of the list. handed_in_at: where it says so; without a zone where it names none."""
 
     person: Person
     handed_in_at: datetime | None = None
 
 
 def parse_column_options(given: Sequence[str]) -> dict[str, str]:
-    """Of --column WHAT=TITLE, what each title means. Raises UserError."""
+    """Return what each title means, by options --column WHAT=TITLE. Raises UserError."""
     named = {}
     for text in given:
         what, equals, title = text.partition("=")
@@ -79,8 +78,8 @@ def parse_column_options(given: Sequence[str]) -> dict[str, str]:
 def _columns(
     header: Sequence[str], moodle: Header, named: Mapping[str, str], where: str
 ) -> list[str]:
-    """What each column means, empty: nothing. Titles that were named come first, then those of
-    systems that have one language, then Moodle's. Raises UserError."""
+    """Return what each column means; empty: nothing. Titles that were named come first, then
+    those of systems that have one language, then Moodle's. Raises UserError."""
     titles = [folded(title[:_MAX_SHOWN]) for title in header]
     lacking = [title for title in named if title not in titles]
     if lacking:
@@ -108,7 +107,7 @@ def _titles(header: Sequence[str]) -> str:
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The cells, each row with its line's number, that of titles first. Raises UserError."""
+    """Return the rows with the numbers of their lines, titles first. Raises UserError."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -131,8 +130,14 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
 def read_student_list(
     path: Path, named: Mapping[str, str] | None = None
 ) -> tuple[tuple[ListedStudent, ...], tuple[str, ...]]:
-    """The students, and what could not be understood of the list. named: as parse_named. Raises
-    UserError."""
+    """Return the students of a list, and what could not be understood of it.
+
+    Args:
+        named: meanings of titles, as parse_column_options returns them.
+
+    Raises:
+        UserError: it can't be read, or has none of the columns that tell students apart.
+    """
     named = named or {}
     where = f"--students {path}"
     (_, header), *rows = _read_rows(path) or [(1, [])]
@@ -186,7 +191,7 @@ def read_student_list(
 def _add_times(
     listed: list[ListedStudent], times: Sequence[str], moodle: Header
 ) -> tuple[list[ListedStudent], tuple[str, ...]]:
-    """With the times of Moodle's column, and one sentence on those that are not understood."""
+    """Add the times of Moodle's column; return one sentence on those that are not understood."""
     given = [index for index, text in enumerate(times) if text not in _NO_TIME]
     locales = moodle.words.locales if moodle.words is not None else ()
     read = read_times([times[index] for index in given], (*locales, "en"))
@@ -206,7 +211,7 @@ def _add_times(
 
 
 def _once(listed: Sequence[ListedStudent]) -> tuple[ListedStudent, ...]:
-    """The first line of each login; lists have one for each submission or membership."""
+    """Keep the first line of each login; lists have one for each submission or membership."""
     found: dict[object, ListedStudent] = {}
     for number, line in enumerate(listed):
         login = line.person.external.get("login")
@@ -226,7 +231,7 @@ def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> ListedStu
 
 
 def _time(values: Mapping[str, str], where: str) -> datetime | None:
-    """Of the column handed_in_at."""
+    """Return the time of the column handed_in_at."""
     given = values.get("handed_in_at", "")
     if given in _NO_TIME:
         return None
@@ -242,22 +247,18 @@ def _time(values: Mapping[str, str], where: str) -> datetime | None:
 # ---- whose line it is ------------------------------------------------------------------------
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", folded(text))
-
-
 def _names(listed: Person, use_keys: bool) -> set[str]:
-    """What a delivery may call a listed person: by name, in either order, and, where deliveries
-    have nothing but names, by a key."""
+    """Return what a collection may call a listed student: the name in either order and, where
+    collections have nothing but names, a key."""
     first, _, last = listed.name.rpartition(" ")
     keys = listed.external.values() if use_keys else ()
-    return {_letters(name) for name in (listed.name, f"{last} {first}", *keys)}
+    return {letters(folded(name)) for name in (listed.name, f"{last} {first}", *keys)}
 
 
 def match_students(
     people: Sequence[Person], listed: Sequence[ListedStudent]
 ) -> tuple[ListedStudent | None, ...]:
-    """The line of each person; None where there is none, or several. Keys decide before
+    """Return the line of each person; None if there is none, or several. Keys decide before
     names."""
     by_key = {key: line for line in listed for key in keys_of(line.person.external)}
     found: list[ListedStudent | None] = []
@@ -277,7 +278,7 @@ def match_students(
             continue
         fitting = [
             line
-            for line in by_name.get(_letters(person.name), ())
+            for line in by_name.get(letters(folded(person.name)), ())
             if not any(k in line.person.external and k in person.external for k in decides)
         ]
         found[index] = fitting[0] if len(fitting) == 1 else None
@@ -285,7 +286,7 @@ def match_students(
 
 
 def merge_listed(person: Person, listed: ListedStudent | None) -> Person:
-    """The person under the list's name, with the keys of both."""
+    """Return the person under the list's name, with the keys of both."""
     if listed is None:
         return person
     external = {**listed.person.external, **person.external}

@@ -1,7 +1,7 @@
-"""Who is who: the same student in every delivery, and the same id.
+"""Recognize the same student in every collection, and keep the same id.
 
-Keys of the course's system decide, then names. Where neither does, nobody is guessed: the
-delivery's entry is a problem, and a student list (--students) tells.
+Keys of the course's system decide, then names. If neither does, nobody is guessed: the entry
+becomes a problem, and a student list (--students) resolves it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody as a delivery names them. preferred_id: that the instructor's list or the
-    system's login gives, empty: there is none."""
+    """A student as a collection names them. preferred_id: from the instructor's list or the
+    system's login; empty: there is none."""
 
     name: str
     external: Mapping[str, str]
@@ -50,16 +50,16 @@ class Person:
 
 @dataclass(frozen=True)
 class KnownStudent:
-    """A student of this course. keys: all that were ever seen, of each kind maybe several."""
+    """A student of this course. keys: all that ever occurred, of each kind maybe several."""
 
     student: Student
     keys: frozenset[Key]
 
 
 def clean_name(text: str) -> str:
-    """A name on one line, as people write it. What can't be seen is shown by its number, so that
-    nobody is called as somebody else is, but for the joiners of some scripts, which say how letters
-    are drawn (RFC 5892, A.1 and A.2)."""
+    """Return a name on one line, as people write it. Invisible characters are shown by their
+    number, so that nobody is named as somebody else, except for the joiners of some scripts,
+    which say how letters are drawn (RFC 5892, A.1 and A.2)."""
     text = nfc(text[: 2 * _MOST_NAME])
     kept = [
         " " if char.isspace() else char
@@ -70,12 +70,12 @@ def clean_name(text: str) -> str:
 
 
 def _is_joined(letter: str) -> bool:
-    """Whether a joiner after it has a meaning: a virama, or an Arabic letter."""
+    """Tell whether a joiner after a letter has a meaning: a virama, or an Arabic letter."""
     return unicodedata.combining(letter) == 9 or unicodedata.bidirectional(letter) == "AL"
 
 
 def keys_of(external: Mapping[str, str]) -> frozenset[Key]:
-    """E-mail addresses and logins are compared without case."""
+    """Return the keys by which students are recognized; addresses and logins are without case."""
     return frozenset((kind, folded(value)) for kind, value in external.items() if value)
 
 
@@ -88,8 +88,8 @@ def _strip_accents(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """ASCII for a name: "Zoë Łukasz" is zoe-lukasz. Of a name without Latin letters a short
-    digest, which is the same every time."""
+    """Return ASCII for a name: "Zoë Łukasz" is zoe-lukasz. A name without Latin letters gets a
+    short digest, the same every time."""
     found = re.sub(r"[^a-z0-9_]+", "-", _strip_accents(name))[:_MOST_LETTERS].strip("-")
     if not re.search(r"[a-z0-9]", found):
         found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
@@ -109,7 +109,8 @@ def _unlike(preferred: str, taken: Collection[str]) -> str:
 
 
 def _contradicts(person: Person, known: KnownStudent) -> bool:
-    """Whether both have a key of a kind of which a student has one, and another value."""
+    """Tell whether both have a key of a kind that a student has once in a course, with other
+    values."""
     theirs = keys_of(person.external)
     for lasting in _LASTING:
         hers = {value for kind, value in theirs if kind == lasting}
@@ -120,7 +121,8 @@ def _contradicts(person: Person, known: KnownStudent) -> bool:
 
 
 def _merged(known: KnownStudent, person: Person) -> KnownStudent:
-    """With the delivery's keys, and of those before only such as hold for other deliveries."""
+    """Return the student with the collection's keys, and the older keys that hold for other
+    collections."""
     student = known.student
     lasting = {kind: value for kind, value in student.external.items() if kind in _LASTING}
     external = {**lasting, **{k: v for k, v in person.external.items() if v}}
@@ -134,15 +136,16 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """What a delivery tells of somebody: two with the same mark are one. Names that differ in case
-    are of two people, as far as the delivery has both."""
+    """Return what a collection tells of a person: two with the same mark are one student. Names
+    that differ in case are two people, as far as the collection has both."""
     return person.name, keys_of(person.external)
 
 
 def _identify_by_keys(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Of the people whose keys are known: by index the id, or why it is not clear."""
+    """Return by index the ids of people whose keys are known, or why it is not clear who they
+    are."""
     by_key: dict[Key, set[str]] = {}
     for student in known:
         for key in student.keys:
@@ -164,9 +167,14 @@ def _identify_by_keys(
 def _namesakes(
     person: Person, known: Sequence[KnownStudent], claimed: Collection[str], names: Collection[str]
 ) -> list[str]:
-    """Ids of those of that name who it may be: of just that name, or else of one that differs in
-    case and that nobody in the delivery has. known: of the name without case; claimed: who is in
-    the delivery by other keys; names: in the delivery."""
+    """Return ids of students who a person may be by name: the same name, or else one that differs
+    in case and that nobody in the collection has.
+
+    Args:
+        known: students of that name without case.
+        claimed: ids that others of the collection have by their keys.
+        names: in the collection.
+    """
     fitting = [
         namesake.student
         for namesake in known
@@ -178,16 +186,16 @@ def _namesakes(
 
 
 def _is_less_exact(person: Person) -> tuple[bool, bool]:
-    """Orders people: an id is first theirs whose name it is, then theirs who write it in capitals,
-    and last theirs of whose name it leaves something out."""
+    """Return what orders people: an id first goes to the person whose name it is, then to one
+    who writes it in capitals, last to one of whose name it leaves something out."""
     name = person.preferred_id or person.name
     return slug(name) != name.casefold(), slug(name) != name
 
 
 def _is_cut(name: str) -> bool:
-    """Whether an id leaves out how a name begins or ends, so that it may be another one's in full:
-    of "..ada" and of a name in two scripts. Apostrophes and the marks of abbreviations and remarks
-    are of many names ('t Hooft, King Jr., Ada (she/her))."""
+    """Tell whether an id leaves out how a name begins or ends, so that it may be another
+    person's full name: as of "..ada" and of a name in two scripts. Apostrophes and the marks of
+    abbreviations and remarks are part of many names ('t Hooft, King Jr., Ada (she/her))."""
     text = _strip_accents(name).strip()
     if not re.search(r"[a-z0-9]", text):
         return False  # its id is of all of it
@@ -211,7 +219,8 @@ def _identify_by_names(
     left: Collection[int],
     claimed: Collection[str],
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """As _by_keys, of those who are left: by name, and who is nobody's namesake is new."""
+    """Return the same as _identify_by_keys for those who are left, by name; a person who has no
+    namesake is a new student."""
     marks = {index: _mark(people[index]) for index in left}
     # Each person of a name counts once, whatever number of entries there are.
     distinct = Counter(name for name, _ in set(marks.values()))
@@ -251,7 +260,7 @@ def _identify_by_names(
 def identify(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[tuple[Student | str, ...], tuple[KnownStudent, ...]]:
-    """For each person the student, or a sentence that says why it is not clear who that is; and
+    """Return for each person the student, or a sentence on why it is not clear who that is; and
     all students that are known then. Two people with the same keys, or with the same name and no
     keys, are one."""
     ids, unclear = _identify_by_keys(people, known)
@@ -274,7 +283,7 @@ def identify(
 
 
 def read_known(path: Path) -> tuple[KnownStudent, ...]:
-    """None of them where the course is new. Raises UserError."""
+    """Return the course's students; none if the course is new. Raises UserError."""
     if not path.exists():
         return ()
     data = read_json(path)
@@ -295,7 +304,7 @@ def read_known(path: Path) -> tuple[KnownStudent, ...]:
 
 
 def write_known(path: Path, known: Sequence[KnownStudent]) -> None:
-    """Raises OSError."""
+    """Write the course's students if they changed. Raises OSError."""
     students: list[dict[str, Any]] = [
         {
             "id": student.student.id,

@@ -1,5 +1,5 @@
-"""What is taken of the files of one folder for a lab: the names that the lab declares, and names
-that stand for them where there is one candidate; texts as compilers and TOML readers take them."""
+"""Take the files of one folder for a lab: the names that the lab declares, names that stand for
+them if there is one candidate, and texts as compilers and TOML readers need them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ IsStarting = Callable[[Lab, str, bytes, bytes | None], bool]
 
 
 def never_starting(lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
-    """Of whoever has no starting code to compare with."""
+    """Stand in for the test for starting code where there is none to compare with."""
     del lab, name, content, ticket
     return False
 
@@ -53,7 +53,7 @@ def never_starting(lab: Lab, name: str, content: bytes, ticket: bytes | None) ->
 @dataclass(frozen=True)
 class Chosen:
     """What is taken of a student's files for one lab. files: contents by name; notes: what was
-    left out or changed, one sentence each."""
+    left out or changed, a sentence each."""
 
     lab: Lab
     files: Mapping[str, bytes]
@@ -61,8 +61,8 @@ class Chosen:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Of the kernels; where there is none, the lab's first language, in which what else was
-        handed in is graded."""
+        """Languages of the kernels; without a kernel the lab's first language, in which the
+        other files are graded."""
         found = tuple(
             language for language in self.lab.languages if KERNEL_FILES[language] in self.files
         )
@@ -70,7 +70,7 @@ class Chosen:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of names and contents, each with its length before it."""
+        """SHA-256 of names and contents, each preceded by its length."""
         total = hashlib.sha256()
         for name, content in sorted(self.files.items()):
             for part in (name.encode(), content):
@@ -78,7 +78,7 @@ class Chosen:
         return total.hexdigest()
 
     def is_all_starting(self, is_starting: IsStarting, ticket: bytes | None) -> bool:
-        """Whether all that is graded of it is the starting code."""
+        """Tell whether everything that is graded of it is starting code."""
         graded = {name: of for name, of in self.files.items() if name not in NOT_GRADED}
         return all(is_starting(self.lab, name, of, ticket) for name, of in graded.items())
 
@@ -88,19 +88,19 @@ def kernels_of(lab: Lab) -> tuple[str, ...]:
 
 
 def graded_names(lab: Lab) -> tuple[str, ...]:
-    """The files that are taken for a lab, kernels first and what is said of them last."""
+    """Return the files that are taken for a lab, kernels first and explanations last."""
     own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
     declared = (*kernels_of(lab), *(file.name for file in lab.files))
     return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
 
 
 def matches_name(name: str, names: Iterable[str]) -> bool:
-    """Whether a file may be taken as one of those that are wanted."""
+    """Tell whether a file may be taken as one of these names."""
     return any(folded(name) == folded(one) or is_copy_name(name, one) for one in names)
 
 
 def join_names(names: Iterable[str]) -> str:
-    """All of a few, in order; of many the first, and how many more."""
+    """Join a few names by "and", in order; of many the first, and how many more."""
     first, *others = sorted(names)
     more = len(others) + 1 - _MOST_NAMED
     listed = " and ".join([first, *others[: _MOST_NAMED - 1]])
@@ -121,8 +121,8 @@ def describe_entry(entry: Entry) -> str:
 
 
 def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
-    """A file's text as compilers and TOML readers take it, and what was changed or is odd in it.
-    Raises Refused."""
+    """Return a file's text as compilers and TOML readers need it, and what was changed or is odd
+    in it. Raises Refused."""
     name = shown(entry.name)
     if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
@@ -160,7 +160,7 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
 
 
 def ticket_of(files: Sequence[Entry]) -> bytes | None:
-    """What says whose variant a folder's files are, if it can be read."""
+    """Return what says whose variant a folder's files are, if it can be read."""
     entry = next((one for one in files if folded(one.name) == folded(TICKET)), None)
     try:
         return None if entry is None else content_of(entry)[0]
@@ -169,8 +169,8 @@ def ticket_of(files: Sequence[Entry]) -> bytes | None:
 
 
 def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
-    """Names that may have been meant to be the wanted one: as sources in its language are called,
-    or misspelt."""
+    """Return names that may have been meant to be the required one: as sources in its language
+    are named, or misspelt."""
     stem, _, suffix = required.rpartition(".")
     like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
     names = [entry.name for entry in files if entry.name != required]
@@ -188,7 +188,8 @@ def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
 def suggest_files(
     required: str, files: Sequence[Entry], but: Iterable[str] = ()
 ) -> tuple[str, list[str]]:
-    """A sentence on files that may have been meant, empty: there are none; and their names."""
+    """Return a sentence on files that may have been meant, empty if there are none; and their
+    names."""
     near = [name for name in _similar_names(required, files) if name not in but]
     if not near:
         return "", []
@@ -203,7 +204,7 @@ def suggest_files(
 
 @dataclass
 class _Folder:
-    """One that is being taken from. told: names of files of which something was said."""
+    """A folder from which files are taken. mentioned: names of files that a sentence is about."""
 
     lab: Lab
     files: Sequence[Entry]
@@ -214,7 +215,7 @@ class _Folder:
     mentioned: set[str] = field(default_factory=set)
 
     def _read(self, entries: Sequence[Entry]) -> dict[Entry, tuple[bytes, tuple[str, ...]]]:
-        """Those that can be read; of the others is said why not."""
+        """Return the texts that can be read; a sentence says why others can't."""
         found = {}
         for entry in entries:
             try:
@@ -227,7 +228,7 @@ class _Folder:
         return self.is_starting(self.lab, name, content, self.ticket)
 
     def take(self, name: str) -> None:
-        """The file of this name, or the one that stands for it."""
+        """Take the file of this name, or the one that stands for it."""
         exact = [e for e in self.files if e.name == name]
         copies = [e for e in self.files if is_copy_name(e.name, name)]
         entries = [*exact, *copies]
@@ -261,7 +262,7 @@ class _Folder:
 def take_files(
     lab: Lab, files: Sequence[Entry], is_starting: IsStarting, ticket: bytes | None
 ) -> tuple[Chosen | None, list[str]]:
-    """What is taken of the files of a folder; None, and why, where that is nothing. ticket: says
+    """Return what is taken of a folder's files; None, and why, if that is nothing. ticket: says
     whose variant they are."""
     folder = _Folder(lab, files, is_starting, ticket)
     for name in graded_names(lab):

@@ -1,13 +1,14 @@
-"""What a delivery holds, as entries that can be read: folders here, archives in archives.py.
+"""Entries of a collection that can be read: folders here, archives in archives.py.
 
-Everything comes from strangers: links are never followed, special files never opened, and a
-path that climbs out of its tree is refused. Nothing is unpacked; who wants a file reads it, with
-a limit that is counted while reading.
+All of it is untrusted: links are never followed, special files never opened, and a path that climbs
+out of its tree is refused. Nothing is unpacked; a file is read with a limit that is counted while
+reading.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -36,7 +37,7 @@ GIT = ".git"
 
 
 class Refused(Exception):
-    """Something of a delivery that is not taken; the message says why, to the student."""
+    """Something in a collection is not taken; the message says why, to the student."""
 
 
 EntryKind = Literal["file", "folder", "link", "special"]
@@ -51,9 +52,14 @@ Opener = Callable[[], AbstractContextManager[Readable]]
 
 @dataclass(frozen=True)
 class Entry:
-    """path: its parts below the tree's root, in Unicode's composed form (NFC), in which the
-    same name is the same on every system; refused: why it must not be read, as what follows its
-    name in a sentence, empty: it may be; folder: of a folder on disk, where it is."""
+    """Attributes:
+    path: parts below the tree's root, in Unicode's composed form (NFC), in which the same name
+        is
+    the same on every system.
+    refused: why it must not be read, to follow its name in a sentence; empty: it may be.
+    opener: opens a file for reading; None: it can't be.
+    folder: path of a folder on disk.
+    """
 
     path: tuple[str, ...]
     kind: EntryKind
@@ -71,12 +77,18 @@ def nfc(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """The same for names that a person or a file system without case takes for the same."""
+    """Return a name without case and with plain blanks: the same for names that a person or a
+    file system takes for the same."""
     return nfc(" ".join(nfc(text).split()).casefold())
 
 
+def letters(text: str) -> str:
+    """Return a text's letters and digits without case."""
+    return re.sub(r"[\W_]", "", text.casefold())
+
+
 def is_ignored(path: tuple[str, ...]) -> bool:
-    """Whether it is what nobody has meant to hand in: macOS's resource forks ("._x" and
+    """Tell whether nobody meant to hand an entry in: macOS's resource forks ("._x" and
     __MACOSX), what file managers and editors leave, a repository's inside."""
     *folders, name = path
     return (
@@ -88,8 +100,8 @@ def is_ignored(path: tuple[str, ...]) -> bool:
 
 
 def safe_path(name: str) -> tuple[str, ...]:
-    """The parts of a path of an archive, which Windows may have written. Raises Refused, whose
-    message goes on from the name."""
+    """Return the parts of a path of an archive, which Windows may have written. Raises Refused,
+    whose message goes on from the name."""
     if len(name.encode(errors="replace")) > _MOST_PATH:
         raise Refused("has a name that is too long")
     text = nfc(name.replace("\\", "/"))
@@ -106,12 +118,12 @@ def safe_path(name: str) -> tuple[str, ...]:
 
 
 def last_part(name: str) -> str:
-    """Of a path that is refused: what is told of it."""
+    """Return the name of an entry whose path is refused."""
     return name[-_MOST_PATH:].replace("\\", "/").rstrip("/").rpartition("/")[2][:_MOST_NAME] or "?"
 
 
 def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
-    """The rest of a file. Raises Refused where there is more than that."""
+    """Return the rest of a file. Raises Refused if it is longer than most_bytes."""
     data = bytearray()
     while len(data) <= most_bytes:
         part = file.read(most_bytes + 1 - len(data))
@@ -122,7 +134,7 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
 
 
 def plain_file(path: Path) -> IO[bytes]:
-    """As files.plain_file. Raises Refused."""
+    """Open a file as files.plain_file does. Raises Refused."""
     try:
         return files.plain_file(path)
     except FileNotFoundError as error:
@@ -140,9 +152,9 @@ def _kind(entry: os.DirEntry[str]) -> EntryKind:
 
 
 def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
-    """All entries of a folder in order of their names, folders before what is in them. What can't
-    be looked into is told as an entry that is refused, and so is a folder at the top with more
-    than `most` entries in it. Raises OSError for the folder itself."""
+    """Yield all entries of a folder in order of their names, folders before what is in them.
+    What can't be read becomes a refused entry, and so does the rest of a folder at the top that
+    has more than `most` entries. Raises OSError for the folder itself."""
     for top in _listed(root, ()):
         yield top
         for number, entry in enumerate(_walk_below(top)):
@@ -154,7 +166,7 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
 
 
 def _listed(folder: Path, folders: tuple[str, ...]) -> list[Entry]:
-    """What is in a folder itself. Raises OSError."""
+    """Return what is in a folder itself. Raises OSError."""
     with os.scandir(folder) as scanned:
         listed = sorted(scanned, key=lambda entry: entry.name)
     entries = []

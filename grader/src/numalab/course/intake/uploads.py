@@ -1,4 +1,4 @@
-"""What a layout finds in a delivery, whatever system it is of."""
+"""What a layout finds in a collection, whatever system made it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ NOTHING = "Nothing was handed in."
 
 @dataclass(frozen=True)
 class StudentUpload:
-    """What one student's entries of a delivery hold. source: the entry's name, or what those of
-    the student begin with; entries: with their paths below it; repository: of a clone;
-    handed_in_at: as the student list
-    says, maybe without a zone; is_missing: in a list only."""
+    """One student's entries of a collection.
+
+    Attributes:
+        source: the entry's name, or what the student's entries begin with.
+        entries: with paths below it.
+        repository: of a clone.
+        handed_in_at: by the student list, maybe without a zone.
+        is_missing: the student is in a list only.
+    """
 
     source: str
     person: Person
@@ -33,6 +38,14 @@ class StudentUpload:
 
 @dataclass(frozen=True)
 class Layout:
+    """Whose the entries of a collection are.
+
+    Attributes:
+        name: the system's, as --layout takes it.
+        uploads: one for each student.
+        problems: entries that are no student's.
+    """
+
     name: str
     uploads: tuple[StudentUpload, ...]
     problems: tuple[Problem, ...]
@@ -40,9 +53,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class CollectionContext:
-    """What is known of a delivery beside its entries. name: the delivery's; wanted: names of files
-    that are graded; logins: of the class, without case, where a list has them; is_lab: whether a
-    name is that of a lab."""
+    """What is known of a collection besides its entries.
+
+    Attributes:
+        name: the collection's.
+        graded_names: files that are graded.
+        logins: of the class, without case, if a list has them.
+        is_lab: tells whether a name is a lab's.
+    """
 
     name: str
     graded_names: Collection[str]
@@ -51,7 +69,7 @@ class CollectionContext:
 
 
 def top_entries(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """The entries at the top; an archive need not name its folders."""
+    """Return the entries at the top, by name; an archive need not list its folders."""
     found: dict[str, Entry] = {}
     for entry in entries:
         if len(entry.path) == 1:
@@ -62,7 +80,7 @@ def top_entries(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def entries_by_top(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """What is in the folders at the top, by their names."""
+    """Return what is in the folders at the top, by their names."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         if len(entry.path) > 1:
@@ -71,6 +89,6 @@ def entries_by_top(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def unassigned(entry: Entry, expected: str) -> Problem:
-    """Of an entry that is no student's."""
+    """Return the problem of an entry that is no student's."""
     name = shown("/".join(entry.path))
     return Problem(name, f"{name} {entry.refused or f'is not {expected}'}.")

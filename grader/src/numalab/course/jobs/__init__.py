@@ -1,5 +1,5 @@
-"""Gradings of a class run: on Slurm or here, kept going until all are done.
+"""Run the gradings of a class, on Slurm or on this machine, until all are done.
 
-Imported by `commands` (batch grade), and by `rejudging` and `other_versions`, which run on the same
-folders.
+Imported by `commands` (batch grade), and by `rejudging` and `other_versions`, which work on the
+same folders.
 """

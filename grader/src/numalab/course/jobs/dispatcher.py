@@ -1,8 +1,8 @@
-"""The head of a batch: what is to be graded, who grades it, and what came of it.
+"""The head of a batch: what is to be graded, which jobs grade it, and what came of them.
 
-It may be killed at any moment. What it promises is written down before it is done: a run's
-folder before its job, an attempt's folder before the gradebook. Started again it takes up the
-runs that are under way, and makes new ones for what is missing only.
+It may be killed at any moment. What it promises is written before it is done: a run's folder before
+its job, an attempt's folder before the gradebook. Started again, it takes up the runs that are
+under way, and makes new ones only for what is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numalab.errors import UserError, reason_of
 
 
 class AttemptStore(Protocol):
-    """Of the gradebook what a head needs."""
+    """What a dispatcher needs of the gradebook."""
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int: ...
 
@@ -38,11 +38,15 @@ class AttemptStore(Protocol):
 
 @dataclass(frozen=True)
 class PollRate:
-    """poll_s: between two looks at the files; the scheduler, which others ask too, is asked less
-    often, and at the very end files are looked at more often, since somebody waits; grace_s: how
-    long what a job that ended well has written may take to be seen here, or a job to be known to
-    the scheduler. File systems that are shared keep what they know of a folder for up to 60 s
-    (nfs(5), acdirmax)."""
+    """How often files and scheduler are polled.
+
+    Attributes:
+        poll_s: between two polls of the files. The scheduler, which serves others too, is polled
+            less
+        often, and at the very end files are polled more often, since somebody is waiting.
+        grace_s: how long it may take until what a job has written is visible here, or until the
+        scheduler knows a job. Shared file systems cache a folder for up to 60 s (nfs(5), acdirmax).
+    """
 
     poll_s: float = 2.0
     grace_s: float = 75.0
@@ -58,8 +62,13 @@ class PollRate:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """How new runs are made. requeues: how often an item is begun again at most; max_per_job: items
-    in a job; nodes: as far as known, to end on all of them at about the same time."""
+    """How new runs are made.
+
+    Attributes:
+        requeues: how often a target is begun again at most.
+        max_per_job: targets in a job.
+        nodes: as far as known, so that all of them end at about the same time.
+    """
 
     grading: GradingOptions
     slurm: SlurmOptions
@@ -70,8 +79,14 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class BatchStatus:
-    """Where a batch is. Of items: total, graded, failed (for good, through no fault of the
-    student's), begun_again; of jobs: running, waiting. note: what it waits for, if known."""
+    """How far a batch is.
+
+    Attributes:
+        total, graded, begun_again: numbers of targets.
+        failed: targets that failed for good, through no fault of the student's.
+        running, pending: numbers of jobs.
+        note: what the batch is waiting for, if known.
+    """
 
     total: int
     graded: int
@@ -96,8 +111,8 @@ class BatchStatus:
 
 @contextmanager
 def course_lock(course: CourseFolder) -> Iterator[None]:
-    """One head a course. Raises LockedError where there is one, UserError where there can be
-    none."""
+    """Keep other heads of the same course out. Raises LockedError if there is one, UserError if
+    the folder can't be made."""
 
     def busy(holder: str) -> str:
         return (
@@ -118,7 +133,7 @@ def course_lock(course: CourseFolder) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RequestedGrading:
-    """An item that is to have a grade, and the languages that were handed in."""
+    """A target that is to have a grade, and the languages that were handed in."""
 
     target: GradingTarget
     languages: tuple[str, ...]
@@ -127,6 +142,7 @@ class RequestedGrading:
 def requested_gradings(
     submissions: Iterable[Submission], digest_of: Callable[[str], str], effort: str
 ) -> tuple[RequestedGrading, ...]:
+    """Return the targets of submissions; digest_of: numalab's digest by lab."""
     return tuple(
         RequestedGrading(
             GradingTarget(
@@ -145,8 +161,8 @@ def requested_gradings(
 def missing_tasks(
     course: CourseFolder, requested: Iterable[RequestedGrading], but: Collection[GradingTarget]
 ) -> Iterator[GradingTask]:
-    """A further attempt of each item but those that a job is at, or that are graded. Raises
-    OSError."""
+    """Yield a further attempt of each target except those that a job is at, or that are graded.
+    Raises OSError."""
     for each in requested:
         if each.target not in but:
             last = max(attempts.attempt_numbers(course, each.target), default=0)
@@ -158,7 +174,8 @@ def missing_tasks(
 
 @dataclass
 class Dispatcher:
-    """Follows runs until nothing is under way. wanted: the items that the command is about."""
+    """Submits runs and follows them until nothing is under way. requested: the targets that the
+    command is about."""
 
     course: CourseFolder
     engine: Engine
@@ -177,7 +194,8 @@ class Dispatcher:
     _given_up_on: set[str] = field(default_factory=set)
 
     def take_up(self) -> set[GradingTarget]:
-        """The runs that an earlier command has left; what they are at. Raises UserError."""
+        """Take up the runs that an earlier command has left; return the targets that they are
+        at. Raises UserError."""
         for run in runs.unclean_runs(self.course):
             self._clean(run)
         for run in runs.active_runs(self.course):
@@ -199,7 +217,8 @@ class Dispatcher:
         return {task.target for task in [*left, *self._later]}
 
     def submit(self, tasks: Sequence[GradingTask]) -> list[BatchRun]:
-        """Raises UserError, NumalabError."""
+        """Submit tasks as runs, each of which is one array job. Raises UserError and
+        NumalabError."""
         made = []
         chunks = runs.split_tasks(tasks, self.plan.max_per_job, self.plan.nodes)
         for start in range(0, len(chunks), runs.LARGEST_ARRAY):
@@ -215,7 +234,7 @@ class Dispatcher:
         return made
 
     def _follow(self, run: BatchRun) -> None:
-        """What was begun again lies in two runs; the later one has it."""
+        """Follow a run. What was begun again is in two runs, and belongs to the later one."""
         self._runs[run.id] = run
         items = {task.target for task in run.tasks}
         self.graded -= items
@@ -225,7 +244,8 @@ class Dispatcher:
             self._left[run.id, number] = list(chunk)
 
     def follow(self) -> None:
-        """Until nothing is under way. Raises UserError, NumalabError, KeyboardInterrupt."""
+        """Collect, requeue and end runs until nothing is under way. Raises UserError,
+        NumalabError and KeyboardInterrupt."""
         seen: Mapping[str, States] | None = {}
         ask_at_s = 0.0
         while self.is_under_way:
@@ -246,8 +266,7 @@ class Dispatcher:
                 time.sleep(self.poll_rate.end_s if is_end else self.poll_rate.poll_s)
 
     def _settle_all(self, states: Mapping[str, States] | None) -> None:
-        """Jobs that ended early leave what another job is to grade; at once, since they may have
-        left much."""
+        """Submit at once what jobs that ended early have left, since that may be much."""
         again: list[GradingTask] = []
         for key, tasks in list(self._left.items()):
             if not runs.is_cancelled(self.course, self._runs[key[0]]):
@@ -257,17 +276,22 @@ class Dispatcher:
             self.submit(again)
 
     def submit_later(self) -> None:
-        """What the kit could not grade, once more: together, since each job builds the kit."""
+        """Submit once more what failed by an internal error: together, since each job builds
+        numalab."""
         again, self._later = self._later, []
         self._begun_again += len(again)
         if again:
             self.submit(again)
 
     def collect(self, next_only: bool = False) -> None:
-        """Takes the attempts that are over into the gradebook. One that came to nothing is made
-        again by another job, up to the limit. next_only: of each job what it does next, and what
-        follows what it has done; all that there is while it lives, and of a class of thousands
-        the files of a few."""
+        """Add complete attempts to the gradebook. One that came to nothing is made again by another
+        job, up to the limit.
+
+        Args:
+            next_only: read of each job only what it does next, and what follows what it has done:
+                enough
+            while it runs, and of a class of thousands the files of a few.
+        """
         found: list[Attempt] = []
         for key, tasks in list(self._left.items()):
             left = []
@@ -303,7 +327,7 @@ class Dispatcher:
             self._quiet_since_s.pop(key, None)
 
     def _drop_cancelled(self) -> None:
-        """What `batch cancel` was asked for, here or elsewhere."""
+        """Cancel the runs for which `batch cancel` was called, by this or another process."""
         for run in list(self._runs.values()):
             if runs.is_cancelled(self.course, run):
                 self.engine.cancel(run)
@@ -317,7 +341,8 @@ class Dispatcher:
         tasks: Sequence[GradingTask],
         states: Mapping[str, States] | None,
     ) -> list[GradingTask]:
-        """What is to be begun again of a chunk whose job has ended without all its attempts."""
+        """Return what is to be begun again of a chunk whose job has ended without all its
+        attempts."""
         run = self._runs[key[0]]
         if states is None:
             return []
@@ -336,8 +361,9 @@ class Dispatcher:
     def _begin_again(
         self, run: BatchRun, key: tuple[str, int], tasks: Sequence[GradingTask], state: ChunkState
     ) -> list[GradingTask]:
-        """Who was begun pays for it with a try, and where nobody was, everybody: a job that never
-        comes to its first item must not be submitted for ever."""
+        """Return the tasks that are begun again. A target whose grading had started uses up a
+        try; if none had, each does: a job that never comes to its first target must not be
+        submitted for ever."""
         begun = {
             t.target
             for t in tasks
@@ -358,7 +384,7 @@ class Dispatcher:
         return again
 
     def _give_up(self, run: BatchRun, chunk: int, task: GradingTask, state: ChunkState) -> None:
-        """Keeps what befell the last try as an attempt."""
+        """Keep what happened to the last try as an attempt."""
         at = runs.now()
         why = state.why[:1].upper() + state.why[1:] + "."
         if task.tries:
@@ -389,7 +415,8 @@ class Dispatcher:
             self._clean(run)
 
     def _clean(self, run: BatchRun) -> None:
-        """Of jobs that died; those that live still find their folder gone."""
+        """Remove partial folders of dead jobs; a job that is still alive notices that its folder
+        is gone."""
         for task in run.tasks:
             attempts.remove_partials(self.course, task.target, task.number, run.id)
         runs.mark_clean(self.course, run)
@@ -397,7 +424,12 @@ class Dispatcher:
     def status(
         self, states: Mapping[str, States] | None = None, was_polled: bool = False
     ) -> BatchStatus:
-        """seen: what the scheduler said, if it was asked."""
+        """Return how far the batch is.
+
+        Args:
+            states: what the scheduler has answered.
+            was_polled: whether it was asked at all.
+        """
         phases: Counter[str] = Counter()
         notes: Counter[str] = Counter()
         for run_id, number in self._left:
@@ -415,7 +447,7 @@ class Dispatcher:
         )  # fmt: skip
 
     def collect_last(self) -> None:
-        """As collect, when nothing is to be begun any more."""
+        """Collect as `collect` does, when nothing is to be begun any more."""
         self.plan = replace(self.plan, requeues=0)
         self.collect()
 
@@ -424,8 +456,8 @@ class Dispatcher:
         return bool(self._left or self._later)
 
     def note_earlier(self) -> None:
-        """What is graded already, into the gradebook too: the command before may have been
-        killed between the one and the other. What is open of it is to be graded on."""
+        """Add what is graded already to the gradebook: the command before may have been killed
+        between the one and the other. A target with undecided points is graded on."""
         known, left_open = self.book.states(), set(self.book.undecided_attempts())
         found: list[Attempt] = []
         for item in self.requested:

@@ -1,4 +1,4 @@
-"""What a batch asks of whatever starts its jobs: Slurm, or this machine."""
+"""The interface between a batch and what starts its jobs: Slurm, or this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from numalab.course.records import AttemptState
 
 @dataclass(frozen=True)
 class ChunkState:
-    """What is known of a chunk's job. ended_as, why: what its attempts that did not come to an
-    end are called, and in words for people; of one that waits, why may say what for."""
+    """What is known of a chunk's job.
+
+    Attributes:
+        ended_as: state of its attempts that did not complete.
+        why: the same in words; of a waiting job, what it waits for, if known.
+    """
 
     phase: Literal["waiting", "running", "over"]
     ended_as: AttemptState = "lost"
@@ -27,19 +31,19 @@ States = Mapping[int, ChunkState]  # by the chunk's number
 class Engine(Protocol):
     @property
     def name(self) -> runs.EngineName:
-        """As in a run's record."""
+        """The engine's name in a run's record."""
 
     def submit(self, run: BatchRun) -> None:
-        """Starts a run whose intent is kept. Raises UserError where that is refused."""
+        """Start a run whose intent is kept. Raises UserError if it is refused."""
 
     def take_up(self, run: BatchRun) -> bool:
-        """Whether a run that another command has left is still to be waited for."""
+        """Tell whether a run that another command has left is still to be waited for."""
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
-        """By run what is known of its chunks. None: no answer just now."""
+        """Return by run what is known of its chunks; None: no answer just now."""
 
     def cancel(self, run: BatchRun) -> None:
-        """Ends its jobs. Raises UserError."""
+        """End a run's jobs. Raises UserError."""
 
     def stop(self) -> None:
-        """The command ends, and with it what can't go on without it."""
+        """End what can't go on without the command."""

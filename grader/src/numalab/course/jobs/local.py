@@ -32,7 +32,8 @@ def worker_environment(installation: Installation) -> dict[str, str]:
 
 
 class Local:
-    """max_concurrent: processes at a time; each is alone while it takes times (turns.py)."""
+    """The engine of one machine. max_concurrent: processes at a time; each is alone while it
+    takes times (turns.py)."""
 
     name: runs.EngineName = "local"
 
@@ -52,8 +53,8 @@ class Local:
         self._start()
 
     def take_up(self, run: BatchRun) -> bool:
-        """Never: its processes end with their command. Waits until they have. Raises UserError
-        where they don't."""
+        """Return False: processes end with their command. Waits until they have; raises
+        UserError if they don't."""
         path = self.course.run(run.id) / "working"
         deadline_s = time.monotonic() + LEAVE_S
         while path.is_file():
@@ -115,7 +116,8 @@ class Local:
             )  # fmt: skip
 
     def cancel(self, run: BatchRun) -> None:
-        """From this or another terminal: the command that owns the processes sees the mark."""
+        """End a run's processes, from this or another terminal: the command that owns them finds
+        the mark."""
         self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
 

@@ -24,7 +24,8 @@ from numalab.installation import find_installation
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Once: who says so again would keep it from ending its grading and removing its folder."""
+    """Interrupt the process once: a second signal would keep it from ending its grading and
+    removing its folder."""
     del number, frame
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(ending, signal.SIG_IGN)
@@ -36,7 +37,7 @@ def _say(step: str) -> None:
 
 
 def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
-    """Raises UserError, NumalabError, OSError."""
+    """Grade one chunk of a run. Raises UserError, NumalabError and OSError."""
     run = runs.read_run(course, run_id)
     if not 0 <= chunk < len(run.chunks):
         raise UserError(f"the run {run_id} has no chunk {chunk}")

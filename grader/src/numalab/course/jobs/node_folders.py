@@ -23,8 +23,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def node_folder() -> Iterator[Path]:
-    """Of this job, on a disk of the node, gone afterwards: who ends the job may say so again and
-    again while it is made or removed. Those of jobs that were killed are removed, too."""
+    """Yield a folder of this job on a disk of the node, which is removed afterwards even if
+    signals to end come while it is made or removed. Folders of killed jobs are removed, too."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         try:
@@ -53,8 +53,8 @@ def node_folder() -> Iterator[Path]:
 
 
 def remove_stale_workdirs(parent: Path | None = None) -> None:
-    """Folders of this user's jobs that ended without removing them. among: None for those of
-    this process's temporary files. Raises OSError."""
+    """Remove folders of this user's jobs that ended without removing them. parent: None: this
+    process's folder for temporary files. Raises OSError."""
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
         with suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
@@ -62,7 +62,7 @@ def remove_stale_workdirs(parent: Path | None = None) -> None:
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Raises OSError where it is somebody's."""
+    """Remove a folder whose job has ended. Raises OSError if a job holds it."""
     for name in (_OWNED, _UNLOCKED):
         if (folder / name).is_file():
             with (folder / name).open("r+") as file:
@@ -75,7 +75,7 @@ def _remove_if_dead(folder: Path) -> None:
 
 
 def _make_accessible(folder: Path) -> None:
-    """Folders that a stranger's program has closed to everybody, for what is left in them."""
+    """Give back the folders that an untrusted program has closed, for what is left in them."""
     for place, folders, _ in os.walk(folder):
         for name in (".", *folders):
             path = Path(place, name)
@@ -85,8 +85,8 @@ def _make_accessible(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """The file that tells whose it is at the very end: what a job that is being killed, or a
-    grading that outlives it, leaves or writes anew is removed by the next one."""
+    """Remove a folder, the file that marks its owner last: what a job that is being killed, or a
+    grading that outlives it, writes anew is removed by the next job."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -20,8 +20,14 @@ from numalab.errors import NumalabError, UserError
 
 @dataclass(frozen=True)
 class RunStatus:
-    """Of a run: its attempts that are over by how they ended, those that are not, and its jobs
-    by phase; notes: what jobs wait for."""
+    """How far a run is.
+
+    Attributes:
+        ended: numbers of its complete attempts by state.
+        left: number of the others.
+        jobs: numbers of its jobs by phase.
+        notes: what jobs wait for.
+    """
 
     run: BatchRun
     job: str
@@ -36,7 +42,7 @@ Known = Mapping[tuple[GradingTarget, int], AttemptState]
 
 
 def known_states(course: CourseFolder) -> Known:
-    """Of the attempts that the gradebook has; none where it can't be read now."""
+    """Return the states of the attempts that the gradebook has; none if it can't be read now."""
     try:
         with use_gradebook(course, read_only=True) as book:
             return book.states()
@@ -47,8 +53,15 @@ def known_states(course: CourseFolder) -> Known:
 def status_of(
     course: CourseFolder, run: BatchRun, states: States | None, known: Known = MappingProxyType({})
 ) -> RunStatus:
-    """states: None where the scheduler was not asked or did not answer; known: attempts whose
-    files need not be read, since that takes long of thousands. Raises NumalabError."""
+    """Return how far a run is.
+
+    Args:
+        states: None if the scheduler was not asked or did not answer.
+        known: attempts whose files need not be read, which takes long for thousands.
+
+    Raises:
+        NumalabError: an attempt can't be read.
+    """
     ended: Counter[str] = Counter()
     jobs: Counter[str] = Counter()
     notes: Counter[str] = Counter()
@@ -77,7 +90,7 @@ def status_of(
 
 
 def class_text(course: CourseFolder) -> str:
-    """Of all runs together, as the gradebook has it; empty where it can't be read now."""
+    """Return a sentence on all runs together, by the gradebook; empty if it can't be read now."""
     try:
         with use_gradebook(course, read_only=True) as book:
             graded, known = book.hand_ins_graded()
@@ -89,7 +102,7 @@ def class_text(course: CourseFolder) -> str:
 
 
 def text_of(status: RunStatus) -> str:
-    """A line or two for people."""
+    """Return a run's status in a line or two."""
     total = status.left + sum(status.ended.values())
     parts = [f"{status.ended.get('graded', 0)} of {total} graded"]
     parts += [

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.records import GradingTarget, parse_target, target_json
+from numalab.course.records import GradingTarget, parse_record, parse_target, target_json
 from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
@@ -51,8 +51,13 @@ def now() -> str:
 
 @dataclass(frozen=True)
 class GradingTask:
-    """One attempt to be made. number: of the attempt; languages: handed in; tries: how often it
-    was begun before and came to nothing, through no fault of the student's."""
+    """One attempt to be made.
+
+    Attributes:
+        number: of the attempt.
+        languages: that were handed in.
+        tries: how often it was begun before and came to nothing, through no fault of the student's.
+    """
 
     target: GradingTarget
     number: int
@@ -62,9 +67,13 @@ class GradingTask:
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """As sbatch takes them; empty: the site's default, but time: worked out of the number of
-    submissions in a job. max_concurrent: jobs that run at a time, 0 for any number; extra: further
-    options, whole ("--qos=teaching")."""
+    """Options for sbatch; empty: the site's default.
+
+    Attributes:
+        time: empty: derived from the number of targets in a job.
+        max_concurrent: jobs that run at a time; 0: any number.
+        extra: further options, whole ("--qos=teaching").
+    """
 
     partition: str = ""
     account: str = ""
@@ -77,8 +86,13 @@ class SlurmOptions:
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """How each item is graded. command: in place of `numalab grade`, empty otherwise; options:
-    what it is given besides; limit_s: after which it is stopped, for each language."""
+    """How each target is graded.
+
+    Attributes:
+        command: in place of `numalab grade`; may be empty.
+        options: further arguments.
+        limit_s: after which a grading is stopped, for each language; 0: by the effort.
+    """
 
     effort: str
     command: tuple[str, ...] = ()
@@ -91,7 +105,8 @@ class GradingOptions:
 
 @dataclass(frozen=True)
 class BatchRun:
-    """chunks: what one job grades, one after another."""
+    """What one submission to the scheduler grades. chunks: what each job grades, one after
+    another."""
 
     id: str
     engine: EngineName
@@ -102,7 +117,7 @@ class BatchRun:
 
     @property
     def job_name(self) -> str:
-        """Of no other run: a job is found by it where its id was never noted."""
+        """Unique to the run: a job whose id was never noted is found by it."""
         return f"numalab-{self.id}"
 
     @property
@@ -112,23 +127,23 @@ class BatchRun:
 
 
 def usual_job_size(count: int, nodes: int, effort: str, languages: int) -> int:
-    """How many submissions of a class a job has at most. languages: of each of them."""
+    """Return how many submissions of a class a job has at most. languages: of each of them."""
     of_long_job = max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
     return min(max(USUAL_IN_JOB, -(-count // (USUAL_JOBS_OF_NODE * nodes))), of_long_job)
 
 
 def new_id() -> str:
-    """Ordered by time: of two runs that hold the same item the later one has it."""
+    """Return an id that sorts by time: a target that is in two runs belongs to the later one."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
 def split_tasks(
     tasks: Sequence[GradingTask], max_per_job: int, nodes: int
 ) -> tuple[tuple[GradingTask, ...], ...]:
-    """At most max_per_job in each; one for each node, or fewer, where all begin at once. Else
-    rounds of one for each node, which take at most half of what is left: whatever each grading
-    takes, the last jobs are short, and all nodes end at about the same time (factoring: Hummel,
-    Schonberg, Flynn, CACM 35, 1992)."""
+    """Split tasks into jobs of at most max_per_job: one for each node, or fewer, if all can
+    begin at once. Otherwise rounds of one for each node, which take at most half of what is
+    left: whatever each grading takes, the last jobs are short, and all nodes end at about the
+    same time (factoring: Hummel, Schonberg, Flynn, CACM 35, 1992)."""
     left = len(tasks)
     jobs = max(-(-left // max_per_job), min(nodes, -(-left // FEWEST_IN_JOB)))
     sizes: list[int] = []
@@ -161,23 +176,24 @@ def run_json(run: BatchRun) -> Json:
 
 
 def parse_run(data: Json) -> BatchRun:
-    def task(one: Json) -> GradingTask:
-        return GradingTask(
-            parse_target(one["item"]), one["number"], tuple(one["languages"]), one["tries"]
-        )
-
-    grading, slurm = dict(data["grading"]), dict(data["slurm"])
-    slurm["max_concurrent"] = slurm.pop("at_once")
-    return BatchRun(
-        data["id"], data["engine"], data["made_at"],
-        GradingOptions(**(grading | {key: tuple(grading[key]) for key in ("command", "options")})),
-        SlurmOptions(**(slurm | {"extra": tuple(slurm["extra"])})),
-        tuple(tuple(task(entry) for entry in chunk) for chunk in data["chunks"]),
-    )  # fmt: skip
+    """Read what run_json has written. Raises KeyError and TypeError."""
+    return parse_record(
+        BatchRun,
+        data,
+        grading=parse_record(GradingOptions, data["grading"]),
+        slurm=parse_record(SlurmOptions, data["slurm"], max_concurrent=data["slurm"]["at_once"]),
+        chunks=tuple(
+            tuple(
+                parse_record(GradingTask, entry, target=parse_target(entry["item"]))
+                for entry in chunk
+            )
+            for chunk in data["chunks"]
+        ),
+    )
 
 
 def write_run(course: CourseFolder, run: BatchRun) -> Path:
-    """Writes the intent; its folder. Raises OSError."""
+    """Write a run's intent; return its folder. Raises OSError."""
     folder = course.run(run.id)
     (folder / "logs").mkdir(parents=True)
     write_json(folder / "run.json", run_json(run), indent=None)
@@ -185,7 +201,7 @@ def write_run(course: CourseFolder, run: BatchRun) -> Path:
 
 
 def read_run(course: CourseFolder, run_id: str) -> BatchRun:
-    """Raises NumalabError."""
+    """Read a run's intent. Raises NumalabError."""
     path = course.run(run_id) / "run.json"
     try:
         return parse_run(read_json(path))
@@ -194,8 +210,8 @@ def read_run(course: CourseFolder, run_id: str) -> BatchRun:
 
 
 def active_runs(course: CourseFolder) -> list[BatchRun]:
-    """Those that somebody waits for, or would if the command were repeated; oldest first.
-    Raises NumalabError."""
+    """Return the runs that somebody waits for, or would if the command were repeated; oldest
+    first. Raises NumalabError."""
     folder = course.run("x").parent
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [
@@ -207,7 +223,7 @@ def active_runs(course: CourseFolder) -> list[BatchRun]:
 
 
 def unclean_runs(course: CourseFolder) -> list[BatchRun]:
-    """Those that are over and may have left something half written. Raises NumalabError."""
+    """Return the runs that are over and may have left partial folders. Raises NumalabError."""
     return [
         read_run(course, path.parent.name)
         for path in sorted(course.run("x").parent.glob("*/over.json"))
@@ -216,12 +232,12 @@ def unclean_runs(course: CourseFolder) -> list[BatchRun]:
 
 
 def mark_clean(course: CourseFolder, run: BatchRun) -> None:
-    """What it has left half written is removed. Raises OSError."""
+    """Note that a run's partial folders are removed. Raises OSError."""
     (course.run(run.id) / _CLEAN).touch()
 
 
 def last_run(course: CourseFolder) -> list[BatchRun]:
-    """The newest that is there, if any. Raises NumalabError."""
+    """Return the newest run, if there is one. Raises NumalabError."""
     found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
     return [read_run(course, found[-1])] if found else []
 
@@ -231,13 +247,13 @@ def is_over(course: CourseFolder, run_id: str) -> bool:
 
 
 def end(course: CourseFolder, run: BatchRun, why: str) -> None:
-    """Raises OSError."""
+    """Note that nobody waits for the run any more. Raises OSError."""
     if not is_over(course, run.id):
         write_json(course.run(run.id) / "over.json", {"at": now(), "why": why})
 
 
 def is_cancelled(course: CourseFolder, run: BatchRun) -> bool:
-    """`batch cancel` was asked for it."""
+    """Tell whether `batch cancel` was called for the run."""
     return (course.run(run.id) / "cancelled.json").is_file()
 
 

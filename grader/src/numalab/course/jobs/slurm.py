@@ -63,7 +63,7 @@ SQUEUE_FORMAT = "%j|%F|%K|%T|%r|%N"
 
 @dataclass(frozen=True)
 class NodeEnvironment:
-    """What a node must know to find the kit and the course."""
+    """What a node needs to find numalab and the course."""
 
     python: str
     root: str
@@ -72,7 +72,7 @@ class NodeEnvironment:
 
 
 def job_minutes(run: BatchRun) -> int:
-    """Of the longest chunk, with the kit's build before it."""
+    """Return the usual minutes of the longest chunk, with numalab's build before it."""
     usual_s = runs.USUAL_S[run.grading.effort]
     longest_s = max(
         sum(usual_s * max(1, len(task.languages)) for task in chunk) for chunk in run.chunks
@@ -81,8 +81,8 @@ def job_minutes(run: BatchRun) -> int:
 
 
 def render_script(run: BatchRun, place: NodeEnvironment) -> str:
-    """The job script. Paths are in no #SBATCH line, where quoting and % have rules of their own:
-    it is submitted from the run's folder, below which its output goes."""
+    """Return the job script. Paths are in no #SBATCH line, where quoting and % have rules of
+    their own: it is submitted from the run's folder, below which its output goes."""
     slurm = run.slurm
     throttle = f"%{slurm.max_concurrent}" if slurm.max_concurrent else ""
     options = [
@@ -121,7 +121,7 @@ def render_script(run: BatchRun, place: NodeEnvironment) -> str:
 
 
 def parse_state(state: str, reason: str = "") -> ChunkState:
-    """state: as squeue or sacct has it, "CANCELLED by 1000" too."""
+    """Parse a state of squeue or sacct, such as "CANCELLED by 1000"."""
     word = state.split()[0].rstrip("+") if state.strip() else ""
     if word in _PENDING and reason.replace("_", " ") in _HELD:
         return ChunkState(
@@ -139,7 +139,7 @@ def parse_state(state: str, reason: str = "") -> ChunkState:
 
 
 def parse_indices(text: str) -> Iterator[int]:
-    """Of an array as Slurm writes them: "7", or "[3-5,9%2]" for those that wait together."""
+    """Parse an array's indices: "7", or "[3-5,9%2]" for those that wait together."""
     for part in text.strip("[]").split("%")[0].split(","):
         first, dash, last = part.partition("-")
         if first.isdigit() and (not dash or last.isdigit()):
@@ -157,7 +157,7 @@ class JobLine:
 
 
 def parse_squeue(text: str) -> Iterator[JobLine]:
-    """Of squeue --noheader --array --format=SQUEUE_FORMAT."""
+    """Parse the output of squeue --noheader --array --format=SQUEUE_FORMAT."""
     for line in text.splitlines():
         fields = line.strip().split("|")
         if len(fields) == 6:
@@ -167,8 +167,9 @@ def parse_squeue(text: str) -> Iterator[JobLine]:
 
 
 def parse_sacct(text: str) -> Iterator[JobLine]:
-    """Of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State. What waits
-    together comes first: that line may still name tasks which by now have lines of their own."""
+    """Parse the output of sacct --noheader --parsable2 --allocations
+    --format=JobName,JobID,State. What waits together comes first: that line may still name tasks
+    which by now have lines of their own."""
     found = []
     for line in text.splitlines():
         fields = line.strip().split("|")
@@ -184,7 +185,7 @@ def parse_sacct(text: str) -> Iterator[JobLine]:
 
 
 def collect_states(polled: Iterable[BatchRun], listed: Iterable[JobLine]) -> dict[str, States]:
-    """By run and chunk. Of a chunk that is listed twice, what comes later holds."""
+    """Return states by run and chunk; of a chunk that is listed twice the later line counts."""
     names = {run.job_name: run.id for run in polled}
     found: dict[str, dict[int, ChunkState]] = {run_id: {} for run_id in names.values()}
     for line in listed:
@@ -201,7 +202,7 @@ def is_available() -> bool:
 
 
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Raises NumalabError where there is no such command."""
+    """Run one of Slurm's commands. Raises NumalabError if it is missing."""
     try:
         return starting.run(
             command, shell_variables.for_slurm() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
@@ -216,8 +217,8 @@ def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
 
 
 def parse_node_count(text: str, partition: str) -> int:
-    """Of sinfo --noheader --format="%P|%D": nodes of the partition, or of the default one, which
-    has a star; 1 where it does not tell."""
+    """Parse the output of sinfo --noheader --format="%P|%D": nodes of the partition, or of the
+    default one, which has a star; 1 if that is not there."""
     found = [line.strip().split("|") for line in text.splitlines()]
     return max(1, sum(
         int(fields[1])
@@ -228,7 +229,7 @@ def parse_node_count(text: str, partition: str) -> int:
 
 
 def node_count(partition: str) -> int:
-    """How many nodes there are to run on; 1 where Slurm does not tell."""
+    """Return how many nodes there are to run on; 1 if Slurm does not tell."""
     done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
     return parse_node_count(done.stdout, partition)
 
@@ -246,8 +247,8 @@ class Slurm:
         self._has_accounting: bool | None = None
 
     def submit(self, run: BatchRun) -> None:
-        """Once, whatever happens in between: where sbatch's answer was lost, the job is found by
-        its name. Raises UserError with Slurm's words where it refuses the job."""
+        """Submit a run once, whatever happens in between: if sbatch's answer was lost, the job
+        is found by its name. Raises UserError with Slurm's words if the job is refused."""
         folder = self.course.run(run.id)
         (folder / "job.sh").write_text(render_script(run, self.place), encoding="utf-8")
         for _ in range(SUBMIT_TRIES):
@@ -269,8 +270,8 @@ class Slurm:
         raise NumalabError(NO_CONTROLLER)
 
     def was_submitted(self, run: BatchRun) -> bool:
-        """Whether Slurm knows the job; then its id is noted. Of a run whose command was killed
-        between the intent and the note. Raises NumalabError where Slurm does not answer."""
+        """Tell whether Slurm knows the job of a run whose command was killed between the intent
+        and the note, and note its id. Raises NumalabError if Slurm does not answer."""
         if runs.noted_job(self.course, run) is not None:
             return True
         for _ in range(SUBMIT_TRIES):
@@ -292,17 +293,17 @@ class Slurm:
         return None if listed is None else collect_states(polled, listed)
 
     def cancel(self, run: BatchRun) -> None:
-        """Raises UserError where Slurm does not do it."""
+        """Cancel a run's job. Raises UserError if Slurm does not do it."""
         done = _ask(["scancel", f"--name={run.job_name}"])
         if done.returncode != 0:
             raise UserError(f"scancel: {_last_line(done.stderr)}. Try again.")
 
     def stop(self) -> None:
-        """Jobs go on without the command."""
+        """Do nothing: jobs go on without the command."""
 
     def _listed(self, polled: Sequence[BatchRun]) -> list[JobLine] | None:
-        """sacct's lines before squeue's, which knows what is now but forgets soon. None: no
-        answer just now."""
+        """Return sacct's lines before squeue's, which knows the present but forgets soon. None:
+        no answer just now."""
         if not polled:
             return []
         names = ",".join(run.job_name for run in polled)

@@ -59,8 +59,8 @@ def grade_arguments(
     folder: Path,
     earlier: Sequence[Path] = (),
 ) -> list[str]:
-    """Of `numalab grade`, and of what is run in its place. earlier: records of other gradings, the
-    newest first."""
+    """Return the arguments of `numalab grade`, or of what is run in its place. earlier: records
+    of other gradings, the newest first."""
     language = task.languages[0] if len(task.languages) == 1 else "all"
     return [
         task.target.lab,
@@ -83,7 +83,8 @@ def grade_command(installation: Installation, grading: GradingOptions) -> list[s
 
 @dataclass(frozen=True)
 class GradingExit:
-    """How a grading ended. code: negative for a signal; None: it was stopped at its limit."""
+    """How a grading's process ended. code: negative for a signal; None: it was stopped at its
+    limit."""
 
     code: int | None
     result: Any
@@ -91,7 +92,7 @@ class GradingExit:
 
 
 def why_not_graded(ended: GradingExit, limit_s: int) -> str:
-    """Empty where its result says something of the student."""
+    """Return why a grading came to nothing; empty if its result says something of the student."""
     if ended.code is None:
         return f"The grading did not end within {limit_s} s and was stopped."
     if ended.code < 0:
@@ -109,7 +110,7 @@ def why_not_graded(ended: GradingExit, limit_s: int) -> str:
 
 
 def _first_error(result: Any) -> str:
-    """What the kit could not do, as its result tells."""
+    """Return the first internal error that a result tells."""
     if not isinstance(result, dict):
         return ""
     for kernel in result.get("results", ()):
@@ -120,7 +121,7 @@ def _first_error(result: Any) -> str:
 
 
 def sandbox_level(result: Any) -> SandboxLevel:
-    """As a result tells; "none" where it doesn't."""
+    """Return the sandbox that a result tells; "none" if it doesn't."""
     level = result.get("sandbox") if isinstance(result, dict) else None
     return "bubblewrap" if level == "bubblewrap" else "none"
 
@@ -134,7 +135,8 @@ def attempt_of(
     judged_by: str,
     goes_on_from: int = 0,
 ) -> Attempt:
-    """goes_on_from: the number of an open attempt that was its start; 0: none was."""
+    """Return the attempt that a grading makes. goes_on_from: number of the undecided attempt
+    that it went on with; 0: none."""
     why = why_not_graded(ended, limit_s)
     state: AttemptState = "kit_error" if why else "graded"
     result = ended.result if isinstance(ended.result, dict) else {}
@@ -150,7 +152,8 @@ def attempt_of(
 
 
 def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
-    """Reads to the end, so that who writes never waits, and keeps the beginning."""
+    """Copy the beginning of a process's output, and read the rest so that the process never
+    blocks."""
     room = LARGEST_OUTPUT_BYTES
     with target as file:
         while block := source.read1(1 << 16):  # type: ignore[attr-defined]
@@ -162,7 +165,7 @@ def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """The grading and all that it has started."""
+    """End a grading and everything that it has started."""
     with suppress(ProcessLookupError):
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -173,7 +176,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(path: Path) -> str:
-    """numalab's last message, which may be of several lines, or else the last line."""
+    """Return numalab's last message, which may be of several lines, or else the last line."""
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
     begins = [number for number, line in enumerate(lines) if line.startswith("numalab: ")]
     last = lines[begins[-1] :] if begins else lines[-1:]
@@ -183,7 +186,8 @@ def _last_words(path: Path) -> str:
 def run_grading(
     command: Sequence[str], cwd: Path, env: dict[str, str], folder: Path, limit_s: int
 ) -> GradingExit:
-    """Raises KeyboardInterrupt, after the grading has been stopped, where this job is to end."""
+    """Run one grading. Raises KeyboardInterrupt, after the grading has been stopped, if this job
+    is to end."""
     output = folder / "output.txt"
     kept = output.open("wb")
     process = starting.start(
@@ -202,7 +206,7 @@ def run_grading(
 
 
 def _forget_last(installation: Installation, lab: str) -> None:
-    """So that nothing of one student's is found by the next one's grading."""
+    """Remove what one student's grading leaves, so that the next one's does not find it."""
     for folder in (installation.build / "results" / lab, installation.staged_folder(lab)):
         shutil.rmtree(folder, ignore_errors=True)
     for language in LANGUAGES:
@@ -210,17 +214,20 @@ def _forget_last(installation: Installation, lab: str) -> None:
 
 
 def _undecided_attempt(course: CourseFolder, task: GradingTask) -> Attempt | None:
-    """The last one of the item that was graded, where points of it are open: in its place is what
-    comes of this one. Raises NumalabError."""
+    """Return the target's last graded attempt if points of it are undecided; the new attempt
+    replaces it. Raises NumalabError."""
     earlier = [a for a in attempts.attempts_of(course, task.target) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_worth_regrading, graded[-1].results)) else None
 
 
 def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
-    """Folders of records by language, the newest first, of all that this student has handed in for
-    the lab: of the same program times go on, whatever its comments, so that nobody gets a fresh
-    draw by handing in again. Those of attempts that came to nothing, too. Raises OSError."""
+    """Return folders of records by language, the newest first, of everything that a student has
+    handed in for the lab, and of attempts that came to nothing.
+
+    Times of the same program go on, whatever its comments, so that handing in again is no fresh
+    draw. Raises OSError.
+    """
     found = []
     for folder in course.comparable_attempts(target):
         told = read_json(folder / attempts.FILE)
@@ -231,7 +238,7 @@ def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
 
 
 def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
-    """Records and verdicts of each language, and of each virtual node below it."""
+    """Copy records and verdicts of each language, and of each VM below it."""
     for language in LANGUAGES:
         kept = installation.results_folder(lab, language, "submission")
         if kept.is_dir():
@@ -240,7 +247,8 @@ def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
 
 @dataclass(frozen=True)
 class NodeWorkspace:
-    """Where a job grades: the course, its run, a folder of this node's, the kit built in it."""
+    """Where a job grades: the course, its run, a folder of this node, and numalab as built in
+    it."""
 
     course: CourseFolder
     run: BatchRun
@@ -249,7 +257,8 @@ class NodeWorkspace:
     job: str
 
     def grade(self, task: GradingTask) -> Attempt | None:
-        """None where another has made this attempt. Raises OSError, KeyboardInterrupt."""
+        """Make an attempt; None if another job has made it. Raises OSError and
+        KeyboardInterrupt."""
         who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
         course, grading = self.course, self.run.grading
         partial = attempts.partial_folder(course, task.target, task.number, self.run.id, who)
@@ -291,7 +300,7 @@ class NodeWorkspace:
 
 
 def job_id() -> str:
-    """As Slurm calls this job, or empty."""
+    """Return Slurm's name of this job, or an empty text."""
     array, index = (os.environ.get(f"SLURM_ARRAY_{key}", "") for key in ("JOB_ID", "TASK_ID"))
     return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
 
@@ -303,7 +312,7 @@ def grade_chunk(
     installation: Installation,
     progress: Callable[[str], None],
 ) -> None:
-    """Makes the attempts of a chunk that are not there. Raises UserError, OSError."""
+    """Make the attempts of a chunk that are not there. Raises UserError and OSError."""
     with node_folder() as folder:
         own = Installation(installation.root, installation.preset, folder / "build")
         bench = NodeWorkspace(course, run, folder, own, job_id())

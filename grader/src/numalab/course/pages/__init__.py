@@ -1,4 +1,4 @@
-"""Pages about a class, for instructors and for students.
+"""Write pages about a class, for instructors and for students.
 
 Imported by `commands` alone: batch writes them, gradebook draws one anew.
 """

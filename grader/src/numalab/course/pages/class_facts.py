@@ -1,5 +1,5 @@
-"""What a class's results say together: criteria, nodes, and what kept from grading. Pure functions
-over a standing."""
+"""Count what a class's results say together: criteria, nodes, and what kept from grading. Pure
+functions over a standing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ LEAST_TIMED, NOISY_SHARE, NOISY_TIMES = 10, 0.10, 2.0
 
 @dataclass
 class CriterionFacts:
-    """counts: of students by status over all places; values: of those who have one; failures: of
-    each student who fails it, what was seen first; at_least, at_most: the bound, None where there
-    is none."""
+    """A criterion over the class.
+
+    Attributes:
+        lower_bound, upper_bound: of the value; None where there is none.
+        counts: students by status over all machines.
+        values: of those who have one.
+        failures: the first failure of each student who fails it.
+    """
 
     lab: str
     name: str
@@ -44,13 +49,13 @@ class CriterionFacts:
 
     @property
     def nobody_passes(self) -> bool:
-        """False where nobody could be graded on it: that says nothing."""
+        """False also if no student could be graded on it, which says nothing."""
         return self.decided > 0 and not self.counts["pass"]
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A student in a lab. statuses: by criterion, empty without a result."""
+    """A student in a lab. statuses: by criterion; empty without a result."""
 
     row: StandingRow
     statuses: Mapping[str, Status]
@@ -58,7 +63,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class LabFacts:
-    """criteria: in the lab's order."""
+    """A lab over the class; its criteria are in the lab's order."""
 
     name: str
     seats: Sequence[Seat]
@@ -66,7 +71,7 @@ class LabFacts:
 
     @property
     def shares(self) -> list[float]:
-        """Of the lab's points, for each student who has a grade."""
+        """Shares of the lab's points, of students who have a grade."""
         return [
             row.points / row.max_points
             for row in (seat.row for seat in self.seats)
@@ -76,8 +81,14 @@ class LabFacts:
 
 @dataclass
 class NodeGradings:
-    """graded: gradings that came to an end; timed: criteria of time that they looked at; open:
-    how many of those stayed undecided; ended: how other attempts did."""
+    """What was graded on a node.
+
+    Attributes:
+        graded: gradings that came to an end.
+        timed: criteria of time that they checked.
+        undecided: how many of those were not decided.
+        ended: other attempts by state.
+    """
 
     name: str
     type: str = ""
@@ -93,8 +104,11 @@ class NodeGradings:
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """mixed: rows whose gradings ran on different types of node, with these; ended: attempts by
-    state, the graded ones too; unsandboxed: gradings that no sandbox kept apart."""
+    """Attributes:
+    mixed: rows whose gradings ran on different types of node, with the types.
+    ended: attempts by state, graded ones too.
+    unsandboxed: number of gradings without a sandbox.
+    """
 
     labs: Sequence[LabFacts]
     nodes: Sequence[NodeGradings]
@@ -113,7 +127,7 @@ class ClassFacts:
 
     @property
     def types(self) -> dict[str, Counter[str]]:
-        """Types of node that are known, the most used first: how many nodes and gradings."""
+        """Numbers of nodes and gradings by type of node, the most used first."""
         found: dict[str, Counter[str]] = {}
         for node in self.nodes:
             if node.type:
@@ -122,26 +136,37 @@ class ClassFacts:
 
     @property
     def undecided_rows(self) -> list[StandingRow]:
-        """Whose grade has points that are not decided."""
+        """Rows of grades with undecided points."""
         return [row for row in self.rows if row.undecided and not row.is_part]
 
     @property
     def ungraded_rows(self) -> list[StandingRow]:
-        """Handed in and without a grade."""
+        """Rows that are handed in and have no grade."""
         return [
             row for row in self.rows if row.is_handed_in and row.points is None and not row.is_part
         ]
 
 
+def rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
+    """Return each student's rows by lab, in order of names."""
+    found: dict[str, dict[str, StandingRow]] = {}
+    names: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        found.setdefault(row.student.id, {})[row.lab] = row
+        names.setdefault(row.student.id, (row.student.name.casefold(), row.student.id))
+    return [found[id_] for id_ in sorted(found, key=names.__getitem__)]
+
+
 def attempts_of(row: StandingRow) -> Iterator[Attempt]:
-    """The one that counts and all others."""
+    """Yield the attempt that counts and all others."""
     if row.attempt is not None:
         yield row.attempt
     yield from row.others
 
 
 def _value(same: Iterable[CriterionVerdict]) -> float | None:
-    """Of a criterion: on the node itself where it has one there, else on the first machine."""
+    """Return a criterion's value: on the node itself if it has one there, else on the first
+    machine."""
     found = [place for place in same if place.value is not None]
     return min(found, key=lambda one: one.where != "here").value if found else None
 
@@ -202,8 +227,8 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeGradings]:
 
 
 def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
-    """Those on which much more stays open than on the others; where there is one node only, more
-    than is usual."""
+    """Return the nodes on which much more is undecided than on the others; of a single node,
+    more than usual."""
     timed, still_open = sum(node.timed for node in nodes), sum(node.undecided for node in nodes)
     found = []
     for node in nodes:
@@ -216,7 +241,7 @@ def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
 
 
 def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
-    """labs: of the kit; the standing may name others."""
+    """Count a standing's results. labs: those of numalab; the standing may name others."""
     by_lab: dict[str, list[StandingRow]] = {}
     rows = list(standing.rows_with_variants)
     for row in rows:

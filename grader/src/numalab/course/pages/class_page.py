@@ -25,6 +25,7 @@ from numalab.course.pages.class_facts import (
     ClassFacts,
     CriterionFacts,
     LabFacts,
+    rows_by_student,
 )
 from numalab.course.pages.days import picture, progress, progress_words
 from numalab.course.pages.heat_map import (
@@ -50,7 +51,7 @@ def script() -> Markup:
 
 
 def digest_of(text: str) -> str:
-    """As a Content-Security-Policy names it."""
+    """Return a text's digest as a Content-Security-Policy names it."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -121,7 +122,7 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
 
 
 def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
-    """What somebody should look at: a sentence and where on the page it is told."""
+    """Yield what an instructor should look at: a sentence, and where on the page it is told."""
     if facts.ungraded_rows:
         yield (
             f"{words.count(len(facts.ungraded_rows), 'submission')} without a grade.",
@@ -179,32 +180,18 @@ def _criteria(
 def _mistakes(
     facts: ClassFacts, labs: Mapping[str, Lab]
 ) -> Iterator[tuple[Mistake, str, str, str]]:
-    """With the lab's title, its link, and how many fail it of how many."""
+    """Yield mistakes with the lab's title, its link, and how many fail it of how many."""
     for one in mistakes(facts.criteria):
         lab = one.criterion.lab
         told = f"{one.failed} of {one.criterion.decided}"
         yield one, lab_title(lab, labs), lab_link(lab), told
 
 
-def _rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
-    """Rows by lab, of each student; by name."""
-    found: dict[str, dict[str, StandingRow]] = {}
-    for row in rows:
-        found.setdefault(row.student.id, {})[row.lab] = row
-    return sorted(found.values(), key=_name)
-
-
-def _name(rows: Mapping[str, StandingRow]) -> tuple[str, str]:
-    student = next(iter(rows.values())).student
-    return student.name.casefold(), student.id
-
-
 def _parts(
     standing: Standing,
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
-    """A line for each student: one of the rows, its link, the sum, and what each part gives over
-    all labs."""
-    for of in _rows_by_student(standing.rows) if standing.parts else ():
+    """Yield for each student a row, its link, the sum, and what each part gives over all labs."""
+    for of in rows_by_student(standing.rows) if standing.parts else ():
         rows = list(of.values())
         cells = part_sums(added_up(rows), standing.parts)
         yield rows[0], student_link(rows[0]), points_words(rows), cells
@@ -213,8 +200,8 @@ def _parts(
 def _alike(
     standing: Standing, labs: Mapping[str, Lab], alike: Iterable[EqualKernels]
 ) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
-    """The same students together, those with most first: names and links, as far as the standing
-    knows them, in which way, and where."""
+    """Yield groups of the same students, those with most kernels first: names and links as far
+    as the standing has them, what their kernels are equal to, and where."""
     by_id = {row.student.id: row for row in standing.rows}
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in alike:
@@ -231,8 +218,8 @@ def _alike(
 def _grid(
     standing: Standing, labs: Sequence[str]
 ) -> Iterator[tuple[StandingRow, list[_GradeCell], str]]:
-    """A line for each student: one of the rows, cells by lab, and the sum."""
-    for of in _rows_by_student(standing.rows):
+    """Yield for each student a row, cells by lab, and the sum."""
+    for of in rows_by_student(standing.rows):
         rows = list(of.values())
         yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
 
@@ -243,7 +230,7 @@ def class_page(
     labs: Mapping[str, Lab],
     alike: Sequence[EqualKernels] = (),
 ) -> str:
-    """Whatever comes from a student is text in it, never markup."""
+    """Return the class's page. Whatever comes from a student is text in it, never markup."""
     days = progress(standing)
     most: dict[str, float] = {}  # a variant that is a part is in its lab's points
     for row in standing.rows:
@@ -319,8 +306,11 @@ def class_page(
 
 @dataclass(frozen=True)
 class _CriterionPart:
-    """counts: by status in order; widths: the same in percent of all; values: what is measured
-    and how it is spread, empty where nothing is."""
+    """Attributes:
+    counts: by status, in order.
+    values: what is measured and how it is distributed; empty if nothing is.
+    bound_text: the criterion's bound; empty if it has none.
+    """
 
     name: str
     points: int
@@ -351,7 +341,7 @@ def _criterion_part(criterion: CriterionFacts, number: int) -> _CriterionPart:
 def _cells(
     lab: LabFacts, part_names: Sequence[PartName]
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None], Markup]]:
-    """A line for each student, its link, points, parts and cells."""
+    """Yield for each student a row, its link, points, parts and cells."""
     names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
         link = student_link(seat.row, "../")
@@ -362,7 +352,7 @@ def _cells(
 
 
 def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
-    """Every student and criterion of a lab."""
+    """Return a lab's page of the class, with every student and criterion."""
     title, shares = lab_title(lab.name, labs), lab.shares
     has = {part.name for seat in lab.seats for part in seat.row.parts}
     part_names = [name for name in standing.parts if name in has]

@@ -24,8 +24,14 @@ _HEIGHT = 2 * _PANEL + 2 * _GAP + _FOOT
 
 @dataclass(frozen=True)
 class Days:
-    """first: of its days; handed_in: hand-ins on them; reached: the class's points at their end, of
-    all there are, 0 to 1."""
+    """Some days of a course.
+
+    Attributes:
+        first: the first of these days.
+        days: their number.
+        handed_in: hand-ins on them.
+        reached: the class's points at their end, as a share of all points, 0 to 1.
+    """
 
     first: date
     days: int
@@ -39,21 +45,17 @@ class Days:
 
 
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
-    """By student, lab and digest; where only a grading is known, when that began."""
+    """Return times by student, lab and digest; if only a grading is known, when that began."""
     found = {(one.student_id, one.lab, one.digest): one.handed_in_at for one in standing.handed_in}
     for row in standing.rows_with_variants:
         for attempt in attempts_of(row):
             begun = datetime.fromisoformat(attempt.started_at)
-            found.setdefault(_files(attempt), begun)
+            found.setdefault(attempt.target.files, begun)
     return found
 
 
-def _files(attempt: Attempt) -> tuple[str, str, str]:
-    return attempt.target.student_id, attempt.target.lab, attempt.target.digest
-
-
 def _share(attempt: Attempt) -> float:
-    """Of the points that can be earned, in the better language."""
+    """Return the share of the points that can be earned, in the better language."""
     shares = [
         result["points"] / earnable_points(result)
         for result in attempt.results
@@ -65,17 +67,17 @@ def _share(attempt: Attempt) -> float:
 def _gains(
     row: StandingRow, times: dict[tuple[str, str, str], datetime]
 ) -> Iterator[tuple[date, float]]:
-    """When each was handed in that was graded, and how many points it is better than all before."""
+    """Yield the day of each graded hand-in, and by how many points it is better than all before."""
     graded = [one for one in attempts_of(row) if one.state == "graded"]
     best = 0.0
-    for attempt in sorted(graded, key=lambda one: (times[_files(one)], one.number)):
+    for attempt in sorted(graded, key=lambda one: (times[one.target.files], one.number)):
         better = max(best, _share(attempt))
-        yield times[_files(attempt)].date(), (better - best) * row.kernel_points
+        yield times[attempt.target.files].date(), (better - best) * row.kernel_points
         best = better
 
 
 def progress(standing: Standing) -> list[Days]:
-    """From the first to the last hand-in, in equal steps; empty where there is none."""
+    """Return the days from the first to the last hand-in in equal steps; none without a hand-in."""
     times = _hand_in_times(standing)
     if not times:
         return []
@@ -99,7 +101,7 @@ def progress(standing: Standing) -> list[Days]:
 
 
 def progress_words(days: Sequence[Days]) -> str:
-    """found: one or more."""
+    """Return a class's progress in two sentences. days: one or more."""
     busiest = max(days, key=lambda one: one.handed_in)
     handed_in = words.count(sum(one.handed_in for one in days), "hand-in")
     return (
@@ -113,7 +115,7 @@ def progress_words(days: Sequence[Days]) -> str:
 
 
 def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
-    """Its title, its base line and its scale."""
+    """Yield a panel's title, base line and scale."""
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
     yield text.format(0, top - 8, "start", title)
     yield text.format(_LEFT - 6, top + 10, "end", most)
@@ -122,7 +124,7 @@ def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
 
 
 def picture(days: Sequence[Days], name: str) -> Markup:
-    """found: one or more; name: what its ids begin with, the page's only ones."""
+    """Draw a class's progress as SVG. days: one or more; name: a unique prefix of its ids."""
     step = (_WIDTH - _LEFT - _MARGIN) / len(days)
     most = max(one.handed_in for one in days)
     per = "day" if days[0].days == 1 else f"{days[0].days} days"

@@ -1,4 +1,4 @@
-"""The page of one grading, drawn from its records where none was drawn when it was graded."""
+"""Draw the page of one grading from its records, if none was drawn when it was graded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ AGAIN = (
 def drawn_page(
     course: CourseFolder, installation: Installation, labs: Mapping[str, Lab], attempt: Attempt
 ) -> str | None:
-    """Of an attempt that was judged again. None where its rules are no longer the kit's, or its
-    records can't be read: then there is nothing to draw its verdict from. Raises NumalabError."""
+    """Draw the page of an attempt that was judged again; None if its rules are no longer the
+    present ones, or its records can't be read. Raises NumalabError."""
     item = attempt.target
     folder = course.attempt(item, attempt.number)
     whole = read_attempt(folder)

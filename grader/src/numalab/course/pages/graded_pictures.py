@@ -1,7 +1,7 @@
-"""What a student's page shows of what was seen: the first pictures of the page that was drawn when
-it was graded. They are taken from there, since drawing them again takes seconds. Pure.
+"""Take the first pictures of a grading's page for the student's page, since drawing them again
+takes seconds. Pure.
 
-Each becomes an image of its own: names inside of it meet no others of the page.
+Each becomes an image of its own: ids in it meet no others of the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _FIGURE = re.compile(
 
 @dataclass(frozen=True)
 class Picture:
-    """address: all of it, as data; width, height: px."""
+    """Attributes:
+    address: the whole image, as a data URL.
+    width, height: px.
+    """
 
     title: str
     words: str
@@ -37,7 +40,7 @@ class Picture:
 
 
 def _picture(title: str, words: str, svg: str) -> Picture | None:
-    """None where it is no picture of the kit's."""
+    """Return a picture; None if it is not one of numalab's."""
     try:
         root = ElementTree.fromstring(svg)
         _, _, width, height = map(float, root.attrib["viewBox"].split())
@@ -63,7 +66,7 @@ def _pictures(section: str) -> Iterator[Picture]:
 
 
 def first_pictures(page: str, language: str) -> list[Picture]:
-    """page: of one grading; language: by its name, as C."""
+    """Return the first pictures of a language, such as C, on the page of one grading."""
     for section in _KERNEL.findall(page):
         head = _HEAD.search(section)
         if head is not None and f", {language}:" in head[1]:

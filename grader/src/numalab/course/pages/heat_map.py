@@ -11,7 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages.class_facts import ClassFacts, LabFacts, Seat
+from numalab.course.pages.class_facts import ClassFacts, LabFacts, rows_by_student
 from numalab.course.pages.student_page import criterion_anchor, lab_title
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import Lab
@@ -33,7 +33,7 @@ class LabColumns:
 
 @dataclass(frozen=True)
 class Line:
-    """A student's: cells are markup."""
+    """A student's line; cells are markup."""
 
     row: StandingRow
     link: str
@@ -48,7 +48,7 @@ class HeatMap:
 
 
 def student_link(row: StandingRow, up: str = "") -> str:
-    """up: from the page to the folder of the reports."""
+    """Return a link to a student's page. up: from the page to the folder of the reports."""
     return f"{up}students/{quote(row.student.id)}/index.html"
 
 
@@ -57,7 +57,7 @@ def lab_link(lab: str) -> str:
 
 
 def points_words(rows: Sequence[StandingRow]) -> str:
-    """The sum of those that have a grade; a variant's is in its lab's."""
+    """Return the sum of the rows that have a grade; a variant's points are in its lab's."""
     points = [row.points for row in rows if row.points is not None and not row.is_part]
     return f"{round(sum(points), 2):g}" if points else "-"
 
@@ -65,7 +65,7 @@ def points_words(rows: Sequence[StandingRow]) -> str:
 def lab_cells(
     lab: str, statuses: Mapping[str, Status], criteria: Sequence[str], link: str
 ) -> Iterator[Markup]:
-    """One for each criterion. link: to the student's page."""
+    """Yield a cell for each criterion. link: to the student's page."""
     for number, name in enumerate(criteria):
         first = " first" if number == 0 else ""
         status = statuses.get(name)
@@ -77,38 +77,26 @@ def lab_cells(
 
 
 def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
-    """Of a variant, whose columns are beside those of its lab and may be few, its number."""
+    """Return a lab's title; of a variant, whose columns are next to its lab's and may be few,
+    the number."""
     of = labs.get(lab_of_variant(lab.name)) if is_variant_name(lab.name) else None
     return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
 
 
-def _seats_by_student(labs: Sequence[LabFacts]) -> list[dict[str, Seat]]:
-    """Seats by lab, of each student; by name."""
-    found: dict[str, dict[str, Seat]] = {}
-    for lab in labs:
-        for seat in lab.seats:
-            found.setdefault(seat.row.student.id, {})[lab.name] = seat
-    return sorted(found.values(), key=_name)
-
-
-def _name(seats: Mapping[str, Seat]) -> tuple[str, str]:
-    student = next(iter(seats.values())).row.student
-    return student.name.casefold(), student.id
-
-
 def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
-    """Of the labs in which somebody has a result."""
+    """Return the map of all labs in which a student has a result."""
     shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
     lines = []
-    for seats in _seats_by_student(facts.labs):
-        rows = [seat.row for seat in seats.values()]
-        link = student_link(rows[0])
+    statuses = {
+        (seat.row.student.id, lab.name): seat.statuses for lab in facts.labs for seat in lab.seats
+    }
+    for of_student in rows_by_student(facts.rows):
+        rows = list(of_student.values())
+        link, id_ = student_link(rows[0]), rows[0].student.id
         cells = [
             cell
             for lab, names in shown
-            for cell in lab_cells(
-                lab.name, seats[lab.name].statuses if lab.name in seats else {}, names, link
-            )
+            for cell in lab_cells(lab.name, statuses.get((id_, lab.name), {}), names, link)
         ]
         lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
     groups = [LabColumns(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]

@@ -20,7 +20,7 @@ def number(value: float) -> str:
 
 
 def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:
-    """From where to where is drawn: without the outermost values, and with the bound."""
+    """Return the ends of the scale: without the outermost values, and with the bound."""
     cut = int(_ENDS * len(ordered))
     inner = ordered[cut : len(ordered) - cut]
     low, high = inner[0], inner[-1]
@@ -30,7 +30,7 @@ def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]
 
 
 def bins(values: Sequence[float], low: float, high: float) -> list[int]:
-    """How many values are in each of equal bins; what is outside is in the outermost."""
+    """Count the values in each of equal bins; those outside are in the outermost."""
     found = [0] * BINS
     for value in values:
         at = int(BINS * (value - low) / (high - low))
@@ -39,7 +39,7 @@ def bins(values: Sequence[float], low: float, high: float) -> list[int]:
 
 
 def values_words(values: Sequence[float], unit: str) -> str:
-    """values: one or more."""
+    """Describe a distribution in a sentence. values: one or more."""
     told = f"{count(len(values), 'value')}, median {number(statistics.median(values))}"
     if len(values) >= 4:
         quarters = statistics.quantiles(values, n=4, method="inclusive")
@@ -49,8 +49,13 @@ def values_words(values: Sequence[float], unit: str) -> str:
 
 
 def histogram(values: Sequence[float], bound: float | None, name: str, title: str) -> Markup:
-    """values: one or more; bound: what is asked for, drawn as a line; name: the id of its title,
-    the page's only one."""
+    """Draw a distribution as SVG.
+
+    Args:
+        values: one or more.
+        bound: what is required, drawn as a line.
+        name: the id of its title, unique on the page.
+    """
     low, high = _scale(sorted(values), bound)
     found = bins(values, low, high)
     most, step = max(found), _WIDTH / BINS

@@ -1,4 +1,4 @@
-"""What most students of a class got wrong, and what the kit says of it. Pure."""
+"""The most frequent mistakes of a class, and what numalab says of them. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class Mistake:
-    """failed: how many fail it by what they did there; following: how many more do since another
-    criterion fails; cause: the most frequent one, in words, of so many as with_cause; typical: what
-    the kit has said to one of them, in the way in which it has said it to most."""
+    """Attributes:
+    failed: number of students who fail the criterion by what they did there.
+    following: number of those who fail it since another criterion fails.
+    cause: the most frequent cause, in words.
+    cause_count: how many failed for it.
+    typical: the most frequent sentence, as one of them got it.
+    """
 
     criterion: CriterionFacts
     failed: int
@@ -36,15 +40,15 @@ def _follows(verdict: CriterionVerdict) -> bool:
 
 
 def typical(sentences: Sequence[str]) -> str:
-    """Of sentences that differ in figures alone, those that are most: the first one. sentences:
-    one or more."""
+    """Return the first of the most frequent sentences, if figures don't count. sentences: one or
+    more."""
     alike = [_FIGURE.sub("0", sentence) for sentence in sentences]
     ((most, _),) = Counter(alike).most_common(1)
     return sentences[alike.index(most)]
 
 
 def mistakes(criteria: Iterable[CriterionFacts]) -> list[Mistake]:
-    """The most frequent first."""
+    """Return the most frequent mistakes, the most frequent first."""
     found = []
     for criterion in criteria:
         own = [one for one in criterion.failures if not _follows(one)]

@@ -16,8 +16,12 @@ _UNDECIDED: tuple[PartState, ...] = ("waiting", "open")
 
 @dataclass(frozen=True)
 class PartSum:
-    """Parts of one name together. state: the one that says most; why: what the only one follows
-    from, may be empty."""
+    """Parts of one name together.
+
+    Attributes:
+        state: the one that says most.
+        why: what a single part follows from; may be empty.
+    """
 
     name: PartName
     state: PartState
@@ -27,17 +31,17 @@ class PartSum:
 
     @property
     def words(self) -> str:
-        """As 3.2 of 4."""
+        """ "3.2 of 4", or "-"."""
         return f"{self.points:g} of {self.max_points:g}" if self.max_points else "-"
 
     @property
     def state_words(self) -> str:
-        """Empty where it is graded."""
+        """The state in words; empty if it is graded."""
         return STATE_WORDS[self.state]
 
     @property
     def kind(self) -> str:
-        """A style of what is in a cell."""
+        """The style of a cell."""
         if not self.max_points:
             return "none"
         if self.state in _UNDECIDED:
@@ -48,12 +52,12 @@ class PartSum:
 
     @property
     def left(self) -> float:
-        """What it can give and does not."""
+        """Points that it can give and does not."""
         return max(0.0, round(self.max_points - self.points, 6))
 
 
 def part_sum(parts: Sequence[GradePart]) -> PartSum:
-    """parts: one or more of the same name."""
+    """Add up parts, one or more, of the same name."""
     states = {part.state for part in parts}
     return PartSum(
         parts[0].name,
@@ -65,12 +69,13 @@ def part_sum(parts: Sequence[GradePart]) -> PartSum:
 
 
 def part_sums(rows: Iterable[StandingRow], names: Sequence[PartName]) -> list[PartSum | None]:
-    """One for each name; None where there is no such part."""
+    """Add up parts by name; None if there is no such part."""
     own = list(rows)
     found = [[part for row in own if (part := row.part(name)) is not None] for name in names]
     return [part_sum(parts) if parts else None for parts in found]
 
 
 def added_up(rows: Iterable[StandingRow]) -> list[StandingRow]:
-    """Those whose parts give their points: all that have a grade, but for what was set by hand."""
+    """Return the rows whose parts give their points: those with a grade that was not set by
+    hand."""
     return [row for row in rows if row.points is not None and not row.override_reason]

@@ -1,5 +1,5 @@
-"""Writes a course's pages: the class's each time, a student's when something of it has changed.
-Everything is renamed into place, so that a page that is open is never half a page."""
+"""Write a course's pages: the class's each time, a student's if anything on it has changed.
+Every file is renamed into place, so that an open page is never half a page."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ MADE_BETWEEN = 25  # students' pages, after which progress is told
 
 
 def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
-    """The page that was drawn when it was graded."""
     return course.attempt(attempt.target, attempt.number) / "report.html"
 
 
 def _put(source: Path, target: Path) -> bool:
-    """An attempt never changes, and neither does what is there. False: there is no source. Raises
-    OSError."""
+    """Put an attempt's page into place unless it is there: an attempt never changes. Return
+    False if there is none. Raises OSError."""
     try:
         link_or_copy(source, target)
     except FileExistsError:
@@ -52,7 +51,8 @@ def _put_page(
     attempt: Attempt,
     target: Path,
 ) -> bool:
-    """Whether there is one; of what was judged again it is drawn now, once. Raises OSError."""
+    """Put an attempt's page into place; of one that was judged again it is drawn now, once.
+    Return whether there is one. Raises OSError."""
     if attempt.state != "graded":
         return False
     if target.is_file() or _put(_page_of(course, attempt), target):
@@ -70,7 +70,8 @@ def _put_pages(
     rows: Iterable[StandingRow],
     folder: Path,
 ) -> set[str]:
-    """The pages of gradings beside a student's own; returns the names of those that have one."""
+    """Put the pages of gradings next to a student's own; return the names of those that have
+    one."""
     shown = {attempt_name(attempt): attempt for row in rows for attempt in attempts_of(row)}
     return {
         name
@@ -83,7 +84,7 @@ def _put_pages(
 
 
 def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
-    """Of all but the student that a student's page depends on."""
+    """Return the digest of everything but the student that a student's page depends on."""
     digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
@@ -93,14 +94,14 @@ def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
 
 
 def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
-    """What tells attempts apart; all else of one never changes."""
+    """Return what tells attempts apart; nothing else of one ever changes."""
     if attempt is None:
         return None
     return attempt.target.key, attempt.number, attempt.state
 
 
 def _digest(rows: Sequence[StandingRow], shared: str) -> str:
-    """Changes with anything that a student's page shows."""
+    """Return a digest that changes with anything that a student's page shows."""
     facts = [
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
@@ -162,7 +163,8 @@ def _write_student(
 def _next_pictures(
     rows: Sequence[StandingRow], pages: Collection[str], folder: Path
 ) -> list[Picture]:
-    """Pictures of what the page begins with, from the page of its grading. Raises OSError."""
+    """Return the pictures with which the page begins, from the page of its grading. Raises
+    OSError."""
     row = pictured_row(rows)
     if row is None:
         return []
@@ -183,7 +185,7 @@ def _write_students(
     title: str,
     progress: StepReport,
 ) -> None:
-    """What was made is noted even where the rest was not."""
+    """Write students' pages; those that were written are noted even if others can't be."""
     of_kit = _shared_digest(labs, title)
     wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
     found = read_json(course.pages_made)
@@ -201,8 +203,8 @@ def _write_students(
 
 
 def _check(student_ids: Collection[str]) -> None:
-    """An id names a folder: intake makes none that would lead elsewhere, and a gradebook that was
-    changed by hand may not either."""
+    """Check that ids can name folders: intake makes no others, but a gradebook may be changed by
+    hand."""
     for student_id in student_ids:
         if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
             raise NumalabError(
@@ -213,7 +215,7 @@ def _check(student_ids: Collection[str]) -> None:
 
 @contextmanager
 def _explain_errors(course: CourseFolder) -> Iterator[None]:
-    """Raises NumalabError where a page can't be written."""
+    """Raise NumalabError if a page can't be written."""
     try:
         yield
     except OSError as error:
@@ -229,8 +231,7 @@ def write_class_reports(
     progress: StepReport,
     alike: Sequence[EqualKernels] = (),
 ) -> Path:
-    """Writes the class's pages and returns the first. alike: hand-ins that say the same. Raises
-    NumalabError."""
+    """Write the class's pages; return the path of the first. Raises NumalabError."""
     progress("the class's pages")
     with _explain_errors(course):
         course.report.mkdir(parents=True, exist_ok=True)
@@ -246,10 +247,18 @@ def write_reports(
     students: Collection[str] | None = None,
     alike: Sequence[EqualKernels] = (),
 ) -> Path:
-    """Writes the class's pages as write_class_reports does, those students' pages that changed, and
-    returns the class's first. students: ids; only theirs are written, and none of the class;
-    then the page of the one, or the folder of all, is returned. Raises UserError and
-    NumalabError."""
+    """Write the class's pages and those students' pages that changed.
+
+    Args:
+        students: ids; only their pages are written, and none of the class.
+
+    Returns:
+        The path of the class's first page, of the only student's, or the folder of students' pages.
+
+    Raises:
+        UserError: there is no such student.
+        NumalabError: a page can't be written.
+    """
     labs = labs_and_variants(installation.root)
     rows = _rows_by_student(standing.rows_with_variants)
     _check(rows)

@@ -1,7 +1,7 @@
 """A student's page: what was reached and the next step, then every lab with its grade, what passed
 and why not. Pure: records in, text out.
 
-All pictures are in the pages that were drawn when it was graded, which this one links to, and from
+Pictures are in the pages that were drawn when it was graded, to which this one links, and from
 which it takes the first ones of what is to be done next: drawing them takes a second or two per
 grading, and a class has thousands.
 """
@@ -35,19 +35,19 @@ from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, u
 
 
 def attempt_name(attempt: Attempt) -> str:
-    """Unlike that of any other attempt of the student, and fit for a file's."""
+    """Return an attempt's name, unique among the student's and fit for a file."""
     item = attempt.target
     return f"{item.lab}-{item.key.rpartition('/')[2]}-{attempt.number}"
 
 
 def moment(time: str) -> str:
-    """A time of ISO 8601 to the minute, in its own zone."""
+    """Return a time of ISO 8601 to the minute, in its own zone."""
     return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M %Z")
 
 
 def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
-    """As 01 First touch, or 01 First touch, variant; the folder's name where the kit has no such
-    lab."""
+    """Return "01 First touch" or "01 First touch, variant"; the folder's name if numalab has no
+    such lab."""
     if lab in labs:
         return f"{labs[lab].number} {labs[lab].title}"
     of = labs.get(lab.removesuffix(VARIANT_ENDING))
@@ -55,7 +55,7 @@ def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
 
 
 def criterion_anchor(lab: str, criterion: str) -> str:
-    """Where a student's page tells of a criterion, of the language that counts."""
+    """Return where a student's page tells of a criterion, in the language that counts."""
     return f"{lab}-{criterion}"
 
 
@@ -88,8 +88,12 @@ class _NextStep:
 
 @dataclass(frozen=True)
 class _Result:
-    """Of one language. compiler: what it said, may be empty, as may be the explanation; anchors: of
-    the rows, empty where others lead to no such row."""
+    """The result in one language.
+
+    Attributes:
+        compiler: its output; may be empty, as may be the explanation.
+        anchors: of the rows; empty if the row is not linked to.
+    """
 
     title: str
     caption: str
@@ -106,7 +110,7 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Try:
-    """An attempt. page: a link, empty where there is none."""
+    """An attempt. page: a link; empty if there is none."""
 
     when: str
     status: str
@@ -118,9 +122,15 @@ class _Try:
 
 @dataclass(frozen=True)
 class _LabPart:
-    """A row of the standing. notices: what the grade rests on beside the criteria; counting:
-    the attempt that counts; signs: of what counts; parts: what the grade is made of; bar: what of
-    it is reached and what not, None without a grade; is_part: of its lab's grade."""
+    """A row of the standing.
+
+    Attributes:
+        notices: what the grade rests on besides the criteria.
+        counting: the attempt that counts; signs: of what counts.
+        parts: what the grade is made of.
+        bar: points that are reached and that are not; None without a grade.
+        is_part: of its lab's grade.
+    """
 
     anchor: str
     title: str
@@ -139,7 +149,7 @@ class _LabPart:
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
-    """What to do next."""
+    """Yield what to do next."""
     file = KERNEL_FILES[verdict.language]
     if build is not None and build.status != "ok":
         yield f"Fix {file} so that it can be built, then hand it in again."
@@ -155,7 +165,8 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
 
 
 def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
-    """Each criterion has one: the first of its rows that says what its status says."""
+    """Yield an anchor per row: each criterion has one, at the first row with the criterion's
+    status."""
     left = dict(verdict.statuses)
     for row in rows:
         if left.get(row.name) == row.status:
@@ -166,7 +177,8 @@ def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> _Result:
-    """counts: whether it is the one that does; None: there is no other."""
+    """Return a language's result. counts: whether it is the one that counts; None: there is no
+    other."""
     verdict = read_verdict(result)
     rows = list(rows_of(verdict))
     build = Build(**result["build"]) if "build" in result else None
@@ -213,7 +225,7 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
 
 
 def _marks(row: StandingRow) -> Iterator[str]:
-    """What holds of a grade, in words; the notices have the sentences."""
+    """Yield what holds of a grade, in words; the notices have the sentences."""
     if row.late_s > 0:
         yield "late"
     if row.is_late_unknown:
@@ -229,7 +241,7 @@ def _bar(row: StandingRow) -> tuple[float, float] | None:
 
 
 def _has_kernel(row: StandingRow) -> bool:
-    """Handed in; a lab with parts may have others alone."""
+    """Tell whether a kernel is handed in; a lab with parts may have others alone."""
     kernel = row.part("kernel")
     return row.is_handed_in and (kernel is None or kernel.state not in NOTHING_OF_IT)
 
@@ -284,7 +296,7 @@ def _fails(row: StandingRow) -> bool:
 
 
 def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
-    """Of what the page shows pictures: what is to be done next, or was graded last."""
+    """Return the row of which pictures are shown: what is to be done next, or was graded last."""
     graded = [row for row in rows if row.result is not None]
     last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
     return next(filter(_fails, graded), last)
@@ -293,8 +305,9 @@ def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
 def _next_step(
     rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
-    """In the first lab in which something fails, be it in its variant; else what is not handed in
-    yet of a lab or of its parts. None where only others can do something, or nothing is left."""
+    """Return the next step in the first lab, or variant, in which something fails; otherwise
+    what of a lab or its parts is not handed in yet. None if only others can do something, or
+    nothing is left."""
     for row, part in zip(rows, parts, strict=True):
         if not _fails(row):
             continue
@@ -324,7 +337,7 @@ def _next_step(
 
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
-    """Over the labs that have a grade."""
+    """Return the sum over the labs that have a grade."""
     own = [row for row in rows if not row.is_part]
     graded = [(row.points, row.max_points) for row in own if row.points is not None]
     if not graded:
@@ -342,8 +355,13 @@ def student_page(
     pages: Collection[str],
     pictures: Sequence[Picture] = (),
 ) -> str:
-    """rows: the student's, by lab; pages: names of attempts whose page lies beside it; seen:
-    pictures of what is pictured. Whatever comes from a student is text in it, never markup."""
+    """Return a student's page. Whatever comes from a student is text in it, never markup.
+
+    Args:
+        rows: the student's, by lab.
+        pages: names of attempts whose page is next to it.
+        pictures: of the row that pictured_row returns.
+    """
     row = pictured_row(rows) if pictures else None
     parts = [_lab_part(row, labs, pages) for row in rows]
     has = {part.name for row in rows for part in row.parts}
