@@ -43,7 +43,15 @@ from numalab.learning.basis import Basis, Text, calling
 from numalab.learning.crossing import SOURCE as CROSSING_SOURCE
 from numalab.learning.crossing import Crossing, crossing
 from numalab.learning.exploring import Explored, explored
-from numalab.learning.run import Graded, Run, check_file, load_run, near, open_installation, printed
+from numalab.learning.run import (
+    GradedRun,
+    Run,
+    check_file,
+    find_own_installation,
+    load_run,
+    printed,
+    suggestion,
+)
 from numalab.learning.sources import Source, find_sources
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
@@ -63,10 +71,10 @@ if TYPE_CHECKING:
 Size = Literal["quick", "default", "published"]
 
 
-def open_lab(name: str, installation: Installation | None = None) -> OpenLab:
+def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     """A lab by its name or number, or the user's variant of it by the variant's name. Raises
     UserError and NumalabError."""
-    installation = installation or open_installation()
+    installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
         installation, declared = open_variant(
@@ -75,7 +83,7 @@ def open_lab(name: str, installation: Installation | None = None) -> OpenLab:
     else:
         (declared,) = choose_labs(load_labs(installation.root), [name])
         provide(installation, [declared], _silent)
-    return OpenLab(installation, declared, installation.own_folder(declared.name))
+    return LearnerLab(installation, declared, installation.own_folder(declared.name))
 
 
 def _silent(step: str) -> None:
@@ -88,7 +96,7 @@ class _Measured:
     one that was asked for could not be had; notes: what is smaller in them than in the machines
     that they stand for; texts: that were tried."""
 
-    sessions: Sessions
+    gradings: Sessions
     kernel: GradedKernel
     not_booted: str | None
     notes: Sequence[str]
@@ -99,7 +107,7 @@ class _Measured:
 
 
 @dataclass(frozen=True)
-class OpenLab:
+class LearnerLab:
     """A lab to work with. folder: where your files are; machine: a virtual node on which
     placement is looked at; progress: is told what is going on."""
 
@@ -113,11 +121,11 @@ class OpenLab:
     def name(self) -> str:
         return self.declared.name
 
-    def on(self, machine: str) -> OpenLab:
+    def on(self, machine: str) -> LearnerLab:
         """The same on a virtual node of the gallery. Raises UserError."""
         return replace(self, machine=find_machine(self.installation, machine))
 
-    def at(self, folder: str | Path) -> OpenLab:
+    def at(self, folder: str | Path) -> LearnerLab:
         """The same with your files in FOLDER/NN_name/, as grade --submission FOLDER takes
         them."""
         return replace(self, folder=Path(folder).resolve() / self.name)
@@ -177,7 +185,7 @@ class OpenLab:
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
             if measured.not_booted is None:
-                return self._run_of(measured, label, with_times=times, basis=basis)
+                return self._run_of(measured, label, takes_times=times, basis=basis)
             if not or_recorded:
                 raise NumalabError(measured.not_booted)
         self.progress(f"not booted: {measured.not_booted}")
@@ -204,7 +212,7 @@ class OpenLab:
         size: Size = "quick",
         label: str = "yours",
         afresh: bool = False,
-    ) -> Graded:
+    ) -> GradedRun:
         """As run, with times, points and feedback: what ./numalab grade gives, with --quick as long
         as the size is quick, and kept as that keeps it. The same program graded again goes on with
         the times that there are, and takes no new ones where they decide; afresh: it does. Without
@@ -212,11 +220,11 @@ class OpenLab:
         then shows what was seen on one of them."""
         with self._calling("grading", language, label) as basis:
             measured = self._measure(
-                language, source, files, size, True, afresh=afresh, with_labs_machines=True
+                language, source, files, size, True, afresh=afresh, adds_labs_machines=True
             )
-            measured.sessions.keep()
-            run = self._run_of(measured, label, with_times=True, basis=basis)
-            return Graded(**vars(run), told=self._report(measured))
+            measured.gradings.keep()
+            run = self._run_of(measured, label, takes_times=True, basis=basis)
+            return GradedRun(**vars(run), report_text=self._report(measured))
 
     def sweep(
         self,
@@ -249,7 +257,7 @@ class OpenLab:
             shared_node(self.progress, alone=True),
         ):
             self.progress("building")
-            session = self._session(language, folder, effort_for("quick", True))
+            session = self._make_grading(language, folder, effort_for("quick", True))
             read_files(session)
             settings = settings_of(session, threads, files)
             why = refusal("notebook") if on_login_node() else ""
@@ -310,7 +318,7 @@ class OpenLab:
             raise UserError(f"{self.name}: {what}")
         return part
 
-    def _session(self, language: str, folder: Path, effort: Effort) -> Session:
+    def _make_grading(self, language: str, folder: Path, effort: Effort) -> Session:
         """Of a kernel, for more than a grading. Under the lock."""
         node = self._node()
         build_targets(self.installation, [self.installation.monitor(self.name).name])
@@ -330,7 +338,7 @@ class OpenLab:
         known = self.declared.languages
         if language not in known:
             raise UserError(
-                f"there is no language '{language}'{near(language, known)}. {self.name} has "
+                f"there is no language '{language}'{suggestion(language, known)}. {self.name} has "
                 f"{' and '.join(known)}"
             )
         return language
@@ -341,7 +349,9 @@ class OpenLab:
         for part in parts:
             if part not in known:
                 has = f"It has {', '.join(known)}" if known else "It has one only"
-                raise UserError(f"{self.name} has no kernel '{part}'{near(part, known)}. {has}")
+                raise UserError(
+                    f"{self.name} has no kernel '{part}'{suggestion(part, known)}. {has}"
+                )
         return tuple(parts)
 
     def _node(self) -> Json:
@@ -389,7 +399,7 @@ class OpenLab:
         times: bool,
         parts: tuple[str, ...] = (),
         afresh: bool = True,
-        with_labs_machines: bool = False,
+        adds_labs_machines: bool = False,
     ) -> _Measured:
         """Under the lock. with_labs_machines: where no machine was asked for, on the lab's own, as
         far as they are needed. Raises Interrupted with the run so far."""
@@ -415,40 +425,40 @@ class OpenLab:
                 afresh=afresh,
             )  # fmt: skip
             texts = self._texts(language, source, files, folder)
-            own: list[Machine] | None = [] if with_labs_machines else None
+            own: list[Machine] | None = [] if adds_labs_machines else None
             machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.installation, GuestOptions()) as places:
-                sessions = grade_kernel(session, machines, places, with_times=times)
-                notes = [places.note(there.place.name) for there in sessions.elsewhere]
+                gradings = grade_kernel(session, machines, places, with_times=times)
+                notes = [places.note(there.place.name) for there in gradings.elsewhere]
             if session.evidence.build.status != "missing":
                 texts |= self._texts(language, source, files, folder, is_built=True)
             kernel = replace(
-                graded_kernel(self.installation, sessions), again="grade again", hints_seen={},
+                graded_kernel(self.installation, gradings), again="grade again", hints_seen={},
                 afresh="With afresh=True new ones are taken.",
             )  # fmt: skip
         missed = [
             c.why
             for c in kernel.verdict.criteria
-            if c.where != "here" and c.status == "error" and not sessions.elsewhere
+            if c.where != "here" and c.status == "error" and not gradings.elsewhere
         ]
-        measured = _Measured(sessions, kernel, missed[0] if missed else None, notes, texts)
-        if sessions.interrupted:
-            raise Interrupted(self._run_of(measured, "interrupted", with_times=times))
+        measured = _Measured(gradings, kernel, missed[0] if missed else None, notes, texts)
+        if gradings.interrupted:
+            raise Interrupted(self._run_of(measured, "interrupted", takes_times=times))
         return measured
 
     def _run_of(
-        self, measured: _Measured, label: str, *, with_times: bool, basis: Basis | None = None
+        self, measured: _Measured, label: str, *, takes_times: bool, basis: Basis | None = None
     ) -> Run:
-        kernel, sessions = measured.kernel, measured.sessions.seen
-        parts = measured.sessions.here.parts
+        kernel, gradings = measured.kernel, measured.gradings.seen
+        parts = measured.gradings.here.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
         own = {c.name for c in self.declared.criteria if all_run or c.part in parts}
         shown = [
             c
             for c in kernel.verdict.criteria
-            if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
+            if c.name in own and (takes_times or c.kind != "timing" or c.value is not None)
         ]
-        records = tuple(session.data for _, session in sessions)
+        records = tuple(session.data for _, session in gradings)
         where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
@@ -461,7 +471,7 @@ class OpenLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = score_diagnosis(self.installation, self.declared, measured.sessions.here.folder)
+        found = score_diagnosis(self.installation, self.declared, measured.gradings.here.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]

@@ -44,11 +44,11 @@ from numalab.grading.handed_in import complaint_of
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
-from numalab.learning.api import OpenLab, Size, open_lab
+from numalab.learning.api import LearnerLab, Size, find_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, StartingRuns, rows, table
 from numalab.learning.crossing import Crossing
-from numalab.learning.first_said import keep_first_said, keep_record
+from numalab.learning.initial_answers import keep_initial_answers, keep_record
 from numalab.learning.predictions import (
     PredictedOn,
     Value,
@@ -59,7 +59,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
-from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.run import GradedRun, Run, check_file
 from numalab.learning.sources import Source
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
@@ -89,11 +89,11 @@ class ProgressLine:
 
 
 @dataclass(frozen=True)
-class NotebookLab(OpenLab):
+class NotebookLab(LearnerLab):
     """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    looked_at: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
+    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ class NotebookLab(OpenLab):
         size: Size = "quick",
         label: str = "yours",
         afresh: bool = False,
-    ) -> Graded:
+    ) -> GradedRun:
         """As OpenLab.grade."""
         with self._line():
             graded = super().grade(
@@ -150,10 +150,10 @@ class NotebookLab(OpenLab):
         before = read_predictions(self.folder)
         kept = keep_predictions(self.folder, values, self._predicted_on())
         new = {name: said.first for name, said in kept.items() if name not in before}
-        keep_first_said(self.folder, "prediction", new, now())
+        keep_initial_answers(self.folder, "prediction", new, now())
         for name in values:
             if name in kept:
-                print(f"{words(name)}: {kept[name].said}")
+                print(f"{words(name)}: {kept[name].text}")
         missing = [words(name) for name in values if name not in kept]
         if missing:
             print(f"Not predicted yet: {', '.join(missing)}.")
@@ -179,7 +179,7 @@ class NotebookLab(OpenLab):
         published = read_published(self.installation.solution_folder(self.name))
         with self._line():
             kept = read_predictions(self.folder)
-            found = list(rows(kept, measured, published, StartingRuns(self).of))
+            found = list(rows(kept, measured, published, StartingRuns(self).find))
         print(table(found))
         asked = (given[0] for given in measured.values() if isinstance(given, tuple))
         for warning in dict.fromkeys(warning for run in asked for warning in run.warnings):
@@ -189,14 +189,14 @@ class NotebookLab(OpenLab):
         """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
         NumalabError."""
         question = find_question(self.installation, self.name, name)
-        print(question.asked())
+        print(question.question_text())
         if not answer.strip():
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
             return
         letter = question.letter(answer)
         first, is_new = first_answer(self.folder, name, letter)
         if is_new:
-            keep_first_said(self.folder, "question", {name: letter}, now())
+            keep_initial_answers(self.folder, "question", {name: letter}, now())
         before = f" (Your first answer was {first}.)" if first != letter else ""
         print(f"\n{question.checked(letter)}{before}")
 
@@ -224,14 +224,14 @@ class NotebookLab(OpenLab):
         whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
         case = make_case(self.installation, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
-        if case.name not in self.looked_at:
+        if case.name not in self.case_runs:
             with (
                 self._line(),
                 self.installation.lock(self.progress),
                 VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.looked_at[case.name] = run_case(self.installation, case, places, self.progress)
-        for line in report_lines(case, self.looked_at[case.name], WIDTH):
+                self.case_runs[case.name] = run_case(self.installation, case, places, self.progress)
+        for line in report_lines(case, self.case_runs[case.name], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:
             print("\n" + "\n".join(question_lines(question, WIDTH)))
@@ -308,7 +308,7 @@ class NotebookLab(OpenLab):
 
 def open_notebook(name: str) -> NotebookLab:
     """A lab for a notebook, by its name or number. Raises UserError and NumalabError."""
-    opened = open_lab(name)
+    opened = find_lab(name)
     line = ProgressLine()
     folder = opened.installation.notebooks / opened.name
     lab = NotebookLab(opened.installation, opened.declared, folder, progress=line, line=line)
@@ -352,7 +352,7 @@ def _kernel(
     on_machine = opened.on(on) if on else opened
     path = opened.write(KERNEL_FILES[language], cell.text, replace=replace, again=cell.again)
     # By its text, since the file may be written to while this waits for its turn.
-    run = on_machine.run(language, cell.text, times=times).at_files(opened.folder)
+    run = on_machine.run(language, cell.text, times=times).placed_in(opened.folder)
     cell.names[into] = run
     print(run)
     print(_handing_in(opened, path, language))
@@ -380,7 +380,7 @@ def _labfile(cell: _Cell, lab: str, name: str, replace: bool) -> None:
     print(_handing_in(opened, path, str(cell.names.get("language", ""))))
 
 
-def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
+def _handing_in(lab: LearnerLab, path: Path, language: str) -> str:
     """language: that is worked in, since the other kernel lies there as it was given; empty or of
     another lab's: not known."""
     shown = lab.installation.shown(path)

@@ -42,7 +42,7 @@ class Prediction:
     on: PredictedOn | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Return both, as they are read."""
         last = f" (then {shown(self.last)})" if self.last != self.first else ""
         return f"{shown(self.first)}{last}"
@@ -88,7 +88,7 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 
 
 def keep_predictions(
-    folder: Path, values: Mapping[str, Value | None], on: PredictedOn | None = None
+    folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
     """Adds what has a value and returns all. A changed one keeps what was said first. on: the node
     on which it is said. Raises UserError for what is no number or text, and NumalabError."""
@@ -100,9 +100,9 @@ def keep_predictions(
         if complaint:
             raise UserError(f"{name} = {value!r}: {complaint}")
         if name not in kept:
-            kept[name] = Prediction(value, value, on)
+            kept[name] = Prediction(value, value, predicted_on)
         elif value != kept[name].last:
-            kept[name] = Prediction(kept[name].first, value, on)
+            kept[name] = Prediction(kept[name].first, value, predicted_on)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, {name: asdict(said) for name, said in kept.items()})

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 
-def open_installation() -> Installation:
+def find_own_installation() -> Installation:
     """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
     return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
@@ -57,7 +57,7 @@ class Run(Based):
     lab: Lab = field(repr=False)
     label: str
     where: str
-    seen: tuple[tuple[str, Evidence], ...] = field(repr=False)
+    places: tuple[tuple[str, Evidence], ...] = field(repr=False)
     verdict: Verdict = field(repr=False)
     records: tuple[Json, ...] = field(repr=False)
     is_recorded: bool = False
@@ -65,21 +65,22 @@ class Run(Based):
     @property
     def evidence(self) -> Evidence:
         """Of the place that was asked for, or of this node where nothing was run there."""
-        return dict(self.seen).get(self.where, self.here)
+        return dict(self.places).get(self.where, self.here)
 
     @property
     def here(self) -> Evidence:
         """Of this node, on which times are taken."""
-        return self.seen[0][1]
+        return self.places[0][1]
 
     def on(self, machine: str) -> Self:
         """Return the same, to be looked at as it was seen on one of the lab's virtual nodes: what
         is asked of it, and pictures. Where it was not seen there, values are None. Raises
         UserError for a machine that is none of them."""
-        known = list(dict.fromkeys((*(where for where, _ in self.seen), *self.lab.machines)))
+        known = list(dict.fromkeys((*(where for where, _ in self.places), *self.lab.machines)))
         if machine not in known:
             raise UserError(
-                f"{self.lab.name} is not graded on '{machine}'{near(machine, known)}. It is on "
+                f"{self.lab.name} is not graded on '{machine}'{suggestion(machine, known)}. It "
+                "is on "
                 f"{listed(known)}"
             )
         return replace(self, where=machine)
@@ -101,7 +102,7 @@ class Run(Based):
         if not verdicts:
             names = [verdict.name for verdict in self.verdict.criteria]
             raise UserError(
-                f"nothing was judged by the name {name}{near(name, names)}. There is: "
+                f"nothing was judged by the name {name}{suggestion(name, names)}. There is: "
                 f"{', '.join(dict.fromkeys(names))}"
             )
         own = (verdict for verdict in verdicts if verdict.where == self.where)
@@ -111,7 +112,7 @@ class Run(Based):
         """What was measured for a criterion, in its unit; None: nothing, or not at the place that
         was asked for. Raises UserError."""
         found = self.criterion(name).value
-        return found if self.where in dict(self.seen) else None
+        return found if self.where in dict(self.places) else None
 
     def is_of_starting_code(self, name: str) -> bool:
         """Return whether a criterion holds starting code against itself: a speed over its own,
@@ -129,7 +130,7 @@ class Run(Based):
         by_name = {known.name: known for known in KINDS}
         if kind not in by_name:
             raise UserError(
-                f"there is no evidence '{kind}'{near(kind, list(by_name))}. There is: "
+                f"there is no evidence '{kind}'{suggestion(kind, list(by_name))}. There is: "
                 f"{', '.join(by_name)}"
             )
         return self.here.of(by_name[kind], role)
@@ -147,7 +148,7 @@ class Run(Based):
             self._fail_by_kernel(str(error))
             raise
 
-    def _fail_by_kernel(self, told: str) -> None:
+    def _fail_by_kernel(self, consequence: str) -> None:
         """Where it is the kernel's doing that there is nothing to draw, which what is told does not
         say. Raises NothingToDraw."""
         failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
@@ -155,7 +156,7 @@ class Run(Based):
             return
         # What the compiler said stands below the kernel.
         why = failed[0] if self.is_built else self.evidence.build.message
-        raise NothingToDraw(f"{why}\nSo {told}.") from None
+        raise NothingToDraw(f"{why}\nSo {consequence}.") from None
 
     @captioned
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
@@ -253,7 +254,8 @@ class Run(Based):
             raise NothingToDraw(f"nothing was timed: {why}")
         if criterion is not None and criterion not in names:
             raise UserError(
-                f"{criterion} was not timed{near(criterion, names)}. Timed were: {', '.join(names)}"
+                f"{criterion} was not timed{suggestion(criterion, names)}. Timed were: "
+                f"{', '.join(names)}"
             )
         first = next(name for name in names if name not in own) if criterion is None else criterion
         chosen = names.index(first)
@@ -265,7 +267,7 @@ class Run(Based):
         rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
-        found = modelled_of(self.installation, self.lab, self.seen)
+        found = modelled_of(self.installation, self.lab, self.places)
         if not found:
             machine = self.lab.machines[0]
             self._fail_by_kernel("nothing is modelled")
@@ -337,7 +339,7 @@ class Run(Based):
         """Writes the evidence of the place that was asked for, or of this node where nothing was
         run there, as load_run reads it back."""
         path = Path(path)
-        places = [where for where, _ in self.seen]
+        places = [where for where, _ in self.places]
         record = self.records[places.index(self.where) if self.where in places else 0]
         try:
             write_json(path, record, indent=None)
@@ -347,15 +349,15 @@ class Run(Based):
 
 
 @dataclass(frozen=True)
-class Graded(Run):
+class GradedRun(Run):
     """A run with times and points. told: what ./numalab grade shows of it."""
 
-    told: str = field(default="", repr=False)
+    report_text: str = field(default="", repr=False)
 
     @property
     def report(self) -> str:
         """What ./numalab grade shows of it, and which texts it is of."""
-        return self.noted(self.told)
+        return self.noted(self.report_text)
 
     @property
     def status(self) -> str:
@@ -370,7 +372,7 @@ def load_run(
 ) -> Run:
     """A stored record. lab: that it is of, left out: by its name. Raises NumalabError where it is
     none."""
-    installation = installation or open_installation()
+    installation = installation or find_own_installation()
     evidence = read_record.load(
         path, installation.root / "common" / "schema" / "evidence.schema.json"
     )
@@ -385,9 +387,9 @@ def load_run(
 # ---- helpers -----------------------------------------------------------------------
 
 
-def near(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
+def suggestion(word: str, known: Sequence[str]) -> str:
+    closest = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {closest[0]}?)" if closest else ""
 
 
 def check_file(lab: Lab, name: str) -> HandedFile:
@@ -396,7 +398,7 @@ def check_file(lab: Lab, name: str) -> HandedFile:
     if name not in names:
         has = f"It has {', '.join(names)}" if names else "It has none"
         raise UserError(
-            f"{lab.name} has no file '{name}' beside the kernel{near(name, names)}. {has}"
+            f"{lab.name} has no file '{name}' beside the kernel{suggestion(name, names)}. {has}"
         )
     return lab.files[names.index(name)]
 
