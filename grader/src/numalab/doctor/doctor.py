@@ -103,7 +103,7 @@ def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
 def examine(
     node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """All findings about a node, by theme. node: its record; sample: who works on it now."""
+    """All findings about a node, by theme. node: its record; load: who works on it now."""
     findings = _topology(node, labs)
     findings.append(
         Finding(

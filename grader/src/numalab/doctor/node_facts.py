@@ -26,7 +26,7 @@ _VIRTUAL_WORDS = (
 
 @dataclass(frozen=True)
 class Switch:
-    """file: where it is set; off_text: what turns it off when written there."""
+    """file: where it is set; disabling_text: what turns it off when written there."""
 
     is_on: bool
     file: str

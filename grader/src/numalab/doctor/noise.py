@@ -138,7 +138,7 @@ def forecast(
 
 def margins(replicate: Generation, required_ratio: float | None) -> Pair:
     """By which one process of the solution meets the claim, the other being the solution that
-    it is compared with; and the other way round. at_least: of the solution's speed, or of its
+    it is compared with; and the other way round. required_ratio: of the solution's speed, or of its
     time where that has limits on both sides, which is the same seen the other way round; None:
     faster than the middle of handout and solution, and than the handout by the least effect's."""
     solution, second = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)

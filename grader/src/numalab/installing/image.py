@@ -34,7 +34,7 @@ _PIP_VARIABLES = {
 @dataclass(frozen=True)
 class Distribution:
     """suite: of Debian or Ubuntu; mirror: the address of its packages, None for mmdebstrap's
-    choice; with_virtual_nodes: QEMU and a kernel for it; components: of the archive, with commas
+    choice; has_virtual_machines: QEMU and a kernel for it; components: of the archive, with commas
     between them."""
 
     suite: str

@@ -57,7 +57,7 @@ def _digits(digest: str) -> str:
 @dataclass(frozen=True)
 class Basis:
     """texts: by file, the kernel first; call, number: the call and which one it was in this
-    process; at: when it began."""
+    process; began_at: when it began."""
 
     call: Call
     number: int

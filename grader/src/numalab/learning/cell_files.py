@@ -173,8 +173,8 @@ class CellFile:
         self._note(sha256(text.encode()), writer)
 
     def _note(self, digest: str, writer: str | None = None, *, suppressing: bool = False) -> None:
-        """Keep that a text is a cell's. who: whose, this notebook's if left out; suppressing: it is
-        no matter if that can't be kept. Raises NumalabError."""
+        """Keep that a text is a cell's. writer: key of its notebook, this one if left out;
+        suppressing: it is no matter if that can't be kept. Raises NumalabError."""
         key = self.notebook.key(self.path.parent) if writer is None else writer
         if key != _GIVEN:
             _written[self.path] = digest

@@ -36,8 +36,14 @@ _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Crossing(Based):
-    """said: what the program printed; crossed: what the link counted, in words; one_way_us: by size
-    in bytes. complaint: why there is no curve."""
+    """A ping-pong across a link between two virtual machines. print() shows output and crossed.
+
+    Attributes:
+        rate_mbit_s: what the link carries each way, in 10^6 bits per second.
+        output: what the program printed.
+        crossed: what the link counted, in words.
+        complaint: why there is no curve; empty if there is one.
+    """
 
     rate_mbit_s: float
     output: str = field(default="", repr=False)
@@ -46,11 +52,12 @@ class Crossing(Based):
 
     @property
     def one_way_us(self) -> dict[int, float]:
+        """Return one-way times in microseconds by message size in bytes."""
         return {int(size): float(us) for size, us in _ROW.findall(self.output)}
 
     @captioned
     def figure(self) -> Figure:
-        """Raises NothingToDraw."""
+        """Draw one-way times over message sizes. Raises NothingToDraw where there is no curve."""
         from numalab.reports.figures import crossing_figure
 
         if self.complaint:

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explored(Based):
-    """What was found. found: all samples, and what a reader has to know of them."""
+    """What an exploration of a lab measured on this machine. print() shows report.
+
+    Attributes:
+        measurements: all runs, and what a reader has to know of them.
+    """
 
     measurements: Measurements = field(repr=False)
 

@@ -90,7 +90,8 @@ class ProgressLine:
 
 @dataclass(frozen=True)
 class NotebookLab(LearnerLab):
-    """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
+    """A lab in a notebook: its files are in notebooks/NN_name/, and it has predictions, questions
+    and explanations. What LearnerLab raises, a cell shows as a sentence."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
     case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
@@ -105,7 +106,7 @@ class NotebookLab(LearnerLab):
             self.line.clear()
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
-        """As OpenLab.run."""
+        """Build a kernel, run it, and return what was recorded: see help(LearnerLab.run)."""
         with self._line():
             run = super().run(*args, **kwargs)
         keep_record(self.folder, run.records)
@@ -123,7 +124,7 @@ class NotebookLab(LearnerLab):
         label: str = "yours",
         afresh: bool = False,
     ) -> GradedRun:
-        """As OpenLab.grade."""
+        """See LearnerLab.grade."""
         with self._line():
             graded = super().grade(
                 language, source, files=files, size=size, label=label, afresh=afresh
@@ -133,20 +134,28 @@ class NotebookLab(LearnerLab):
         return graded
 
     def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
-        """As OpenLab.sweep."""
+        """See LearnerLab.sweep."""
         with self._line():
             return super().sweep(*args, **kwargs)
 
     def across(self, *args: Any, **kwargs: Any) -> Crossing:
-        """As OpenLab.across."""
+        """See LearnerLab.across."""
         with self._line():
             return super().across(*args, **kwargs)
 
     # ---- predictions, questions and explanations
 
     def predict(self, **values: Value | None) -> None:
-        """Keeps what you expect; None: not yet. What you say first stays beside what you change
-        it to."""
+        """Keep what you expect, and print it. A changed value keeps your first one.
+
+        Args:
+            values: a number or a text by the prediction's name; None: not predicted yet. A share
+                is between 0 and 1.
+
+        Raises:
+            UserError: a value is neither a number nor a text, or a share is not one.
+            NumalabError: the predictions can't be written.
+        """
         before = read_predictions(self.folder)
         kept = keep_predictions(self.folder, values, self._predicted_on())
         new = {name: said.first for name, said in kept.items() if name not in before}
@@ -169,13 +178,19 @@ class NotebookLab(LearnerLab):
         return PredictedOn(str(node["name"]), alike(node))
 
     def compare(self, **measured: Measured) -> None:
-        """Shows what was predicted beside what was measured, here or by others; what is not
-        predicted yet is not shown.
+        """Print a table of predictions and measured values, by yourself or published. A value is
+        hidden as long as its prediction is missing.
 
-        measured: of each prediction a value; or, where it is about the starting code, a run of
-        yours and what is asked of it, a criterion's name or a function of a run. Then the same is
-        asked of the starting code's run, which is kept since it was made, or made now. Raises
-        NumalabError, UserError and Interrupted."""
+        Args:
+            measured: by the prediction's name a value; or, for a prediction on the starting code, a
+                run of yours with a criterion's name or a function that makes a value of a run. The
+                same value is then taken from the starting code's run, which is made now if none was
+                kept.
+
+        Raises:
+            UserError, NumalabError: a value can't be had.
+            Interrupted: you interrupted the starting code's run.
+        """
         published = read_published(self.installation.solution_folder(self.name))
         with self._line():
             kept = read_predictions(self.folder)
@@ -186,8 +201,16 @@ class NotebookLab(LearnerLab):
             print(textwrap.fill(warning, WIDTH))
 
     def question(self, name: str, answer: str = "") -> None:
-        """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
-        NumalabError."""
+        """Print a question of the lab, and check an answer. Your first answer is kept.
+
+        Args:
+            name: the question's name.
+            answer: the letter of a choice; left out or empty: only the question is printed.
+
+        Raises:
+            UserError: there is no such question or choice.
+            NumalabError: the answers can't be read or written.
+        """
         question = find_question(self.installation, self.name, name)
         print(question.question_text())
         if not answer.strip():
@@ -209,9 +232,18 @@ class NotebookLab(LearnerLab):
         code: str = "",
         language: str | None = None,
     ) -> None:
-        """Shows what a kernel with a mistake did, and asks about it; answers: a letter for each
-        question, such as "b,a,c". seed: "today" or a number; owner, code: as your instructor sent
-        them, and then your first answers are kept. Raises UserError and NumalabError."""
+        """Print the report of a kernel with a mistake, and questions on it; check your answers.
+
+        Args:
+            answers: a letter for each question, such as "b,a,c"; left out: no check.
+            seed: "today" or a number, to study alone.
+            owner, code: as your instructor sent them; then your first answers are kept.
+            language: "c" or "fortran"; left out: as the case is drawn. It counts only with seed.
+
+        Raises:
+            UserError: seed and owner or code together, or letters that are no choices.
+            NumalabError: the case can't be run.
+        """
         if not seed and not (owner or code):
             print(
                 'No case yet: write seed="today" (or a number), or owner= and code= as they '
@@ -245,8 +277,16 @@ class NotebookLab(LearnerLab):
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str, *, replace: bool = False) -> None:
-        """Keeps what you say of your result, in about three sentences; the next grading keeps it,
-        too. replace: as of write. Raises UserError and NumalabError."""
+        """Keep your explanation of your result as a file to hand in; gradings keep it, too.
+
+        Args:
+            text: about three sentences; empty: nothing is kept.
+            replace: whether to replace the file whatever is in it, as for write().
+
+        Raises:
+            UserError: it is too long, or the file is not what a cell wrote last.
+            NumalabError: the file can't be written.
+        """
         told = text.strip()
         if not told:
             print("Nothing said yet: write between the quotes, and run the cell again.")
@@ -264,8 +304,13 @@ class NotebookLab(LearnerLab):
             print(f"It has {count} sentences. Which {explanation.ASKED_FOR} say it all?")
 
     def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
-        """The figure, or the sentence that says why there is none: lab.show(run.touch_map). So a
-        kernel that does not work yet does not keep the cells below from being run."""
+        """Return a figure, or print why there is none and return None, so that the cells below can
+        be run with a kernel that does not work yet: lab.show(run.touch_map).
+
+        Args:
+            draw: a method that draws, such as run.touch_map, not its result.
+            args, kwargs: what to call it with.
+        """
         try:
             return draw(*args, **kwargs)
         except NothingToDraw as error:
@@ -278,9 +323,18 @@ class NotebookLab(LearnerLab):
         self, name: str, text: str, *, replace: bool = False,
         again: str = "lab.write(..., replace=True)",
     ) -> Path:  # fmt: skip
-        """Keeps a cell's text as a file of the lab. replace: whatever is there, of which a copy is
-        kept; again: how that is written. Raises UserError where the file is not what a cell of this
-        notebook wrote last, and NumalabError."""
+        """Write a text to a file of the lab, and return its path.
+
+        Args:
+            name: the file's name, such as kernel.c.
+            text: its new content.
+            replace: whether to replace the file whatever is in it; a copy of that is kept.
+            again: what the refusal tells you to write instead.
+
+        Raises:
+            UserError: the file is not what a cell of this notebook wrote last; it stays as it is.
+            NumalabError: the file can't be written.
+        """
         given = self._given().get(name)
         path = self.folder / name
         copy = CellFile(path, this_notebook(), given, again).write(text, replace=replace)
@@ -301,13 +355,15 @@ class NotebookLab(LearnerLab):
         return texts
 
     def start(self) -> None:
-        """Puts the handout's files where there are none yet."""
+        """Write the starting code's files that are not there yet."""
         for name, text in self._given().items():
             CellFile(self.folder / name, this_notebook(), text, "").begin()
 
 
 def open_notebook(name: str) -> NotebookLab:
-    """A lab for a notebook, by its name or number. Raises UserError and NumalabError."""
+    """Return a lab for a notebook, by its name or number, with its starting code in
+    notebooks/NN_name/ unless files are there. Raises UserError for another name, and
+    NumalabError."""
     opened = find_lab(name)
     line = ProgressLine()
     folder = opened.installation.notebooks / opened.name

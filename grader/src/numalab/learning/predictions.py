@@ -90,8 +90,17 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 def keep_predictions(
     folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
-    """Adds what has a value and returns all. A changed one keeps what was said first. on: the node
-    on which it is said. Raises UserError for what is no number or text, and NumalabError."""
+    """Add predictions that have a value, and return all. A changed one keeps its first value.
+
+    Args:
+        folder: the learner's, where predictions.json lies.
+        values: by name; None: not predicted yet.
+        predicted_on: this machine; None: not known.
+
+    Raises:
+        UserError: a value is neither a number nor a text.
+        NumalabError: they can't be written.
+    """
     kept = read_predictions(folder)
     for name, value in values.items():
         if value is None:

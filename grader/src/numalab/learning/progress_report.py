@@ -81,7 +81,7 @@ def show_progress(
     hints: Hints,
     initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> None:
-    """said: first, in notebooks, by lab."""
+    """Print a learner's progress and next task. initial_answers: by lab."""
     table = plain_table()
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
@@ -130,7 +130,8 @@ def progress_json(
     hints: Hints,
     initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> dict[str, Any]:
-    """All of it, for other tools. said: as show_progress."""
+    """All of it, for other tools. initial_answers: as
+    for show_progress."""
     task = next_task(labs, progress, hints)
     return {
         "schema": 1,

@@ -117,8 +117,8 @@ class QuizQuestion(ABC):
 
 @dataclass(frozen=True)
 class AnsweredQuestion(QuizQuestion):
-    """right: the letter of the right choice; says: a sentence for each choice, on why it is right
-    or what speaks against it."""
+    """correct: the letter of the correct choice; says: a sentence for each choice, on why it is
+    right or what speaks against it."""
 
     correct: str
     says: Mapping[str, str]

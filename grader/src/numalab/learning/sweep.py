@@ -49,9 +49,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sweep(Based):
-    """rates_gb_s: of each setting one per round, by the bytes that the
-    lab's driver counts for a call. evidence: of the node. is_whole: nobody interrupted it;
-    complaint: why the kernel can't be measured."""
+    """Rates of a kernel over the number of threads. print() shows a table of medians.
+
+    Attributes:
+        part: the kernel that was timed; None if the lab has a single one.
+        rates_gb_s: rates of each setting, one per round, in 10^9 bytes per second, by the bytes
+            that the lab's driver counts for a call.
+        evidence: the record, with the machine it was measured on.
+        is_whole: whether it ran to its end; False if it was interrupted.
+        complaint: why the kernel can't be measured; empty if it was.
+    """
 
     lab: Lab = field(repr=False)
     part: str | None
@@ -62,7 +69,7 @@ class Sweep(Based):
 
     @property
     def curves(self) -> dict[str, dict[int, MedianInterval]]:
-        """By placement, over the number of threads: the median, and what holds it."""
+        """Return for each placement the median rate and its interval, by number of threads."""
         found: dict[str, dict[int, MedianInterval]] = {}
         for setting, rates in self.rates_gb_s.items():
             if rates:

@@ -276,7 +276,7 @@ _PARTS: tuple[Part, ...] = ("curve", "pair_latency", "pair_bandwidth", "streams"
 
 
 def portrait_of(plan: Plan, runs: Sequence[ProgramRun], occasion: Occasion) -> Portrait:
-    """samples: one or more."""
+    """Return the portrait that the runs of a plan, one or more, give."""
     node = occasion.node
     taken = _Taken(plan, runs, len(memory_nodes(node)))
     return Portrait(

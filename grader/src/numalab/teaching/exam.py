@@ -24,7 +24,7 @@ _SHORTEST_SAYS = 16  # characters of a part of a sentence that tells something b
 
 @dataclass(frozen=True)
 class ExamQuestion:
-    """text: Markdown; right: the index of the right one of choices; answer: what speaks for it."""
+    """text: Markdown; correct_choice: its index in choices; answer: what speaks for it."""
 
     text: str
     choices: tuple[str, ...]

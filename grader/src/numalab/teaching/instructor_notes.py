@@ -31,7 +31,7 @@ SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing
 class Material:
     """All that the notes on a lab are made from. answers: Markdown, of the solution's text; prompt:
     what is to be explained in three sentences, empty where there is no notebook; deck: None where
-    there is no lecture; asked: exam questions, drawn by the seed."""
+    there is no lecture; exam_questions: drawn by the seed."""
 
     lab: Lab
     language: Language

@@ -49,7 +49,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class VivaQuestion:
-    """about: the criterion, or what else it is about; text: said to the student; answer: what a
+    """subject: the criterion, or what else it is about; text: said to the student; answer: what a
     good one says, and what the examiner should know, a paragraph each; evidence: figures, each with
     its source; follow_up: if there is time, with the answer in brackets."""
 
@@ -71,7 +71,7 @@ MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of 
 @dataclass(frozen=True)
 class Touched:
     """An array in a touch map, in shares of its pages. written: by who wrote them first, a thread
-    or, with by_node, the NUMA node of one; contested: that several of these use."""
+    or, with is_by_node, the NUMA node of one; contested: that several of these use."""
 
     written: Mapping[int, float]
     contested: float
