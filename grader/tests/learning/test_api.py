@@ -227,7 +227,7 @@ def test_a_grading_has_points_times_and_feedback(first: LearnerLab, tmp_path: Pa
     assert graded.verdict.max_points == 10
     assert "not gradable here" in graded.report
     if graded.here.numa_nodes == 1:  # and what it can't show, a virtual machine has
-        assert [where for where, _ in graded.seen] == ["here", "hydra"]
+        assert [where for where, _ in graded.places] == ["here", "hydra"]
         assert graded.on("hydra").value("local_pages") == 0.5
         assert graded.where == "here" and "(hydra, scaled down to " in graded.report
     with pytest.raises(UserError, match=r"not graded on 'hidra' \(did you mean hydra"):
